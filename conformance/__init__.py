@@ -1,0 +1,1 @@
+"""Backends, execution, judgement, the pytest plugin and the command line."""

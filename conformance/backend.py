@@ -1,0 +1,115 @@
+"""The backend interface, at the level of buffers: what an implementation under test must offer.
+
+``run`` gets a ``Dispatch`` (an operator desc, resources that are plain bytes, and which part of which resource is bound to which
+tensor) and writes into the resources, as DirectML does through its binding table. An implementation that thinks in arrays derives
+from ``ArrayBackend`` instead and needs ten lines.
+
+What can happen besides success is said by three exceptions, and never by a status that could be folded into another:
+``Rejected`` (the implementation refuses: what negative cases demand), ``Unsupported`` (it does not claim this at all) and
+``BackendFault`` (it crashed, hung, or answered nonsense).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.spec.desc import OperatorDesc
+
+Bytes = NDArray[np.uint8]
+
+STAGES = ("create", "compile", "initialize", "bind", "dispatch", "read back")
+"""Where a rejection can happen, in DirectML's order."""
+
+
+class Rejected(Exception):
+    """The implementation refused the desc or the bindings. ``stage`` is one of STAGES; ``code`` its own code, such as an HRESULT."""
+
+    def __init__(self, message: str, stage: str = "create", code: str = "") -> None:
+        super().__init__(message)
+        self.stage, self.code = stage, code
+
+
+class Unsupported(Exception):
+    """The implementation does not claim this operator, data type or feature. Not a pass and not a failure."""
+
+
+class BackendFault(Exception):
+    """The implementation crashed, hung or answered nonsense. ``evidence`` is what there is to see: exit code, last lines, bytes."""
+
+    def __init__(self, message: str, evidence: str = "") -> None:
+        super().__init__(message)
+        self.evidence = evidence
+
+
+class BackendUnavailable(Exception):
+    """A backend could not be started at all; the message says what is missing and how to get it. Exit code 3."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackendInfo:
+    """What a backend says of itself.
+
+    ``denormals`` is its policy: preserve, flush or any. ``half_store`` is how FLOAT16 results are stored: nearest or truncate.
+    ``accumulator`` is p_acc, the bits of precision of FLOAT32 and FLOAT16 accumulation, 0 if unknown; ``nearest`` says whether it rounds
+    to nearest while accumulating.
+    """
+
+    name: str
+    version: str = ""
+    device: str = ""
+    feature_level: str = "6_4"
+    data_types: tuple[str, ...] = ()
+    denormals: str = "any"
+    half_store: str = "nearest"
+    accumulator: int = 0
+    nearest: bool = False
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The description as JSON, for the manifest."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferBinding:
+    """DML_BUFFER_BINDING: ``size`` bytes from ``offset`` of the resource with this index."""
+
+    resource: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """One execution. ``resources`` are writable and changed in place; two bindings of one resource are an in-place execution.
+
+    ``bindings`` has every tensor that the desc has, by name (``ATensor``, ``InputTensors[0]``). ``outputs`` are the names of those
+    that the operator writes. ``timeout`` is in seconds, None for no limit.
+    """
+
+    desc: OperatorDesc
+    resources: list[Bytes]
+    bindings: Mapping[str, BufferBinding]
+    outputs: tuple[str, ...]
+    timeout: float | None = None
+
+
+class Backend(Protocol):
+    """An implementation under test."""
+
+    def describe(self) -> BackendInfo:
+        """What it is. Called once, after it was opened."""
+        ...
+
+    def run(self, dispatch: Dispatch) -> None:
+        """Executes. Raises Rejected, Unsupported or BackendFault."""
+        ...
+
+    def close(self) -> None:
+        """Gives back what it holds. Called once, at the end."""
+        ...

@@ -1,0 +1,163 @@
+"""A case: one thing to try on an implementation, with its data and what is expected.
+
+A case is plain data. Its id is readable and stable (``ELEMENT_WISE_BIT_OR/UINT8/4d``); its random data come from a stream of bytes that
+the id seeds, so that they are the same on every machine. ``to_json`` and ``from_json`` carry a case into a file and back.
+
+Expectations:
+
+| ``expect`` | what must happen |
+|---|---|
+| ``reference`` | the outputs agree with the reference under the operator's tolerance |
+| ``values`` | the outputs agree with ``answers``; with any one of them for a contested case |
+| ``rejection`` | the backend refuses the desc or the bindings |
+| ``relation`` | the law of that label holds for generated data (conformance/relations) |
+| ``agreement`` | as ``reference``, for data, sizes and layouts that Hypothesis chooses |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.desc_json import read_desc, write_desc
+from dmlcts.spec.model import DOCUMENTED, Literal, Operator
+
+LEVELS = ("smoke", "core", "full")
+"""Each level contains the ones before it."""
+
+REFERENCE, VALUES, REJECTION, RELATION, AGREEMENT = "reference", "values", "rejection", "relation", "agreement"
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """What an input tensor holds: a recipe (generator/recipes) with its parameters, a named set of special values, or a literal.
+
+    ``stream`` names the byte stream of the recipe; it is the case's id where empty.
+    """
+
+    recipe: str = ""
+    parameters: Mapping[str, float | int | str] = field(default_factory=dict)
+    special: str = ""
+    literal: Literal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """How a tensor is bound where that is not the plain way: ``short`` bytes too few, an ``offset`` in bytes, or left ``absent``."""
+
+    short: int = 0
+    offset: int = 0
+    absent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case. ``feature_level`` is the lowest level that promises it; ``covers`` are the promises that it tests (generator/coverage).
+
+    ``in_place`` maps an output to the input whose resource it shares. ``checks`` are looked at besides the values: ``gaps`` (bytes
+    between strided elements keep what was there) and ``zero-sign``. ``rule`` is the rule that a rejection case breaks.
+    """
+
+    id: str
+    kind: str
+    level: str
+    desc: OperatorDesc
+    feature_level: str
+    data_type: str
+    basis: str = DOCUMENTED
+    expect: str = REFERENCE
+    data: Mapping[str, Data] = field(default_factory=dict)
+    answers: Mapping[str, Mapping[str, Literal]] = field(default_factory=dict)
+    in_place: Mapping[str, str] = field(default_factory=dict)
+    bindings: Mapping[str, Binding] = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()
+    rule: str = ""
+    relation: str = ""
+    note: str = ""
+
+    @property
+    def operator(self) -> str:
+        """The operator's name."""
+        return self.desc.type
+
+
+def to_json(case: Case) -> dict[str, Any]:
+    """A case as JSON; what is empty is left out."""
+    found: dict[str, Any] = {
+        "id": case.id,
+        "kind": case.kind,
+        "level": case.level,
+        "feature_level": case.feature_level,
+        "data_type": case.data_type,
+        "basis": case.basis,
+        "expect": case.expect,
+        "desc": write_desc(case.desc),
+    }
+    optional: dict[str, Any] = {
+        "data": {name: _data_json(data) for name, data in case.data.items()},
+        "answers": {whose: {n: literal_json(v) for n, v in outputs.items()} for whose, outputs in case.answers.items()},
+        "in_place": dict(case.in_place),
+        "bindings": {n: {"short": b.short, "offset": b.offset, "absent": b.absent} for n, b in case.bindings.items()},
+        "checks": list(case.checks),
+        "covers": list(case.covers),
+        "rule": case.rule,
+        "relation": case.relation,
+        "note": case.note,
+    }
+    return found | {key: value for key, value in optional.items() if value}
+
+
+def from_json(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Case:
+    """A case out of its JSON; ``find`` gives an operator's spec by name.
+
+    Raises:
+        DescError: the desc is wrong. KeyError: a field is missing.
+    """
+    return Case(
+        id=data["id"],
+        kind=data["kind"],
+        level=data["level"],
+        desc=read_desc(data["desc"], find, "desc"),
+        feature_level=data["feature_level"],
+        data_type=data["data_type"],
+        basis=data["basis"],
+        expect=data["expect"],
+        data={name: _read_data(entry) for name, entry in data.get("data", {}).items()},
+        answers={whose: {n: read_literal(v) for n, v in outputs.items()} for whose, outputs in data.get("answers", {}).items()},
+        in_place=data.get("in_place", {}),
+        bindings={name: Binding(**entry) for name, entry in data.get("bindings", {}).items()},
+        checks=tuple(data.get("checks", ())),
+        covers=tuple(data.get("covers", ())),
+        rule=data.get("rule", ""),
+        relation=data.get("relation", ""),
+        note=data.get("note", ""),
+    )
+
+
+def literal_json(literal: Literal) -> dict[str, Any]:
+    """A literal tensor as JSON: the form that spec files have."""
+    return {"type": literal.data_type, "sizes": list(literal.sizes), "data": list(literal.data)}
+
+
+def read_literal(data: Mapping[str, Any]) -> Literal:
+    """A literal tensor out of its JSON."""
+    return Literal(data["type"], tuple(data["sizes"]), tuple(data["data"]))
+
+
+def _data_json(data: Data) -> dict[str, Any]:
+    if data.literal is not None:
+        return {"literal": literal_json(data.literal)}
+    if data.special:
+        return {"special": data.special}
+    return {"recipe": data.recipe, **data.parameters}
+
+
+def _read_data(entry: Mapping[str, Any]) -> Data:
+    if "literal" in entry:
+        return Data(literal=read_literal(entry["literal"]))
+    if "special" in entry:
+        return Data(special=entry["special"])
+    return Data(recipe=entry["recipe"], parameters={k: v for k, v in entry.items() if k != "recipe"})

@@ -1,0 +1,33 @@
+"""What the reference says of an output: the exact value, and what a judge needs to know to bound an error.
+
+The value is not rounded to the output's type: integers and bit patterns are exact, real numbers are float64 (more where the output
+is FLOAT64), so that the judge can measure an error in fractions of an ULP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Array = Any
+"""An array of NumPy, or of CuPy: the reference is written against what both offer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The reference's answer for one output tensor; every array has the output's sizes, packed.
+
+    ``value``: exact integers, bit patterns in the output's own type, or unrounded float64.
+    ``magnitude``: the operator run on absolute inputs (B in the composed bound); class accumulate.
+    ``terms``: the number of terms summed (L), alpha, beta and bias adding one each; accumulate, product.
+    ``argument``: the input that the bound depends on; exp and pow in class mixed.
+    ``slack``: the absolute error that the value before rounding to an integer may have; class discrete.
+    ``defined``: False where the output's value is not defined and nothing is judged; everything is where None.
+    """
+
+    value: Array
+    magnitude: Array | None = None
+    terms: Array | int | None = None
+    argument: Array | None = None
+    slack: Array | float | None = None
+    defined: Array | None = None

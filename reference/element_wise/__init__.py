@@ -1,0 +1,1 @@
+"""The reference of the element-wise operators."""

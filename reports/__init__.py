@@ -1,0 +1,1 @@
+"""The results record, and what people and CI systems read: HTML, JUnit, CTRF, Markdown."""

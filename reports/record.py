@@ -1,0 +1,175 @@
+"""The results record: one JSON object a line, the manifest first, then a result for every case that was selected.
+
+A file that stops in the middle (Ctrl-C, a lost machine) is still readable: what ran is in it, and what did not is ``not_run``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+PASS, FAIL, WAIVED, UNEXPECTED_PASS, UNSUPPORTED, ERROR, NOT_RUN = (
+    "pass", "fail", "waived", "unexpected_pass", "unsupported", "error", "not_run",
+)  # fmt: skip
+
+STATUSES = (PASS, FAIL, ERROR, UNEXPECTED_PASS, WAIVED, UNSUPPORTED, NOT_RUN)
+"""Every status. None of them is ever counted as another."""
+
+FAILURES = frozenset({FAIL, ERROR, UNEXPECTED_PASS})
+"""The statuses that make a run exit with 1."""
+
+
+class RecordError(ValueError):
+    """A results file is not one; the message names file and line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One wrong element: its ``index`` in the output, values as text, the error in ULP of the output's type and how many were allowed."""
+
+    tensor: str
+    index: tuple[int, ...]
+    expected: str
+    actual: str
+    ulp: float | None = None
+    allowed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What happened to one case.
+
+    ``message`` is one line. ``mismatches`` are the first wrong elements of ``wrong`` of ``elements``. ``desc`` is the operator desc in
+    DxDispatch's form. ``worst_ulp`` is the largest error, passes included; ``grade`` is a remark such as ``correctly rounded``.
+    ``evidence`` holds the rest: a rejection's stage and code, a crash's last output, a shrunken example as a case. ``repro`` is the
+    command that runs this case again. ``waiver`` is the reason of the waiver that applied. ``seconds`` is the time it took.
+    """
+
+    case: str
+    operator: str
+    data_type: str
+    kind: str
+    basis: str
+    feature_level: str
+    status: str
+    message: str = ""
+    seconds: float = 0.0
+    desc: dict[str, Any] | None = None
+    mismatches: tuple[Mismatch, ...] = ()
+    wrong: int = 0
+    elements: int = 0
+    worst_ulp: float | None = None
+    grade: str = ""
+    whose: str = ""
+    repro: str = ""
+    waiver: str = ""
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What was run, on what, how: everything needed to run it again. Times are UTC in ISO 8601; ``selected`` counts the cases."""
+
+    suite_version: str
+    spec_version: str
+    backend: dict[str, Any]
+    backend_spec: str
+    command: str
+    level: str
+    basis: str
+    feature_level: str
+    seed: str
+    platform: dict[str, str]
+    started: str
+    finished: str = ""
+    seconds: float = 0.0
+    selected: int = 0
+    shard: str = ""
+    interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A whole run."""
+
+    manifest: Manifest
+    results: tuple[Result, ...]
+
+    def counts(self) -> dict[str, int]:
+        """How many results have each status; every status has an entry."""
+        found = dict.fromkeys(STATUSES, 0)
+        for result in self.results:
+            found[result.status] += 1
+        return found
+
+
+def result_json(result: Result) -> dict[str, Any]:
+    """A result as JSON, empty fields left out."""
+    return {key: value for key, value in asdict(result).items() if value not in ("", None, (), {}, 0) or key == "status"}
+
+
+def read_result(data: dict[str, Any]) -> Result:
+    """A result out of its JSON. Raises TypeError for what is none."""
+    mismatches = tuple(Mismatch(**{**m, "index": tuple(m["index"])}) for m in data.get("mismatches", ()))
+    return Result(**{**data, "mismatches": mismatches})
+
+
+def write_line(stream: TextIO, kind: str, data: dict[str, Any]) -> None:
+    """Writes one line of a record: ``{"result": {...}}``."""
+    stream.write(json.dumps({kind: data}, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def write_record(record: Record, file: Path) -> None:
+    """Writes a whole record, atomically: a reader sees the old file or the new one."""
+    partial = file.with_name(file.name + ".partial")
+    with partial.open("w", encoding="utf-8", newline="\n") as stream:
+        write_line(stream, "manifest", asdict(record.manifest))
+        for result in record.results:
+            write_line(stream, "result", result_json(result))
+    partial.replace(file)
+
+
+def read_record(file: Path) -> Record:
+    """Reads a record.
+
+    Raises:
+        RecordError: the file cannot be read, a line is no JSON, or the manifest is missing. A last line that was cut off is left out.
+    """
+    manifest: Manifest | None = None
+    results = []
+    for line, kind, data in read_lines(file):
+        try:
+            if kind == "manifest":
+                manifest = Manifest(**data)
+            elif kind == "result":
+                results.append(read_result(data))
+        except TypeError as error:
+            raise RecordError(f"{file}:{line}: not a {kind}: {error}") from None
+    if manifest is None:
+        raise RecordError(f"{file}: no manifest in it; a results file starts with one")
+    return Record(manifest, tuple(results))
+
+
+def read_lines(file: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Line number, kind and data of every line. Raises RecordError."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f"{file}: cannot be read: {error}") from None
+    for number, text in enumerate(lines, start=1):
+        try:
+            ((kind, data),) = json.loads(text).items()
+        except (ValueError, AttributeError):
+            if number == len(lines) and not text.endswith("\n"):
+                return  # the run was cut off while this line was written
+            raise RecordError(f"{file}:{number}: not a line of a results file") from None
+        yield number, kind, data
+
+
+def unfinished(selected: Iterable[Result], done: Iterable[Result]) -> list[Result]:
+    """The results of ``done``, and those of ``selected`` (all ``not_run``) for the cases that have none."""
+    finished = {result.case: result for result in done}
+    return [finished.pop(result.case, result) for result in selected] + list(finished.values())

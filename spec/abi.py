@@ -1,0 +1,134 @@
+"""The numbers of the DirectML ABI: operator types, data types, feature levels and enumerations.
+
+They stand in ``abi.yaml``; this module reads them once and gives them types. Source: DirectML.h at DML_TARGET_VERSION 0x6400.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, total_ordering
+from importlib import resources
+from typing import Any
+
+import yaml
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """One DML_TENSOR_DATA_TYPE: ``value`` is its number, ``bits`` its width, ``kind`` one of float, int, uint."""
+
+    name: str
+    value: int
+    bits: int
+    kind: str
+    since: str = "1_0"
+
+    @property
+    def size(self) -> float:
+        """Bytes an element takes: 0.5 for the 4-bit types."""
+        return self.bits / 8
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the type is FLOAT16, FLOAT32 or FLOAT64."""
+        return self.kind == "float"
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class FeatureLevel:
+    """A DML_FEATURE_LEVEL such as ``6_4``; levels are strict supersets and compare by ``value`` (0x6400)."""
+
+    name: str
+    value: int
+    directml: str
+
+    def __lt__(self, other: FeatureLevel) -> bool:
+        return self.value < other.value
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    """A DirectML enumeration: its constants by short name (without the enumeration's prefix) and number."""
+
+    name: str
+    values: dict[str, int]
+    since: dict[str, str]
+
+    @property
+    def prefix(self) -> str:
+        """What stands before a constant's short name in DirectML.h: ``DML_ROUNDING_MODE_``."""
+        return f"{self.name}_"
+
+
+@dataclass(frozen=True, slots=True)
+class Abi:
+    """Everything in ``abi.yaml``."""
+
+    data_types: dict[str, DataType]
+    feature_levels: dict[str, FeatureLevel]
+    enums: dict[str, Enum]
+    operator_types: dict[str, int]
+    tensor_flags: dict[str, int]
+    execution_flags: dict[str, int]
+    limits: dict[str, int]
+
+
+@cache
+def abi() -> Abi:
+    """The ABI's tables, read from the package once a process."""
+    text = resources.files("dmlcts.spec").joinpath("abi.yaml").read_text(encoding="utf-8")
+    raw: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (a safe loader)
+    data_types = {name: DataType(name, **entry) for name, entry in raw["data_types"].items()}
+    enums = {name: Enum(name, entry["values"], entry.get("since", {})) for name, entry in raw["enums"].items()}
+    enums["DML_TENSOR_DATA_TYPE"] = Enum("DML_TENSOR_DATA_TYPE", {t.name: t.value for t in data_types.values()}, {})
+    return Abi(
+        data_types=data_types,
+        feature_levels={name: FeatureLevel(name, **entry) for name, entry in raw["feature_levels"].items()},
+        enums=enums,
+        operator_types=raw["operator_types"],
+        tensor_flags=raw["tensor_flags"],
+        execution_flags=raw["execution_flags"],
+        limits=raw["limits"],
+    )
+
+
+def data_type(name: str) -> DataType:
+    """The data type called ``name``, with or without the DML_TENSOR_DATA_TYPE prefix.
+
+    Raises:
+        KeyError: no such data type; the message lists those there are.
+    """
+    short = name.removeprefix("DML_TENSOR_DATA_TYPE_")
+    try:
+        return abi().data_types[short]
+    except KeyError:
+        raise KeyError(f"unknown data type {name!r}; known: {', '.join(abi().data_types)}") from None
+
+
+def feature_level(name: str) -> FeatureLevel:
+    """The feature level called ``name``: ``6_4``, ``6.4`` or ``DML_FEATURE_LEVEL_6_4``.
+
+    Raises:
+        KeyError: no such level; the message lists those there are.
+    """
+    short = name.removeprefix("DML_FEATURE_LEVEL_").replace(".", "_")
+    try:
+        return abi().feature_levels[short]
+    except KeyError:
+        raise KeyError(f"unknown feature level {name!r}; known: {', '.join(abi().feature_levels)}") from None
+
+
+def enum(name: str) -> Enum:
+    """The enumeration called ``name``.
+
+    Raises:
+        KeyError: no such enumeration.
+    """
+    try:
+        return abi().enums[name]
+    except KeyError:
+        raise KeyError(f"unknown enumeration {name!r}; known: {', '.join(abi().enums)}") from None

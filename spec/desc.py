@@ -1,0 +1,129 @@
+"""Tensor descs and operator descs: DML_BUFFER_TENSOR_DESC and DML_OPERATOR_DESC, one to one.
+
+Python attributes are in snake case; the JSON form (``desc_json``) carries DirectML's own field names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from dmlcts.spec.abi import DataType, abi
+
+UNKNOWN = "UNKNOWN"
+"""DML_TENSOR_DATA_TYPE_UNKNOWN: never valid in a desc, so cases that must be rejected use it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorDesc:
+    """A buffer tensor desc.
+
+    ``sizes`` and ``strides`` are in elements; ``strides`` None means packed. ``total_size`` is TotalTensorSizeInBytes and
+    None means the least that DMLCalcBufferTensorSize gives. ``alignment`` is GuaranteedBaseOffsetAlignment in bytes, 0 for none.
+    A desc may be invalid on purpose: what is wrong with one is said by ``rules.violations``.
+    """
+
+    data_type: str
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    flags: int = 0
+    total_size: int | None = None
+    alignment: int = 0
+
+    # Constraints in spec files speak DirectML's field names.
+    @property
+    def DataType(self) -> str:  # noqa: N802
+        """The data type's name, as constraints spell it."""
+        return self.data_type
+
+    @property
+    def Sizes(self) -> tuple[int, ...]:  # noqa: N802
+        """The sizes, as constraints spell them."""
+        return self.sizes
+
+    @property
+    def DimensionCount(self) -> int:  # noqa: N802
+        """The number of dimensions, as constraints spell it."""
+        return len(self.sizes)
+
+    @property
+    def type(self) -> DataType:
+        """The data type's entry in the ABI. Raises KeyError for UNKNOWN."""
+        return abi().data_types[self.data_type]
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return prod(self.sizes)
+
+    @property
+    def effective_strides(self) -> tuple[int, ...]:
+        """The strides, packed ones where the desc has none."""
+        return packed_strides(self.sizes) if self.strides is None else self.strides
+
+    @property
+    def bytes(self) -> int:
+        """TotalTensorSizeInBytes: as given, or the least that is valid."""
+        return self.least_bytes if self.total_size is None else self.total_size
+
+    @property
+    def least_bytes(self) -> int:
+        """The least valid TotalTensorSizeInBytes (DMLCalcBufferTensorSize)."""
+        return buffer_tensor_size(self.type, self.sizes, self.effective_strides)
+
+
+def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides in elements for ``sizes``."""
+    strides = []
+    step = 1
+    for size in reversed(sizes):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def buffer_tensor_size(data_type: DataType, sizes: Sequence[int], strides: Sequence[int]) -> int:
+    """Bytes from the first element to past the last, rounded up to a multiple of four.
+
+    Source: DMLCalcBufferTensorSize in the DirectML helper functions page. That helper has no case for the 4-bit types; two
+    elements share a byte there, the first in the low nibble.
+    """
+    last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
+    multiple = abi().limits["total_size_multiple"]
+    size_in_bytes = ((last + 1) * data_type.bits + 7) // 8
+    return -(-size_in_bytes // multiple) * multiple
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDesc:
+    """An operator desc: the operator's name without DML_OPERATOR_, and its fields by name in the struct's order.
+
+    A field's value is, by the field's type: TensorDesc; tuple of TensorDesc; OperatorDesc; tuple of OperatorDesc; int; float; bool;
+    the short name of an enumeration's constant (or an int, valid or not); tuple of numbers; None where optional and absent.
+    SIZE_2D is (width, height) and SCALE_BIAS (scale, bias).
+    """
+
+    type: str
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+    def tensors(self) -> Iterator[tuple[str, TensorDesc]]:
+        """The tensors that are present, in the struct's order: ``("ATensor", desc)``, ``("InputTensors[0]", desc)``..."""
+        for name, value in self.fields.items():
+            if isinstance(value, TensorDesc):
+                yield name, value
+            elif isinstance(value, tuple):
+                for index, element in enumerate(value):
+                    if isinstance(element, TensorDesc):
+                        yield f"{name}[{index}]", element
+
+    def tensor(self, name: str) -> TensorDesc:
+        """The tensor called ``name`` (``ATensor`` or ``InputTensors[0]``). Raises KeyError if it is absent."""
+        for known, desc in self.tensors():
+            if known == name:
+                return desc
+        raise KeyError(f"{self.type} has no tensor {name!r} in this desc")
+
+    def with_fields(self, **changes: object) -> OperatorDesc:
+        """A copy in which the named fields have other values."""
+        return replace(self, fields={**self.fields, **changes})

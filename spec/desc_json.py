@@ -1,0 +1,151 @@
+"""Operator descs as JSON, in the form of DxDispatch's models: DirectML's field names, enumeration constants by name.
+
+``{"Type": "ELEMENT_WISE_ROUND", "InputTensor": {"DataType": "FLOAT32", "Sizes": [3]}, ..., "RoundingMode": "TOWARD_ZERO"}``.
+What may be left out is left out (packed strides, no flags, the least total size). NaN and infinities are the strings "nan", "inf"
+and "-inf", as JSON has no numbers for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dmlcts.spec.abi import abi
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model import Field, Operator
+
+
+class DescError(ValueError):
+    """A JSON desc is wrong; the message names the field."""
+
+
+def write_tensor(tensor: TensorDesc) -> dict[str, Any]:
+    """A tensor desc as JSON."""
+    found: dict[str, Any] = {"DataType": tensor.data_type, "Sizes": list(tensor.sizes)}
+    if tensor.strides is not None:
+        found["Strides"] = list(tensor.strides)
+    if tensor.flags:
+        names = [name for name, bit in abi().tensor_flags.items() if bit and tensor.flags == bit]
+        found["Flags"] = names[0] if names else tensor.flags
+    if tensor.total_size is not None:
+        found["TotalTensorSizeInBytes"] = tensor.total_size
+    if tensor.alignment:
+        found["GuaranteedBaseOffsetAlignment"] = tensor.alignment
+    return found
+
+
+def write_desc(desc: OperatorDesc) -> dict[str, Any]:
+    """An operator desc as JSON. An operator that has a field ``Type`` of its own gets its fields below ``Desc``."""
+    fields = {name: _write(value) for name, value in desc.fields.items() if value is not None}
+    return {"Type": desc.type, "Desc": fields} if "Type" in fields else {"Type": desc.type, **fields}
+
+
+def _write(value: object) -> Any:
+    if isinstance(value, TensorDesc):
+        return write_tensor(value)
+    if isinstance(value, OperatorDesc):
+        return write_desc(value)
+    if isinstance(value, tuple):
+        return [_write(element) for element in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def read_tensor(data: Any, where: str) -> TensorDesc:
+    """A tensor desc from JSON; ``where`` names the field in errors. Raises DescError."""
+    if not isinstance(data, Mapping):
+        raise DescError(f"{where}: a tensor desc is an object such as {{'DataType': 'FLOAT32', 'Sizes': [3]}}, not {data!r}")
+    body = data["Desc"] if isinstance(data.get("Desc"), Mapping) else data
+    for key in ("DataType", "Sizes"):
+        if key not in body:
+            raise DescError(f"{where}.{key} is missing")
+    data_type = str(body["DataType"]).removeprefix("DML_TENSOR_DATA_TYPE_")
+    if data_type not in abi().data_types and data_type != "UNKNOWN":
+        raise DescError(f"{where}.DataType: unknown data type {body['DataType']!r}; known: {', '.join(abi().data_types)}")
+    sizes = _integers(body["Sizes"], f"{where}.Sizes")
+    strides = None if body.get("Strides") is None else _integers(body["Strides"], f"{where}.Strides")
+    count = body.get("DimensionCount", len(sizes))
+    if count != len(sizes):
+        raise DescError(f"{where}.DimensionCount is {count}, and there are {len(sizes)} Sizes")
+    flags = body.get("Flags", 0)
+    if isinstance(flags, str):
+        short = flags.removeprefix("DML_TENSOR_FLAG_")
+        if short not in abi().tensor_flags:
+            raise DescError(f"{where}.Flags: unknown flag {flags!r}; known: {', '.join(abi().tensor_flags)}")
+        flags = abi().tensor_flags[short]
+    total = body.get("TotalTensorSizeInBytes")
+    return TensorDesc(data_type, sizes, strides, int(flags), total, int(body.get("GuaranteedBaseOffsetAlignment", 0)))
+
+
+def read_desc(data: Any, find: Callable[[str], Operator], where: str = "") -> OperatorDesc:
+    """An operator desc from JSON; ``find`` gives an operator's spec by name.
+
+    Both of DxDispatch's forms are read: fields beside ``Type``, or below ``Desc``.
+
+    Raises:
+        DescError: an unknown operator, field, constant or data type, or a value of the wrong kind.
+    """
+    if not isinstance(data, Mapping) or "Type" not in data:
+        raise DescError(f"{where or 'desc'}: an operator desc is an object with a Type")
+    try:
+        operator = find(str(data["Type"]))
+    except KeyError as error:
+        raise DescError(f"{where or 'desc'}.Type: {error.args[0]}") from None
+    body = data["Desc"] if isinstance(data.get("Desc"), Mapping) else {k: v for k, v in data.items() if k != "Type"}
+    unknown = body.keys() - {field.name for field in operator.fields}
+    if unknown:
+        known = ", ".join(field.name for field in operator.fields)
+        raise DescError(f"{where or operator.name}: no field {', '.join(sorted(unknown))}; {operator.name} has {known}")
+    prefix = f"{where}." if where else ""
+    return OperatorDesc(
+        operator.name, {f.name: read_field(f, body.get(f.name), find, f"{prefix}{f.name}") for f in operator.fields}
+    )
+
+
+def read_field(field: Field, data: Any, find: Callable[[str], Operator], where: str) -> object:
+    """One field's value from JSON. Raises DescError."""
+    if data is None:
+        return None
+    if field.type.endswith("_ARRAY"):
+        if not isinstance(data, list):
+            raise DescError(f"{where} must be an array, not {data!r}")
+        element = Field(field.name, field.kind, field.type.removesuffix("_ARRAY"), enum=field.enum)
+        return tuple(read_field(element, value, find, f"{where}[{index}]") for index, value in enumerate(data))
+    if field.type == "TENSOR_DESC":
+        return read_tensor(data, where)
+    if field.type == "OPERATOR_DESC":
+        return read_desc(data, find, where)
+    if field.enum:
+        return _constant(field.enum, data, where)
+    if field.type in ("SIZE_2D", "SCALE_BIAS"):
+        keys = ("Width", "Height") if field.type == "SIZE_2D" else ("Scale", "Bias")
+        pair = [data.get(key) for key in keys] if isinstance(data, Mapping) else data
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise DescError(f"{where} must have {keys[0]} and {keys[1]}")
+        return tuple(_number(value, where) for value in pair)
+    return _number(data, where)
+
+
+def _constant(enum: str, data: Any, where: str) -> str | int:
+    if isinstance(data, int):
+        return data
+    short = str(data).removeprefix(f"{enum}_")
+    if short not in abi().enums[enum].values and short != "UNKNOWN":
+        raise DescError(f"{where}: {enum} has no {data!r}; it has {', '.join(abi().enums[enum].values)}")
+    return short
+
+
+def _number(data: Any, where: str) -> int | float:
+    if isinstance(data, int | float):
+        return data
+    if isinstance(data, str) and data in ("nan", "inf", "-inf"):
+        return float(data)
+    raise DescError(f"{where} must be a number, not {data!r}")
+
+
+def _integers(data: Any, where: str) -> tuple[int, ...]:
+    if not isinstance(data, list) or not all(isinstance(value, int) for value in data):
+        raise DescError(f"{where} must be an array of integers, not {data!r}")
+    return tuple(data)

@@ -1,0 +1,253 @@
+"""What a spec file says, as data: an operator's fields, tensor support, constraints, values, tolerance, examples and errata.
+
+Everything the suite knows about an operator hangs on ``Operator``. A promise carries its basis: ``documented`` (the published page
+says it), ``measured`` (the page is silent and DirectML.dll does it) or ``contested`` (page and DLL disagree).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dmlcts.spec.abi import FeatureLevel
+from dmlcts.spec.expression import Expression
+
+DOCUMENTED, MEASURED, CONTESTED = "documented", "measured", "contested"
+BASES = (DOCUMENTED, MEASURED, CONTESTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of the operator desc struct, in the struct's order. ``kind`` is input, output or attribute."""
+
+    name: str
+    kind: str
+    type: str
+    optional: bool = False
+    enum: str | None = None
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether the field holds a tensor desc or an array of them."""
+        return self.type in ("TENSOR_DESC", "TENSOR_DESC_ARRAY")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSupport:
+    """A row of a tensor-support table: dimension counts (inclusive) and data types, in the documentation's order."""
+
+    dimensions: tuple[int, int]
+    data_types: tuple[str, ...]
+
+    def dimension_counts(self) -> range:
+        """Every supported dimension count."""
+        return range(self.dimensions[0], self.dimensions[1] + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """One tensor-support table. ``when`` limits it to values of an attribute (REDUCE's differ by Function)."""
+
+    level: FeatureLevel
+    tensors: Mapping[str, TensorSupport]
+    when: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
+    basis: str = DOCUMENTED
+
+    def applies(self, attributes: Mapping[str, object]) -> bool:
+        """Whether the table speaks of a desc with these attribute values."""
+        return all(attributes.get(name) in allowed for name, allowed in self.when.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A rule that a valid desc keeps: either ``same`` (a property equal over tensors) or ``that`` (an expression that is true).
+
+    ``when`` is the condition under which it speaks, if not always. ``label`` names it in cases, coverage and messages.
+    """
+
+    label: str
+    same: str | None = None
+    tensors: tuple[str, ...] = ()
+    that: Expression | None = None
+    when: Expression | None = None
+    basis: str = DOCUMENTED
+
+    @property
+    def text(self) -> str:
+        """The rule in words that a message can carry."""
+        said = f"{', '.join(self.tensors)} have the same {self.same}" if self.same else self.that.text if self.that else ""
+        return f"{said}, when {self.when.text}" if self.when else said
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes as the documentation writes them, with symbols: ``{InputTensor: [N, C, H, W]}``.
+
+    ``*S`` stands for any number of dimensions. A symbol that ``where`` defines is derived; the others are free. Attributes may
+    stand in the expressions.
+    """
+
+    sizes: Mapping[str, tuple[str, ...]]
+    where: Mapping[str, Expression] = field(default_factory=dict)
+    when: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What to put into an input tensor: a recipe for random data, and named sets of special values by basis."""
+
+    recipe: str
+    parameters: Mapping[str, float | int | str] = field(default_factory=dict)
+    special: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """An output that may alias any one of ``inputs`` during binding."""
+
+    output: str
+    inputs: tuple[str, ...]
+    basis: str = DOCUMENTED
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How results are judged (conformance/judge): the class and its parameters by data type.
+
+    ``compare`` is ``value`` (equal numbers; both zeros are equal) or ``bits`` (equal bit patterns, for operators that work on bits).
+    ``parameters`` maps a parameter to its value, or to values by data type.
+    """
+
+    judge: str
+    compare: str = "value"
+    parameters: Mapping[str, float | Mapping[str, float]] = field(default_factory=dict)
+
+    def parameter(self, name: str, data_type: str, default: float | None = None) -> float:
+        """A parameter's value for a data type. Raises KeyError if the spec gives none and there is no default."""
+        value = self.parameters.get(name, default)
+        if isinstance(value, Mapping):
+            value = value.get(data_type, default)
+        if value is None:
+            raise KeyError(f"tolerance class {self.judge} needs {name!r} for {data_type}")
+        return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A tensor written out: ``data`` is flat, in row-major order; a number, or nan, inf, -inf, or a bit pattern ``0x7FC00001``."""
+
+    data_type: str
+    sizes: tuple[int, ...]
+    data: tuple[float | int | str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Inputs, attributes and outputs as numbers: the page's example, or what DirectML.dll was measured to give.
+
+    ``answers`` maps a basis to outputs: one entry, or for a contested example the documentation's and the DLL's.
+    ``evidence`` names the page or the measurement.
+    """
+
+    id: str
+    basis: str
+    inputs: Mapping[str, Literal]
+    attributes: Mapping[str, object]
+    answers: Mapping[str, Mapping[str, Literal]]
+    evidence: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A law that outputs keep among themselves, so that no reference is needed: ``f(f(a, b), b) == a``.
+
+    ``given`` maps each variable to the tensor whose values it takes; ``where`` limits them. ``f`` runs the operator.
+    """
+
+    label: str
+    law: Expression
+    given: Mapping[str, str]
+    where: Expression | None = None
+    basis: str = DOCUMENTED
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Something a documented rule forbids and DirectML.dll accepts: its rejection is demanded of nobody. ``rule`` is the rule's label."""
+
+    rule: str
+    evidence: str
+    data_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Erratum:
+    """A flaw of the documentation, with its evidence; ``differences`` are the keys of ``spec compare`` that it explains."""
+
+    id: str
+    text: str
+    evidence: str
+    severity: str = "erratum"
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A published page: repository, path and commit, or a title for what has no repository."""
+
+    title: str
+    repo: str = ""
+    path: str = ""
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Everything written down about one operator. ``file`` is where it was read from and ``lines`` where its parts stand in it."""
+
+    name: str
+    type: int
+    family: str
+    introduced: FeatureLevel
+    summary: str
+    fields: tuple[Field, ...]
+    support: tuple[Support, ...]
+    constraints: tuple[Constraint, ...]
+    shapes: tuple[Shape, ...]
+    values: Mapping[str, Values]
+    in_place: tuple[InPlace, ...]
+    tolerance: Tolerance
+    examples: tuple[Example, ...]
+    relations: tuple[Relation, ...]
+    accepts: tuple[Acceptance, ...]
+    errata: tuple[Erratum, ...]
+    sources: tuple[Source, ...]
+    file: Path | None = None
+
+    def field(self, name: str) -> Field:
+        """The field called ``name``. Raises KeyError."""
+        for entry in self.fields:
+            if entry.name == name:
+                return entry
+        raise KeyError(f"{self.name} has no field {name!r}")
+
+    def inputs(self) -> tuple[Field, ...]:
+        """The input tensor fields."""
+        return tuple(f for f in self.fields if f.kind == "input")
+
+    def outputs(self) -> tuple[Field, ...]:
+        """The output tensor fields."""
+        return tuple(f for f in self.fields if f.kind == "output")
+
+    def attributes(self) -> tuple[Field, ...]:
+        """The fields that are not tensors."""
+        return tuple(f for f in self.fields if f.kind == "attribute")
+
+    def tables(self, at: FeatureLevel | None = None, attributes: Mapping[str, object] | None = None) -> Iterator[Support]:
+        """The tensor-support tables in force at a level (all if None), newest first, that speak of these attributes (any if None)."""
+        for table in sorted(self.support, key=lambda t: t.level, reverse=True):
+            if (at is None or table.level <= at) and (attributes is None or table.applies(attributes)):
+                yield table
