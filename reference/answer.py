@@ -31,3 +31,8 @@ class Answer:
     argument: Array | None = None
     slack: Array | float | None = None
     defined: Array | None = None
+
+
+def host(array: Array) -> Any:
+    """The array as NumPy's: CuPy's is copied from the device, NumPy's is returned as it is."""
+    return array.get() if hasattr(array, "get") else array

@@ -1,1 +1,31 @@
 """The results record, and what people and CI systems read: HTML, JUnit, CTRF, Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dmlcts.reports.record import Record
+
+
+def write_all(record: Record, folder: Path) -> Path:
+    """Writes every form of a report into ``folder`` and returns the path of the page to open.
+
+    ``results.jsonl`` (the record itself), ``junit.xml``, ``ctrf.json``, ``summary.md`` and ``index.html`` with its folder ``data``.
+
+    Raises:
+        OSError: the folder cannot be written; the message names it.
+    """
+    # Imported here, so that who only reads records does not load a template engine.
+    from dmlcts.reports.ctrf import write_ctrf
+    from dmlcts.reports.files import writing
+    from dmlcts.reports.html import write_html
+    from dmlcts.reports.junit import write_junit
+    from dmlcts.reports.markdown import write_markdown
+    from dmlcts.reports.record import write_record
+
+    with writing(folder):
+        write_record(record, folder / "results.jsonl")
+    write_junit(record, folder / "junit.xml")
+    write_ctrf(record, folder / "ctrf.json")
+    write_markdown(record, folder / "summary.md")
+    return write_html(record, folder)

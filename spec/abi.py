@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, total_ordering
 from importlib import resources
+from math import isfinite
 from typing import Any
 
 import yaml
@@ -32,6 +33,19 @@ class DataType:
     def is_float(self) -> bool:
         """Whether the type is FLOAT16, FLOAT32 or FLOAT64."""
         return self.kind == "float"
+
+    def holds(self, value: float | int | str) -> bool:
+        """Whether a value is of this type: a number in its range (a float may be rounded), or nan, inf, -inf, or bits ``0x7FC00001``."""
+        if isinstance(value, str):
+            return int(value, 16) < 1 << self.bits if value.startswith("0x") else self.is_float and value in ("nan", "inf", "-inf")
+        if self.is_float:
+            return not isfinite(value) or abs(value) <= _LARGEST[self.bits]
+        least, most = (-(1 << self.bits - 1), 1 << self.bits - 1) if self.kind == "int" else (0, 1 << self.bits)
+        return isinstance(value, int) and least <= value < most
+
+
+_LARGEST = {16: 65504.0, 32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
+"""The largest finite number of a float, by width."""
 
 
 @total_ordering
@@ -84,7 +98,11 @@ def abi() -> Abi:
     raw: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (a safe loader)
     data_types = {name: DataType(name, **entry) for name, entry in raw["data_types"].items()}
     enums = {name: Enum(name, entry["values"], entry.get("since", {})) for name, entry in raw["enums"].items()}
-    enums["DML_TENSOR_DATA_TYPE"] = Enum("DML_TENSOR_DATA_TYPE", {t.name: t.value for t in data_types.values()}, {})
+    enums["DML_TENSOR_DATA_TYPE"] = Enum(
+        "DML_TENSOR_DATA_TYPE",
+        {name: entry.value for name, entry in data_types.items()},
+        {name: entry.since for name, entry in data_types.items() if entry.since != "1_0"},
+    )
     return Abi(
         data_types=data_types,
         feature_levels={name: FeatureLevel(name, **entry) for name, entry in raw["feature_levels"].items()},

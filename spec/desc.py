@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import NamedTuple
 
-from dmlcts.spec.abi import DataType, abi
+from dmlcts.spec.abi import DataType as AbiDataType
+from dmlcts.spec.abi import abi
 
 UNKNOWN = "UNKNOWN"
 """DML_TENSOR_DATA_TYPE_UNKNOWN: never valid in a desc, so cases that must be rejected use it."""
@@ -48,7 +50,7 @@ class TensorDesc:
         return len(self.sizes)
 
     @property
-    def type(self) -> DataType:
+    def type(self) -> AbiDataType:
         """The data type's entry in the ABI. Raises KeyError for UNKNOWN."""
         return abi().data_types[self.data_type]
 
@@ -83,7 +85,7 @@ def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def buffer_tensor_size(data_type: DataType, sizes: Sequence[int], strides: Sequence[int]) -> int:
+def buffer_tensor_size(data_type: AbiDataType, sizes: Sequence[int], strides: Sequence[int]) -> int:
     """Bytes from the first element to past the last, rounded up to a multiple of four.
 
     Source: DMLCalcBufferTensorSize in the DirectML helper functions page. That helper has no case for the 4-bit types; two
@@ -95,13 +97,27 @@ def buffer_tensor_size(data_type: DataType, sizes: Sequence[int], strides: Seque
     return -(-size_in_bytes // multiple) * multiple
 
 
+class Size2D(NamedTuple):
+    """DML_SIZE_2D."""
+
+    width: int
+    height: int
+
+
+class ScaleBias(NamedTuple):
+    """DML_SCALE_BIAS."""
+
+    scale: float
+    bias: float
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorDesc:
     """An operator desc: the operator's name without DML_OPERATOR_, and its fields by name in the struct's order.
 
     A field's value is, by the field's type: TensorDesc; tuple of TensorDesc; OperatorDesc; tuple of OperatorDesc; int; float; bool;
-    the short name of an enumeration's constant (or an int, valid or not); tuple of numbers; None where optional and absent.
-    SIZE_2D is (width, height) and SCALE_BIAS (scale, bias).
+    the short name of an enumeration's constant (or an int, valid or not); tuple of numbers; Size2D; ScaleBias; None where optional and
+    absent.
     """
 
     type: str

@@ -2,17 +2,19 @@
 
 ``{"Type": "ELEMENT_WISE_ROUND", "InputTensor": {"DataType": "FLOAT32", "Sizes": [3]}, ..., "RoundingMode": "TOWARD_ZERO"}``.
 What may be left out is left out (packed strides, no flags, the least total size). NaN and infinities are the strings "nan", "inf"
-and "-inf", as JSON has no numbers for them.
+and "-inf", as JSON has no numbers for them. Everything that DxDispatch reads is read: the fields beside ``Type`` or below ``Desc``, both
+in lower case too; flags as a list; a scalar union as a number or as its member (``{"Float32": 9}``, the bits of a half as ``UInt16``).
 """
 
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc import OperatorDesc, ScaleBias, Size2D, TensorDesc
 from dmlcts.spec.model import Field, Operator
 
 
@@ -46,6 +48,10 @@ def _write(value: object) -> Any:
         return write_tensor(value)
     if isinstance(value, OperatorDesc):
         return write_desc(value)
+    if isinstance(value, Size2D):
+        return {"Width": value.width, "Height": value.height}
+    if isinstance(value, ScaleBias):
+        return {"Scale": _write(value.scale), "Bias": _write(value.bias)}
     if isinstance(value, tuple):
         return [_write(element) for element in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -69,14 +75,19 @@ def read_tensor(data: Any, where: str) -> TensorDesc:
     count = body.get("DimensionCount", len(sizes))
     if count != len(sizes):
         raise DescError(f"{where}.DimensionCount is {count}, and there are {len(sizes)} Sizes")
-    flags = body.get("Flags", 0)
-    if isinstance(flags, str):
-        short = flags.removeprefix("DML_TENSOR_FLAG_")
-        if short not in abi().tensor_flags:
-            raise DescError(f"{where}.Flags: unknown flag {flags!r}; known: {', '.join(abi().tensor_flags)}")
-        flags = abi().tensor_flags[short]
+    flags = 0
+    given = body.get("Flags", 0)
+    for flag in given if isinstance(given, list) else [given]:
+        flags |= flag if isinstance(flag, int) else _flag(str(flag), f"{where}.Flags")
     total = body.get("TotalTensorSizeInBytes")
-    return TensorDesc(data_type, sizes, strides, int(flags), total, int(body.get("GuaranteedBaseOffsetAlignment", 0)))
+    return TensorDesc(data_type, sizes, strides, flags, total, int(body.get("GuaranteedBaseOffsetAlignment", 0)))
+
+
+def _flag(name: str, where: str) -> int:
+    short = name.removeprefix("DML_TENSOR_FLAG_")
+    if short not in abi().tensor_flags:
+        raise DescError(f"{where}: unknown flag {name!r}; known: {', '.join(abi().tensor_flags)}")
+    return abi().tensor_flags[short]
 
 
 def read_desc(data: Any, find: Callable[[str], Operator], where: str = "") -> OperatorDesc:
@@ -87,21 +98,42 @@ def read_desc(data: Any, find: Callable[[str], Operator], where: str = "") -> Op
     Raises:
         DescError: an unknown operator, field, constant or data type, or a value of the wrong kind.
     """
-    if not isinstance(data, Mapping) or "Type" not in data:
+    type_key, desc_key = (next((key for key in keys if isinstance(data, Mapping) and key in data), None) for keys in _KEYS)
+    if type_key is None:
         raise DescError(f"{where or 'desc'}: an operator desc is an object with a Type")
     try:
-        operator = find(str(data["Type"]))
+        operator = find(str(data[type_key]))
     except KeyError as error:
-        raise DescError(f"{where or 'desc'}.Type: {error.args[0]}") from None
-    body = data["Desc"] if isinstance(data.get("Desc"), Mapping) else {k: v for k, v in data.items() if k != "Type"}
+        raise DescError(f"{where or 'desc'}.{type_key}: {error.args[0]}") from None
+    body = data[desc_key] if desc_key else {key: value for key, value in data.items() if key != type_key}
+    if not isinstance(body, Mapping):
+        raise DescError(f"{where or 'desc'}.{desc_key} must be an object, not {body!r}")
     unknown = body.keys() - {field.name for field in operator.fields}
     if unknown:
         known = ", ".join(field.name for field in operator.fields)
         raise DescError(f"{where or operator.name}: no field {', '.join(sorted(unknown))}; {operator.name} has {known}")
     prefix = f"{where}." if where else ""
-    return OperatorDesc(
-        operator.name, {f.name: read_field(f, body.get(f.name), find, f"{prefix}{f.name}") for f in operator.fields}
-    )
+    fields = {field.name: read_field(field, body.get(field.name), find, f"{prefix}{field.name}") for field in operator.fields}
+    for field in operator.fields:
+        value = body.get(field.name)
+        if field.type == "SCALAR_UNION" and isinstance(value, Mapping):
+            data_type = fields.get(field.data_type) if field.data_type else None
+            fields[field.name] = _member(value, data_type, f"{prefix}{field.name}")
+    return OperatorDesc(operator.name, fields)
+
+
+_KEYS = (("Type", "type"), ("Desc", "desc"))
+
+
+def _member(data: Mapping[str, Any], data_type: object, where: str) -> int | float:
+    """A scalar union that is written as one of its members."""
+    if len(data) != 1:
+        raise DescError(f"{where} must be a number or one member of the union, such as {{'Float32': 9}}, not {data!r}")
+    ((member, value),) = data.items()
+    number = _number(value, where)
+    if member == "UInt16" and data_type == "FLOAT16" and isinstance(number, int) and 0 <= number <= 0xFFFF:
+        return float(struct.unpack("<e", struct.pack("<H", number))[0])
+    return number
 
 
 def read_field(field: Field, data: Any, find: Callable[[str], Operator], where: str) -> object:
@@ -119,13 +151,21 @@ def read_field(field: Field, data: Any, find: Callable[[str], Operator], where: 
         return read_desc(data, find, where)
     if field.enum:
         return _constant(field.enum, data, where)
-    if field.type in ("SIZE_2D", "SCALE_BIAS"):
-        keys = ("Width", "Height") if field.type == "SIZE_2D" else ("Scale", "Bias")
-        pair = [data.get(key) for key in keys] if isinstance(data, Mapping) else data
-        if not isinstance(pair, list) or len(pair) != 2:
+    if field.type in _PAIRS:
+        pair, keys = _PAIRS[field.type]
+        values = [data.get(key) for key in keys] if isinstance(data, Mapping) else data
+        if not isinstance(values, list) or len(values) != 2:
             raise DescError(f"{where} must have {keys[0]} and {keys[1]}")
-        return tuple(_number(value, where) for value in pair)
+        return pair(*(_number(value, where) for value in values))
+    if field.type == "SCALAR_UNION" and isinstance(data, Mapping):
+        return None  # read_desc reads it, when it knows the data type
     return _number(data, where)
+
+
+_PAIRS: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[str, str]]] = {
+    "SIZE_2D": (Size2D, ("Width", "Height")),
+    "SCALE_BIAS": (ScaleBias, ("Scale", "Bias")),
+}
 
 
 def _constant(enum: str, data: Any, where: str) -> str | int:
@@ -140,7 +180,7 @@ def _constant(enum: str, data: Any, where: str) -> str | int:
 def _number(data: Any, where: str) -> int | float:
     if isinstance(data, int | float):
         return data
-    if isinstance(data, str) and data in ("nan", "inf", "-inf"):
+    if isinstance(data, str) and data.lower() in ("nan", "inf", "-inf"):
         return float(data)
     raise DescError(f"{where} must be a number, not {data!r}")
 

@@ -1,9 +1,16 @@
-"""YAML with places: every value of a spec file keeps the line that it stands on, and errors name file, line and field."""
+"""YAML with places: every value of a spec file keeps the line that it stands on, and errors name file, line and field.
+
+The YAML is the part that every reader of YAML takes alike. ``NO``, ``on``, ``0x10``, ``1_0`` or ``2021-02-10`` without quotes are a
+boolean, a number or a date to some readers and text to others: here they are errors that ask for quotes. Numbers are JSON's.
+Anchors, aliases and merge keys work; a file that they would blow up is refused.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +20,16 @@ Path_ = tuple[str | int, ...]
 """Where a value stands in a document: ``("support", 0, "tensors", "ATensor")``."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_TAG = "tag:yaml.org,2002:"
+_CALLED = {"bool": "a boolean", "int": "a number", "float": "a number", "timestamp": "a date", "null": "nothing", "value": "a sign"}
+
+_DEEPEST = 32
+_MOST = 100_000
+_MOST_OPENED = 2_500
+"""Bounds on nesting, on values (an alias's counted wherever it is used) and on lists and mappings: ten times what a large spec needs."""
 
 
 class SpecError(ValueError):
@@ -52,41 +69,127 @@ def dotted(path: Path_) -> str:
     return text
 
 
+def read(file: Path) -> str:
+    """The text of a spec file. Raises SpecError if it cannot be read or is not UTF-8; the error names the line."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise SpecError(file, None, (), f"cannot be read: {error.strerror or error}") from None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SpecError(file, line, (), f"not UTF-8: the byte 0x{data[error.start]:02X}; save the file as UTF-8") from None
+
+
 def parse(text: str, file: Path | None = None) -> Document:
     """Parses a YAML mapping.
 
     Raises:
-        SpecError: not YAML, a key given twice, a key that is no string, or a file that is no mapping.
+        SpecError: not YAML, a key given twice, a key that is no string, a value that readers of YAML take differently, or a file that is
+            no mapping.
     """
-    lines: dict[Path_, int] = {}
-    loader = _LOADER(text)
+    # libyaml's composer calls itself in C: brackets without end would overrun its stack and take the process with it.
+    if sum(text.count(opened) for opened in ("[", "{", "- ", "? ")) > _MOST_OPENED:
+        raise SpecError(file, None, (), f"more than {_MOST_OPENED} lists and mappings")
+    loader: Any = None
     try:
+        loader = _LOADER(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
-            raise SpecError(file, 1, (), "a spec file is a mapping of fields to values")
-        data = _plain(root, (), lines, loader, file)
+            found = {type(None): "an empty file", yaml.SequenceNode: "a list"}.get(type(root), "one value")
+            raise SpecError(file, 1, (), f"a spec file is a mapping of fields to values, not {found}")
+        reader = _Reader(file)
+        return Document(reader.value(root, ()), reader.lines, file)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise SpecError(file, line, (), f"not YAML: {error.problem or error.context}") from None
+        mark = error.problem_mark or error.context_mark
+        problem = ", ".join(part for part in (error.context, error.problem) if part)
+        raise SpecError(file, mark.line + 1 if mark else None, (), f"not YAML: {problem}") from None
+    except yaml.reader.ReaderError as error:
+        line = text.encode("utf-8")[: error.position].count(b"\n") + 1
+        raise SpecError(file, line, (), f"not YAML: the character #x{error.character:02X} may not stand in it") from None
     finally:
-        loader.dispose()
-    return Document(data, lines, file)
+        if loader is not None:
+            loader.dispose()
 
 
-def _plain(node: yaml.Node, path: Path_, lines: dict[Path_, int], loader: Any, file: Path | None) -> Any:
-    lines[path] = node.start_mark.line + 1
-    if isinstance(node, yaml.ScalarNode):
-        return loader.construct_object(node)
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(child, (*path, index), lines, loader, file) for index, child in enumerate(node.value)]
-    assert isinstance(node, yaml.MappingNode)
-    result: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        line = key_node.start_mark.line + 1
-        key = key_node.value
-        if not isinstance(key_node, yaml.ScalarNode) or not isinstance(key, str):
-            raise SpecError(file, line, path, "a key must be a plain string")
-        if key in result:
-            raise SpecError(file, line, (*path, key), f"the key {key!r} is given twice; first on line {lines[(*path, key)]}")
-        result[key] = _plain(value_node, (*path, key), lines, loader, file)
-    return result
+@dataclass(slots=True)
+class _Reader:
+    """Turns YAML's nodes into plain data and writes down the lines."""
+
+    file: Path | None
+    lines: dict[Path_, int] = field(default_factory=dict)
+    count: int = 0
+    merging: int = 0
+
+    def value(self, node: yaml.Node, path: Path_, line: int = 0) -> Any:
+        self.lines[path] = line = line or node.start_mark.line + 1
+        self.count += 1
+        if self.count > _MOST:
+            raise SpecError(self.file, line, path[:2], f"more than {_MOST} values, those of an alias counted wherever it is used")
+        if len(path) + self.merging > _DEEPEST:
+            raise SpecError(
+                self.file, line, path[:2], f"nested deeper than {_DEEPEST} levels; an alias inside its own anchor has no end"
+            )
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node, path, node.start_mark.line + 1)
+        if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
+            return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
+        if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
+            return self.mapping(node, path)
+        raise SpecError(self.file, line, path, f"the tag {node.tag} has no meaning in a spec file")
+
+    def mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        found: dict[str, Any] = {}
+        given: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            if key_node.tag == f"{_TAG}merge":
+                merged = self.merge(value_node, path)
+                continue
+            key = self.scalar(key_node, path, line) if isinstance(key_node, yaml.ScalarNode) else None
+            if not isinstance(key, str):
+                found_key = "a list or mapping" if key_node.id != "scalar" else f"{key_node.value!r}, which needs quotes for that"
+                raise SpecError(self.file, line, path, f"a key must be a string, not {found_key}")
+            if key in given:
+                raise SpecError(self.file, line, (*path, key), f"the key {key!r} is given twice, on lines {given[key]} and {line}")
+            given[key] = line
+            found[key] = self.value(value_node, (*path, key), line)
+        return merged | found if merged else found
+
+    def merge(self, node: yaml.Node, path: Path_) -> dict[str, Any]:
+        """What ``<<`` adds: the mapping that it names, or several, of which the first counts."""
+        merged: dict[str, Any] = {}
+        self.merging += 1
+        for part in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+            if not isinstance(part, yaml.MappingNode):
+                raise SpecError(self.file, node.start_mark.line + 1, path, "<< takes a mapping, or a list of mappings")
+            for key, value in self.value(part, path).items():
+                merged.setdefault(key, value)
+        self.merging -= 1
+        return merged
+
+    def scalar(self, node: yaml.ScalarNode, path: Path_, line: int) -> Any:
+        text, kind = node.value, node.tag.removeprefix(_TAG)
+        if not node.style:  # plain: neither quoted nor a block
+            if _NUMBER.fullmatch(text):
+                return self.number(text, path, line)
+            if kind == "str":
+                return text
+            if text in _WORDS:
+                return _WORDS[text]
+            if kind in _CALLED:
+                said = f"{text!r} without quotes is {_CALLED[kind]} to some readers of YAML and text to others"
+                raise SpecError(self.file, line, path, f'{said}: write it in quotes, "{text}"')
+        if kind != "str":
+            raise SpecError(self.file, line, path, f"the tag {node.tag} has no meaning in a spec file")
+        return text
+
+    def number(self, text: str, path: Path_, line: int) -> int | float:
+        if text.lstrip("-").isdigit() and text != "-0":
+            return int(text)
+        number = float(text)
+        if not isfinite(number):
+            raise SpecError(self.file, line, path, f"{text} is more than a number can hold; infinity is written inf")
+        return number

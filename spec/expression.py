@@ -1,16 +1,18 @@
 """The small expression language of spec files: constraints, symbolic sizes and relations are written in it.
 
 It is Python's expression syntax, cut down to arithmetic, comparison, logic, subscripts, attributes of tensors and a few functions:
-``all(Offsets[i] + WindowSizes[i] <= InputTensor.Sizes[i] for i in range(DimensionCount))``. An expression is checked and compiled when
-the spec is loaded, so that an unknown name is an error of the file and not of the run.
+``all(o + w <= s for o, w, s in zip(InputWindowOffsets, InputWindowSizes, InputTensor.Sizes))``. An expression is checked and compiled
+when the spec is loaded, so that an unknown name is an error of the file and not of the run; nothing is computed then.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 from math import prod
 from types import CodeType
 
@@ -28,6 +30,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "all": all,
     "any": any,
     "ceil_div": lambda a, b: -(-a // b),
+    "effective_rank": lambda sizes: len(sizes) - sum(1 for _ in takewhile(lambda size: size == 1, sizes)),
     "len": len,
     "max": max,
     "min": min,
@@ -37,20 +40,24 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "sum": sum,
     "zip": zip,
 }
+"""What any expression may call. ``effective_rank`` is the number of sizes without the leading ones."""
 
 _NODES = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.Invert, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
     ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor, ast.Compare, ast.Eq, ast.NotEq,
     ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Call, ast.Name, ast.Load, ast.Store, ast.Attribute, ast.Subscript, ast.Slice,
-    ast.IfExp, ast.GeneratorExp, ast.comprehension, ast.List, ast.Tuple, ast.Starred, ast.Constant,
+    ast.IfExp, ast.GeneratorExp, ast.ListComp, ast.comprehension, ast.List, ast.Tuple, ast.Starred, ast.Constant,
 )  # fmt: skip
 
 _ATTRIBUTES = frozenset({"DataType", "Sizes", "DimensionCount"})
 
+_LONGEST = 1000
+"""Characters. A longer text is no constraint, and one without bound could be nested deeper than Python's parser goes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A compiled expression: ``names`` are the free names that it reads, functions left out."""
+    """A compiled expression: ``names`` are the free names that it reads, ``FUNCTIONS`` left out."""
 
     text: str
     names: frozenset[str]
@@ -64,24 +71,62 @@ class Expression:
 
 
 @lru_cache(maxsize=4096)
-def compile_expression(text: str) -> Expression:
-    """Checks and compiles ``text``.
+def compile_expression(text: str, functions: frozenset[str] = frozenset()) -> Expression:
+    """Checks and compiles ``text``. ``functions`` may be called besides ``FUNCTIONS``; ``evaluate`` must be given them.
 
     Raises:
         ExpressionError: not an expression, or one with something outside the language.
     """
+    if len(text) > _LONGEST:
+        raise ExpressionError(f"an expression has at most {_LONGEST} characters, and this one {len(text)}")
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # what Python warns of, such as calling a number, is refused
+            return _compile(text, FUNCTIONS.keys() | functions)
     except SyntaxError as error:
         raise ExpressionError(f"not an expression: {error.msg}", (error.offset or 1) - 1) from None
-    bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    names = set()
+    except (RecursionError, MemoryError):
+        raise ExpressionError("not an expression: nested too deeply") from None
+
+
+def _compile(text: str, functions: Set[str]) -> Expression:
+    if "\0" in text:
+        raise ExpressionError("not an expression: a null character", text.index("\0"))
+    tree = ast.parse(text.strip(), mode="eval")
     for node in ast.walk(tree):
-        column = getattr(node, "col_offset", 0)
-        if not isinstance(node, _NODES):
-            raise ExpressionError(f"{type(node).__name__} is not part of the expression language", column)
-        if isinstance(node, ast.Attribute) and node.attr not in _ATTRIBUTES:
-            raise ExpressionError(f"a tensor has no {node.attr!r}; it has {', '.join(sorted(_ATTRIBUTES))}", column)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in bound | FUNCTIONS.keys():
-            names.add(node.id)
-    return Expression(text, frozenset(names), compile(tree, "<spec>", "eval"))
+        problem = _problem(node, functions)
+        if problem:
+            raise ExpressionError(problem, getattr(node, "col_offset", 0))
+    return Expression(text, frozenset(_free(tree.body, FUNCTIONS.keys())), compile(tree, "<spec>", "eval"))
+
+
+def _problem(node: ast.AST, functions: Set[str]) -> str | None:
+    """What of a node is outside the language, None if nothing is."""
+    if not isinstance(node, _NODES):
+        return f"{type(node).__name__} is not part of the expression language"
+    if isinstance(node, ast.Attribute) and node.attr not in _ATTRIBUTES:
+        return f"a tensor has no {node.attr!r}; it has {', '.join(sorted(_ATTRIBUTES))}"
+    if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in functions):
+        return f"{ast.unparse(node.func)} is not a function; there are {', '.join(sorted(functions))}"
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in functions:
+        return f"{node.id} is a function, and no variable's name"
+    if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str):
+        return f"{ast.unparse(node)} is not part of the expression language"
+    return None
+
+
+def _free(node: ast.AST, bound: Set[str]) -> Iterator[str]:
+    """The names that a node reads and that nothing around them binds: a comprehension's variables are known inside it only."""
+    if isinstance(node, ast.Name):
+        if isinstance(node.ctx, ast.Load) and node.id not in bound:
+            yield node.id
+    elif isinstance(node, ast.GeneratorExp | ast.ListComp):
+        for part in node.generators:
+            yield from _free(part.iter, bound)
+            bound = bound | {name.id for name in ast.walk(part.target) if isinstance(name, ast.Name)}
+            for condition in part.ifs:
+                yield from _free(condition, bound)
+        yield from _free(node.elt, bound)
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _free(child, bound)

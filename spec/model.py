@@ -18,14 +18,34 @@ BASES = (DOCUMENTED, MEASURED, CONTESTED)
 
 
 @dataclass(frozen=True, slots=True)
+class Domain:
+    """The least and the most that something may be, both inclusive; None where it is unbounded. A bound may be a sequence, element by element."""
+
+    least: Expression | None = None
+    most: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
-    """One field of the operator desc struct, in the struct's order. ``kind`` is input, output or attribute."""
+    """One field of the operator desc struct, in the struct's order. ``kind`` is input, output or attribute.
+
+    ``optional_since`` is the feature level from which an optional field may be absent, None if always. ``count`` is the attribute that
+    counts the elements of an array, ``data_type`` the one that says how a scalar union is read. ``domain`` bounds a number, or every
+    element of an array of them. ``operators`` are those that an operator desc may be of, each with the level that allows it; any where
+    empty. ``owned_by_dml`` says whether an input may have DML_TENSOR_FLAG_OWNED_BY_DML.
+    """
 
     name: str
     kind: str
     type: str
     optional: bool = False
     enum: str | None = None
+    optional_since: FeatureLevel | None = None
+    count: str | None = None
+    data_type: str | None = None
+    domain: Domain | None = None
+    operators: Mapping[str, FeatureLevel] = field(default_factory=dict, hash=False)
+    owned_by_dml: bool = True
 
     @property
     def is_tensor(self) -> bool:
@@ -63,7 +83,8 @@ class Support:
 class Constraint:
     """A rule that a valid desc keeps: either ``same`` (a property equal over tensors) or ``that`` (an expression that is true).
 
-    ``when`` is the condition under which it speaks, if not always. ``label`` names it in cases, coverage and messages.
+    ``when`` is the condition under which it speaks, if not always; ``before`` is the feature level that lifted it. It is silent about
+    tensors and attributes that are absent. ``label`` names it in cases, coverage and messages.
     """
 
     label: str
@@ -72,6 +93,7 @@ class Constraint:
     that: Expression | None = None
     when: Expression | None = None
     basis: str = DOCUMENTED
+    before: FeatureLevel | None = None
 
     @property
     def text(self) -> str:
@@ -84,23 +106,31 @@ class Constraint:
 class Shape:
     """Sizes as the documentation writes them, with symbols: ``{InputTensor: [N, C, H, W]}``.
 
-    ``*S`` stands for any number of dimensions. A symbol that ``where`` defines is derived; the others are free. Attributes may
-    stand in the expressions.
+    ``*S`` stands for any number of dimensions, or for as many as ``counts`` says, and ``*1`` for any number of ones. ``A[i]`` in the
+    row of a tensor array has a value for each of its tensors, so that A is a sequence elsewhere. A symbol that ``where`` defines is
+    derived; the others are free, within ``domains``. Attributes may stand in the expressions. Of an operator's shapes, those hold whose
+    ``when`` does, each with symbols of its own.
     """
 
     sizes: Mapping[str, tuple[str, ...]]
     where: Mapping[str, Expression] = field(default_factory=dict)
     when: Expression | None = None
+    counts: Mapping[str, Expression] = field(default_factory=dict)
+    domains: Mapping[str, Domain] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What to put into an input tensor: a recipe for random data, and named sets of special values by basis."""
+    """What to put into an input tensor: a recipe for random data, and named sets of special values by basis.
+
+    ``where`` is what the documentation demands of every element ``x``; the result for other data is not defined.
+    """
 
     recipe: str
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
     special: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
+    where: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +153,11 @@ class Tolerance:
     judge: str
     compare: str = "value"
     parameters: Mapping[str, float | Mapping[str, float]] = field(default_factory=dict)
+    exceptions: tuple[ToleranceException, ...] = ()
+
+    def of(self, output: str, data_type: str, fields: Mapping[str, object]) -> Tolerance:
+        """The tolerance of one output of a desc with these fields: the first exception that speaks of it, or this."""
+        return next((e.tolerance for e in self.exceptions if e.applies(output, data_type, fields)), self)
 
     def parameter(self, name: str, data_type: str, default: float | None = None) -> float:
         """A parameter's value for a data type. Raises KeyError if the spec gives none and there is no default."""
@@ -135,8 +170,31 @@ class Tolerance:
 
 
 @dataclass(frozen=True, slots=True)
+class ToleranceException:
+    """Where another tolerance holds: for these outputs and data types (all where empty), when the condition is true of the desc."""
+
+    tolerance: Tolerance
+    outputs: tuple[str, ...] = ()
+    data_types: tuple[str, ...] = ()
+    when: Expression | None = None
+
+    def applies(self, output: str, data_type: str, fields: Mapping[str, object]) -> bool:
+        """Whether it speaks of this output (``OutputTensor``, ``OutputTensors[0]``)."""
+        named = not self.outputs or output.partition("[")[0] in self.outputs
+        typed = not self.data_types or data_type in self.data_types
+        return named and typed and (self.when is None or bool(self.when.evaluate(fields)))
+
+
+UNDEFINED = "_"
+"""An element of a literal whose value the documentation leaves open."""
+
+
+@dataclass(frozen=True, slots=True)
 class Literal:
-    """A tensor written out: ``data`` is flat, in row-major order; a number, or nan, inf, -inf, or a bit pattern ``0x7FC00001``."""
+    """A tensor written out: ``data`` is flat, in row-major order.
+
+    An element is a number, or nan, inf, -inf, a bit pattern ``0x7FC00001``, or ``UNDEFINED`` in an output.
+    """
 
     data_type: str
     sizes: tuple[int, ...]
@@ -204,9 +262,9 @@ class Source:
     commit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Operator:
-    """Everything written down about one operator. ``file`` is where it was read from and ``lines`` where its parts stand in it."""
+    """Everything written down about one operator, compared and hashed by identity. ``file`` is where it was read from."""
 
     name: str
     type: int

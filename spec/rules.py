@@ -1,28 +1,38 @@
 """What is wrong with an operator desc: every rule that it breaks, by label.
 
 The same labels stand in negative cases, in coverage and in a rejecting backend's message. Sources: the operator's own tables and
-constraints; for tensors in general the DML_BUFFER_TENSOR_DESC page.
+constraints; for tensors in general the DML_BUFFER_TENSOR_DESC page; for fused operators the page on fused activations.
 
 | label | rule |
 |---|---|
-| ``field/NAME`` | a field that is not optional is there, and of its type |
+| ``field/NAME`` | a field that must be there is, and its value is one that the struct can hold |
 | ``enum/NAME`` | the value is a constant of the enumeration, at this feature level |
+| ``operator/NAME`` | the operator desc inside is of an operator allowed there at this level, and has no tensors |
+| ``count/NAME`` | an array has as many elements as its count field says |
+| ``domain/NAME`` | a number, or every element of an array, is within its bounds |
 | ``support/TENSOR/data-type``, ``support/TENSOR/dimension-count`` | the table of the feature level lists it |
 | ``tensor/TENSOR/sizes`` | no size is 0 |
 | ``tensor/TENSOR/strides`` | as many strides as sizes, if any |
 | ``tensor/TENSOR/total-size`` | TotalTensorSizeInBytes holds every element, and is a multiple of 4 |
-| ``tensor/TENSOR/flags`` | known flags; OWNED_BY_DML on inputs only |
+| ``tensor/TENSOR/flags`` | known flags; OWNED_BY_DML only on inputs that may have it |
 | ``constraint/LABEL`` | the operator's constraint of that label |
+| ``shape/TENSOR`` | the sizes are of the documented shape |
+
+What follows from a broken rule is not said again: fields that are wrong hide the rest, domains hide constraints, and both hide shapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.expression import Expression
 from dmlcts.spec.model import Constraint, Field, Operator
+from dmlcts.spec.shape import FAILURES, bounds, mismatches, within
+
+Found = Iterator["Violation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,64 +45,117 @@ class Violation:
 
 def violations(operator: Operator, desc: OperatorDesc, level: FeatureLevel | None = None) -> list[Violation]:
     """The rules that ``desc`` breaks at a feature level (the newest if None), empty if it is valid."""
-    return list(_violations(operator, desc, level or max(abi().feature_levels.values())))
+    level = level or max(abi().feature_levels.values())
+    wrong = list(_fields(operator, desc, level))
+    if wrong:
+        return wrong
+    fields = named_constants(operator, desc)
+    general = [*_support(operator, desc, fields, level), *_tensors(operator, desc)]
+    domains = list(_domains(operator, fields))
+    constraints = [] if domains else list(_constraints(operator, desc, fields, level))
+    shapes = [] if domains or constraints else list(_shapes(operator, desc, fields))
+    return [*general, *domains, *constraints, *shapes]
 
 
-def _violations(operator: Operator, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Violation]:
-    whole = True
+def named_constants(operator: Operator, desc: OperatorDesc) -> dict[str, object]:
+    """A desc's fields with the constants of enumerations by name, as conditions in specs name them, whether given so or as numbers."""
+    fields = dict(desc.fields)
     for field in operator.fields:
-        for violation in _field(field, desc.fields.get(field.name), level):
-            whole = False
-            yield violation
+        value = fields.get(field.name)
+        if field.enum and isinstance(value, int):
+            fields[field.name] = next((name for name, number in abi().enums[field.enum].values.items() if number == value), value)
+    return fields
+
+
+# Fields
+
+
+def _fields(operator: Operator, desc: OperatorDesc, level: FeatureLevel) -> Found:
+    for field in operator.fields:
+        yield from _field(field, desc.fields, level)
     for name in desc.fields.keys() - {field.name for field in operator.fields}:
-        whole = False
         yield Violation(f"field/{name}", f"{operator.name} has no field {name}")
-    if not whole:
-        return
-    yield from _support(operator, desc, level)
-    for name, tensor in desc.tensors():
-        field = operator.field(name.partition("[")[0])
-        yield from _tensor(name, tensor, field)
-    for constraint in operator.constraints:
-        yield from _constraint(constraint, desc)
 
 
-_NUMBERS = {"UINT": int, "UINT64": int, "INT": int, "BOOL": (bool, int), "FLOAT": (int, float), "SCALAR_UNION": (int, float)}
-_PAIRS = ("SIZE_2D", "SCALE_BIAS")
+_INTEGERS = {"UINT": (0, 1 << 32), "UINT64": (0, 1 << 64), "INT": (-(1 << 31), 1 << 31), "BOOL": (0, 2)}
+_PAIRS = {"SIZE_2D": "UINT", "SCALE_BIAS": "FLOAT"}
 
 
-def _field(field: Field, value: object, level: FeatureLevel) -> Iterator[Violation]:
-    label = f"field/{field.name}"
+def _field(field: Field, fields: Mapping[str, object], level: FeatureLevel) -> Found:
+    value = fields.get(field.name)
     if value is None:
-        if not field.optional:
-            yield Violation(label, f"{field.name} is required")
-    elif field.type == "TENSOR_DESC":
+        if not field.optional or (field.optional_since and level < field.optional_since):
+            yield Violation(f"field/{field.name}", f"{field.name} is required")
+        return
+    element_type = _PAIRS.get(field.type) or field.type.removesuffix("_ARRAY")
+    if element_type == field.type:
+        yield from _value(field, field.name, element_type, value, fields, level)
+        return
+    if not isinstance(value, tuple):
+        yield Violation(f"field/{field.name}", f"{field.name} must be an array")
+        return
+    if field.type in _PAIRS and len(value) != 2:
+        yield Violation(f"field/{field.name}", f"{field.name} must have two numbers")
+    for index, element in enumerate(value):
+        yield from _value(field, f"{field.name}[{index}]", element_type, element, fields, level)
+    if field.count and len(value) != fields.get(field.count):
+        yield Violation(
+            f"count/{field.name}", f"{field.name} has {len(value)} elements, and {field.count} is {fields.get(field.count)}"
+        )
+
+
+def _value(field: Field, name: str, value_type: str, value: object, fields: Mapping[str, object], level: FeatureLevel) -> Found:
+    label = f"field/{field.name}"
+    if value_type == "TENSOR_DESC":
         if not isinstance(value, TensorDesc):
-            yield Violation(label, f"{field.name} must be a tensor desc")
+            yield Violation(label, f"{name} must be a tensor desc")
         elif value.data_type not in abi().data_types:
-            yield Violation(f"support/{field.name}/data-type", f"{field.name} has the data type {value.data_type}")
-    elif field.enum and field.enum != "DML_TENSOR_DATA_TYPE":
-        constants = abi().enums[field.enum]
-        name = value if isinstance(value, str) else next((k for k, v in constants.values.items() if v == value), None)
-        if name not in constants.values:
-            yield Violation(f"enum/{field.name}", f"{value} is no {field.enum}")
-        elif name in constants.since and abi().feature_levels[constants.since[name]] > level:
-            yield Violation(f"enum/{field.name}", f"{field.enum} has {name} from feature level {constants.since[name]} on")
-    elif field.type in _NUMBERS and not field.enum:
-        if not isinstance(value, _NUMBERS[field.type]):
-            yield Violation(label, f"{field.name} must be a number, not {value!r}")
-    elif field.type in ("OPERATOR_DESC", "OPERATOR_DESC_ARRAY"):
-        descs = value if isinstance(value, tuple) else (value,)
-        if not all(isinstance(element, OperatorDesc) for element in descs):
-            yield Violation(label, f"{field.name} must be an operator desc")
-    elif (field.type.endswith("_ARRAY") or field.type in _PAIRS) and not isinstance(value, tuple):
-        yield Violation(label, f"{field.name} must be an array")
+            yield Violation(f"support/{name}/data-type", f"{name} has the data type {value.data_type}")
+    elif value_type == "OPERATOR_DESC":
+        if isinstance(value, OperatorDesc):
+            yield from _inner_operator(field, value, level)
+        else:
+            yield Violation(label, f"{name} must be an operator desc")
+    elif field.enum:
+        yield from _constant(field, field.enum, value, level)
+    elif value_type in _INTEGERS:
+        least, most = _INTEGERS[value_type]
+        if not isinstance(value, int) or not least <= value < most:
+            yield Violation(label, f"{name} must be a whole number from {least} to {most - 1}, not {value!r}")
+    elif not isinstance(value, int | float):
+        yield Violation(label, f"{name} must be a number, not {value!r}")
+    elif field.data_type:
+        data_type = abi().data_types.get(str(fields.get(field.data_type)))
+        if data_type and not data_type.holds(value):
+            yield Violation(label, f"{name} is {value}, which is no {data_type.name}")
 
 
-def _support(operator: Operator, desc: OperatorDesc, level: FeatureLevel) -> Iterator[Violation]:
-    table = next(operator.tables(level, desc.fields), None)
+def _constant(field: Field, enum: str, value: object, level: FeatureLevel) -> Found:
+    constants = abi().enums[enum]
+    name = value if isinstance(value, str) else next((k for k, v in constants.values.items() if v == value), None)
+    if name not in constants.values:
+        yield Violation(f"enum/{field.name}", f"{value} is no {enum}")
+    elif name in constants.since and abi().feature_levels[constants.since[name]] > level:
+        yield Violation(f"enum/{field.name}", f"{enum} has {name} from feature level {constants.since[name]} on")
+
+
+def _inner_operator(field: Field, desc: OperatorDesc, level: FeatureLevel) -> Found:
+    since = field.operators.get(desc.type)
+    if field.operators and since is None:
+        yield Violation(f"operator/{field.name}", f"{field.name} cannot be {desc.type}; it can be {', '.join(field.operators)}")
+    elif since and level < since:
+        yield Violation(f"operator/{field.name}", f"{field.name} can be {desc.type} from feature level {since} on")
+    elif any(desc.tensors()):
+        yield Violation(f"operator/{field.name}", f"the tensors of {field.name} must be absent")
+
+
+# Tables and tensors
+
+
+def _support(operator: Operator, desc: OperatorDesc, fields: Mapping[str, object], level: FeatureLevel) -> Found:
+    table = next(operator.tables(level, fields), None)
     if table is None:
-        yield Violation("support/feature-level", f"{operator.name} needs feature level {operator.introduced}, and this is {level}")
+        yield Violation("support/feature-level", f"{operator.name} has no table for such a desc at feature level {level}")
         return
     for name, tensor in desc.tensors():
         row = table.tensors[name.partition("[")[0]]
@@ -105,7 +168,12 @@ def _support(operator: Operator, desc: OperatorDesc, level: FeatureLevel) -> Ite
             yield Violation(f"support/{name}/dimension-count", f"{name} has {said}")
 
 
-def _tensor(name: str, tensor: TensorDesc, field: Field) -> Iterator[Violation]:
+def _tensors(operator: Operator, desc: OperatorDesc) -> Found:
+    for name, tensor in desc.tensors():
+        yield from _tensor(name, tensor, operator.field(name.partition("[")[0]))
+
+
+def _tensor(name: str, tensor: TensorDesc, field: Field) -> Found:
     if 0 in tensor.sizes:
         yield Violation(f"tensor/{name}/sizes", f"{name} has a size of 0: {list(tensor.sizes)}")
         return
@@ -118,27 +186,64 @@ def _tensor(name: str, tensor: TensorDesc, field: Field) -> Iterator[Violation]:
         elif tensor.total_size % abi().limits["total_size_multiple"]:
             yield Violation(f"tensor/{name}/total-size", f"{name} says {tensor.total_size} bytes, no multiple of 4")
     owned = abi().tensor_flags["OWNED_BY_DML"]
-    if tensor.flags & ~owned or (tensor.flags and field.kind != "input"):
+    if tensor.flags & ~owned or (tensor.flags and not (field.kind == "input" and field.owned_by_dml)):
         yield Violation(f"tensor/{name}/flags", f"{name} has the flags {tensor.flags}")
 
 
-def _constraint(constraint: Constraint, desc: OperatorDesc) -> Iterator[Violation]:
+# What the operator's own spec demands
+
+
+def _domains(operator: Operator, fields: Mapping[str, object]) -> Found:
+    for field in operator.fields:
+        value = fields.get(field.name)
+        if field.domain and value is not None and not within(field.domain, value, fields):
+            yield Violation(f"domain/{field.name}", f"{field.name} is {_shown(value)}, outside {bounds(field.domain)}")
+
+
+def _constraints(operator: Operator, desc: OperatorDesc, fields: Mapping[str, object], level: FeatureLevel) -> Found:
+    for constraint in operator.constraints:
+        if constraint.before is None or level < constraint.before:
+            yield from _constraint(constraint, desc, fields)
+
+
+def _constraint(constraint: Constraint, desc: OperatorDesc, fields: Mapping[str, object]) -> Found:
     label = f"constraint/{constraint.label}"
     try:
-        if constraint.when is not None and not constraint.when.evaluate(desc.fields):
+        if constraint.when is not None and not _holds(constraint.when, fields):
             return
-        if constraint.same is not None:
-            found = {
-                name: getattr(tensor, constraint.same)
-                for name, tensor in desc.tensors()
-                if name.partition("[")[0] in constraint.tensors
-            }
-            if len(set(found.values())) > 1:
-                yield Violation(label, f"{constraint.same} differ: " + ", ".join(f"{n} {_shown(v)}" for n, v in found.items()))
-        elif constraint.that is not None and not constraint.that.evaluate(desc.fields):
-            yield Violation(label, f"not true: {constraint.that.text}")
-    except (TypeError, IndexError, ValueError, ZeroDivisionError) as error:
+        if constraint.that is not None and _holds(constraint.that, fields) is False:
+            yield Violation(label, f"not true: {constraint.text}")
+    except FAILURES as error:
         yield Violation(label, f"cannot be true: {constraint.text} ({error})")
+        return
+    if constraint.same is not None:
+        found = {
+            name: getattr(tensor, constraint.same)
+            for name, tensor in desc.tensors()
+            if name in constraint.tensors or name.partition("[")[0] in constraint.tensors
+        }
+        if len(set(found.values())) > 1:
+            yield Violation(label, f"{constraint.same} differ: " + ", ".join(f"{n} {_shown(v)}" for n, v in found.items()))
+
+
+def _holds(expression: Expression, fields: Mapping[str, object]) -> bool | None:
+    """Whether a condition is true; None if it cannot be computed because an optional field that it reads is absent."""
+    try:
+        return bool(expression.evaluate(fields))
+    except FAILURES:
+        if any(fields.get(name) is None for name in expression.names):
+            return None
+        raise
+
+
+def _shapes(operator: Operator, desc: OperatorDesc, fields: Mapping[str, object]) -> Found:
+    for shape in operator.shapes:
+        try:
+            in_force = shape.when is None or _holds(shape.when, fields)
+        except FAILURES:
+            in_force = False
+        if in_force:
+            yield from (Violation(f"shape/{name}", message) for name, message in mismatches(shape, desc, fields))
 
 
 def _shown(value: object) -> str:

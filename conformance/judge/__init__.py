@@ -1,1 +1,41 @@
-"""How a result is judged: one bound a tolerance class, plugged into one comparison."""
+"""How a result is judged: one bound a tolerance class, plugged into one comparison.
+
+``judge`` compares an output with the reference under the operator's tolerance. The reference is not rounded to the output's type T, so
+an error is a fraction of ``ulp_T(r) = 2^(max(floor(log2|r|), emin) - p)``.
+
+| class | accepted | reads of the answer |
+|---|---|---|
+| ``exact`` | equal numbers, or equal bit patterns for ``compare: bits`` | ``value`` |
+| ``ulp`` | ``abs(e) <= n * ulp_T(r)`` | ``value`` r |
+| ``mixed`` | ``abs(e) <= max(n * ulp_T(r), a, abs(r) * 2^-p * (b + 1 + abs(x)))`` | ``value`` r, ``argument`` x where b is given |
+| ``accumulate`` | ``abs(e) <= c * ulp_T(abs(r) + g) + g + L * smallest``, ``g = L*u/(1 - L*u) * B`` | ``value`` r, ``magnitude`` B, ``terms`` L |
+| ``product`` | ``abs(e) <= g + c * ulp_T(abs(r) + g)``, ``g = abs(r) * ((1+u)^L - 1)`` | ``value`` r, ``terms`` L |
+| ``discrete`` | any integer that rounding a value in ``[v-d, v+d]`` gives, saturated | ``value`` v, ``slack`` d (0) |
+| ``check`` | what a property marks; without one, exact where ``defined`` | ``value``, a callable: output -> mask |
+
+| parameter (default) | class | meaning |
+|---|---|---|
+| ``ulps`` (1) | ulp, mixed | n |
+| ``absolute`` (0) | mixed | a |
+| ``argument`` (no such bound) | mixed | b, for exp and pow: 3 for FLOAT32, 1 for FLOAT16 |
+| ``accumulator`` (23; FLOAT64 52) | accumulate, product | p_acc, if the backend does not say (``BackendInfo.accumulator``) |
+| ``terms``, ``ulps``, ``absolute`` (0) | accumulate | added to L; added to the bound, for what follows the sum (a root, an activation) |
+| ``rounding`` (0) | discrete | 0 to nearest even, 1 toward zero, 2 down, 3 up |
+
+``u`` is 2^-p_acc, half of it for a backend that declares round-to-nearest. ``c`` is 1, or 0 where the accumulator has the output's
+type. ``smallest`` is the smallest normal number *of the accumulator*: FLOAT16's would add 0.03 to every bound at L = 512 and hide a
+dropped term. ``B == 0`` demands an exact 0. Sums of more than 512 terms are also judged together (spread.py).
+
+For every class: NaN with NaN, whatever its payload; infinities by sign; an overflowing reference, or an infinite result, counts as
+2^(emax+1); both zeros are equal unless the case checks ``zero-sign``; a denormal result may be a zero of its sign unless the backend
+preserves denormals. ``compare: bits`` knows none of this. Elements that ``Answer.defined`` leaves out are not looked at. Outputs of an
+integer type are exact, whatever the class, but for ``discrete`` and ``check``.
+"""
+
+from dmlcts.conformance.judge.bounds import CLASSES
+from dmlcts.conformance.judge.compare import ZERO_SIGN, judge
+from dmlcts.conformance.judge.formats import FORMATS, Format, steps, ulp
+from dmlcts.conformance.judge.verdict import CORRECTLY_ROUNDED, Verdict
+from dmlcts.reference.answer import host
+
+__all__ = ["CLASSES", "CORRECTLY_ROUNDED", "FORMATS", "ZERO_SIGN", "Format", "Verdict", "host", "judge", "steps", "ulp"]

@@ -1,0 +1,310 @@
+"""``process:COMMAND``: an implementation in any language, as a program that speaks the protocol on its standard streams.
+
+A host that crashes, hangs or answers nonsense costs the case that it was asked, which gets the evidence; the next case starts it anew.
+Waiting is done on threads that the waiter can give up, since no platform lets a blocked pipe be abandoned otherwise, and a program
+that the host started may hold the pipe open when the host itself is gone.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from io import FileIO
+from queue import Empty, SimpleQueue
+from threading import TIMEOUT_MAX, Thread
+from time import monotonic
+from typing import Any, TypeVar, cast
+
+from dmlcts.conformance.backend import BackendFault, BackendInfo, BackendUnavailable, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.protocol import (
+    CLOSE,
+    DESCRIBE,
+    Header,
+    ProtocolError,
+    Source,
+    answer_views,
+    frame,
+    no_views,
+    parts,
+    raise_status,
+    read_header,
+    read_info,
+    run_request,
+)
+from dmlcts.spec.loader import load
+
+T = TypeVar("T")
+Pieces = Sequence[bytes | memoryview]
+Place = Callable[[Header, int], list[memoryview]]
+
+STDERR_TAIL = 4096
+PIPE_SIZE = 1 << 20
+GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 2.0, 1.0, 0.05
+"""Seconds a host has to end by itself before it is killed: when asked to; when its output ended; when its output made no sense."""
+
+
+def open_process(command: str, timeout: float = 30.0) -> ProcessBackend:
+    """Starts the host and asks what it is. ``timeout`` is the limit in seconds of a request that brings none of its own.
+
+    Raises:
+        BackendUnavailable: it cannot be started, or does not describe itself.
+    """
+    return ProcessBackend(split_command(command), timeout)
+
+
+def split_command(command: str, windows: bool = os.name == "nt") -> list[str]:
+    """A command's words. On Windows a backslash is a part of a path, and quotes around a word are taken off.
+
+    Raises:
+        BackendUnavailable: there is no word in it, or a quote is not closed.
+    """
+    try:
+        words = shlex.split(command, posix=not windows)
+    except ValueError as error:
+        raise BackendUnavailable(f"process:{command}: {error}") from None
+    if windows:
+        words = [word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'" else word for word in words]
+    if not words:
+        raise BackendUnavailable("process: needs a command, such as process:/path/to/host --option")
+    return words
+
+
+class ProcessBackend:
+    """A backend that is a program of its own. Used by one thread at a time.
+
+    ``argv`` is the program and its arguments; ``environment`` is the program's, this process's own if None.
+    """
+
+    def __init__(self, argv: Sequence[str], timeout: float = 30.0, environment: Mapping[str, str] | None = None) -> None:
+        self._argv, self._timeout, self._environment = list(argv), timeout, environment
+        self._host: _Host | None = None
+        self._number = 0
+        try:
+            self._info = self._start()
+        except BackendFault as fault:
+            text = f"process:{shlex.join(self._argv)}: {fault}"
+            raise BackendUnavailable(f"{text}\n{fault.evidence}" if fault.evidence else text) from None
+
+    def describe(self) -> BackendInfo:
+        """What the host said of itself when it was started first."""
+        return self._info
+
+    def run(self, dispatch: Dispatch) -> None:
+        """Executes, in a host that is started again if the last case was its end.
+
+        Raises:
+            Rejected, Unsupported: the host said so. BackendFault: it crashed, hung, answered nonsense or reported a fault.
+            WireError, KeyError: the desc cannot be sent, which is not the host's fault.
+        """
+        self._number += 1
+        number = self._number
+        request = run_request(dispatch, number, load)
+        if self._host is None:
+            try:
+                self._start()
+            except BackendFault as fault:
+                raise BackendFault(f"the host could not be started again: {fault}", fault.evidence) from None
+        limit = self._timeout if dispatch.timeout is None else dispatch.timeout
+
+        def place(header: Header, length: int) -> list[memoryview]:
+            return answer_views(header, length, number, dispatch)
+
+        self._ask(request, place, limit, raise_status)
+
+    def close(self) -> None:
+        """Asks the host to end, and ends it if it has not after two seconds."""
+        host, self._host = self._host, None
+        if host is not None:
+            host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
+
+    def _start(self) -> BackendInfo:
+        try:
+            self._host = _Host(self._argv, self._environment)
+        except (OSError, ValueError) as error:
+            said = getattr(error, "strerror", None) or error
+            raise BackendFault(
+                f"cannot start {self._argv[0]!r}: {said}; name a program by its full path, or one on the PATH"
+            ) from None
+        try:
+            return self._ask([frame(DESCRIBE)], no_views, self._timeout, read_info)
+        except (Rejected, Unsupported, BackendFault) as said:
+            self._drop()
+            raise BackendFault(f"describe: {said}", getattr(said, "evidence", "")) from None
+
+    def _ask(self, request: Pieces, place: Place, limit: float, read: Callable[[Header], T]) -> T:
+        """Sends a request and reads its answer. Raises BackendFault, after which there is no host, and what ``read`` raises."""
+        assert self._host is not None
+        try:
+            return read(self._host.exchange(request, place, monotonic() + limit))
+        except Empty:
+            raise self._fault(f"no answer within {limit:g} s", self._host.source.held, 0.0) from None
+        except ProtocolError as error:
+            raise self._fault(str(error), error.seen, GRACE_AT_END if error.ended else GRACE_OF_GARBLED) from None
+        except OSError as error:
+            raise self._fault(f"its streams failed ({error})", b"", GRACE_AT_END) from None
+        except (Rejected, Unsupported, BackendFault):
+            raise
+        except BaseException:
+            self._drop()  # Ctrl-C, say: the answer is still under way, and must not be taken for the next one
+            raise
+
+    def _fault(self, problem: str, seen: bytes, grace: float) -> BackendFault:
+        host, self._host = self._host, None
+        assert host is not None
+        end = host.end(grace)
+        evidence = [f"exit: {end}", f"requests answered since it was started: {host.answered}"]
+        if seen:
+            evidence += [
+                f"bytes that it sent: {seen[:64].hex(' ')}{' ...' if len(seen) > 64 else ''}",
+                f"as text: {_text(seen[:1024])}",
+            ]
+        if host.stderr:
+            evidence += [f"standard error, its last {STDERR_TAIL} bytes at most:", _text(bytes(host.stderr))]
+        return BackendFault(f"{problem}; the host {end}", "\n".join(evidence))
+
+    def _drop(self) -> None:
+        host, self._host = self._host, None
+        if host is not None:
+            host.end(0.0)
+
+
+class _Host:
+    """One run of the program: its streams, and the threads that alone touch them."""
+
+    def __init__(self, argv: Sequence[str], environment: Mapping[str, str] | None) -> None:
+        # A session or group of its own: Ctrl-C is for the suite, which ends its hosts in an orderly way.
+        self.popen = subprocess.Popen(
+            argv,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=os.name == "posix",
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        stdin, stdout, stderr = (cast(FileIO, s) for s in (self.popen.stdin, self.popen.stdout, self.popen.stderr))
+        _widen(stdin)
+        _widen(stdout)
+        self.source = Source(stdout)
+        self.stderr = bytearray()
+        self.answered = 0
+        self.writer, self.reader = _Worker(stdin), _Worker(stdout)
+        self.listener = _Worker(stderr)
+        self.listener.submit(lambda: _keep_tail(stderr, self.stderr))
+
+    def exchange(self, request: Pieces, place: Place, deadline: float) -> Header:
+        """Sends a request while its answer is awaited. Raises Empty at the deadline, and ProtocolError."""
+        pieces = parts(request)
+        self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), pieces))
+        self.reader.submit(lambda: _read(self.source, place))
+        header: Header = self.reader.result(deadline)
+        try:
+            self.writer.result(deadline)
+        except (OSError, Empty):
+            raise ProtocolError("it answered a request that it had not read to its end") from None
+        self.answered += 1
+        return header
+
+    def end(self, grace: float, farewell: Pieces = ()) -> str:
+        """Ends it, by force if it has not ended within ``grace`` seconds; says how it ended."""
+        if farewell:
+            self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), farewell))
+            self.writer.stop()
+        try:
+            said = _exit_text(self.popen.wait(grace))
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            said = "was killed"
+            with suppress(subprocess.TimeoutExpired):
+                self.popen.wait(5.0)
+        workers = (self.writer, self.reader, self.listener)
+        for worker in workers:
+            worker.stop()
+        deadline = monotonic() + 1.0  # a program that it started may hold the pipes for longer: its words are not waited for
+        for worker in workers:
+            worker.thread.join(max(0.0, deadline - monotonic()))
+        return said
+
+
+class _Worker:
+    """A thread that does one task at a time on a stream, and closes the stream when it is stopped: no other thread could."""
+
+    def __init__(self, stream: FileIO) -> None:
+        self.stream = stream
+        self.tasks: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        self.results: SimpleQueue[Any] = SimpleQueue()
+        self.thread = Thread(target=self._work, daemon=True)
+        self.thread.start()
+
+    def _work(self) -> None:
+        while (task := self.tasks.get()) is not None:
+            try:
+                result = task()
+            except Exception as error:  # whatever it is, who waits gets it
+                result = error
+            del task  # it holds the resources of a case
+            self.results.put(result)
+            del result
+        with suppress(OSError):
+            self.stream.close()
+
+    def submit(self, task: Callable[[], Any]) -> None:
+        self.tasks.put(task)
+
+    def result(self, deadline: float) -> Any:
+        """What the task returned or raised. Raises Empty at the deadline."""
+        result = self.results.get(timeout=min(max(0.0, deadline - monotonic()), TIMEOUT_MAX))
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def stop(self) -> None:
+        self.tasks.put(None)
+
+
+def _write(stream: FileIO, pieces: Pieces) -> None:
+    for piece in pieces:
+        view = memoryview(piece)
+        while len(view):
+            view = view[stream.write(view) :]
+
+
+def _read(source: Source, place: Place) -> Header:
+    header, length = read_header(source)
+    for view in place(header, length):
+        source.fill(view)
+    return header
+
+
+def _keep_tail(stream: FileIO, tail: bytearray) -> None:
+    while chunk := stream.read(1 << 16):
+        tail += chunk
+        del tail[:-STDERR_TAIL]
+
+
+def _widen(stream: FileIO) -> None:
+    """Lets a pipe hold more, so that a large tensor costs fewer changes between the processes. Linux only; it may be refused."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+
+
+def _exit_text(code: int) -> str:
+    """How a program ended: with an exit code, by a POSIX signal (negative), or with a Windows status such as 0xC0000005."""
+    if code < 0:
+        known = {number.value: number.name for number in signal.Signals}
+        return f"was ended by {known.get(-code, 'a signal')} ({-code})"
+    return f"ended with exit code {code}" + (f" (0x{code:08X})" if code > 0xFFFF else "")
+
+
+def _text(data: bytes) -> str:
+    """Bytes as text that any report can carry: no control characters."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in data.decode("utf-8", "replace"))

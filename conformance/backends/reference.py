@@ -1,0 +1,66 @@
+"""The built-in baseline: the reference's answers, rounded to the output's type. On NumPy, or on a GPU through CuPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.conformance.array_backend import ArrayBackend, rejected
+from dmlcts.conformance.backend import BackendInfo, BackendUnavailable, Dispatch, Unsupported
+from dmlcts.reference.answer import host
+from dmlcts.reference.registry import compute, references
+from dmlcts.spec.abi import abi
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.rules import Violation
+
+Array = NDArray[Any]
+
+
+class ReferenceBackend(ArrayBackend):
+    """The reference as an implementation under test: it validates, computes and rounds to nearest."""
+
+    def __init__(self, xp: Any = np, device: str = "NumPy") -> None:
+        self.xp = xp
+        version = str(getattr(xp, "__version__", ""))
+        types = tuple(abi().data_types)
+        self.info = BackendInfo("reference", version, device, data_types=types, denormals="preserve", accumulator=52, nearest=True)
+
+    def compute(self, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """The reference's values in the outputs' types."""
+        if desc.type not in references():
+            raise Unsupported(f"{desc.type} has no reference")
+        answers = compute(desc, {name: self.xp.asarray(array) for name, array in inputs.items()})
+        with np.errstate(all="ignore"):
+            return {
+                name: host(answer.value).astype(numpy_dtype(desc.tensor(name).data_type), copy=False)
+                for name, answer in answers.items()
+            }
+
+    def refuse(self, broken: list[Violation], dispatch: Dispatch) -> None:
+        """Rejects, as DirectML does."""
+        raise rejected(broken)
+
+
+def open_reference(argument: str) -> ReferenceBackend:
+    """``reference`` or ``reference:cuda``.
+
+    Raises:
+        BackendUnavailable: another argument, no CuPy, or no device that it can use.
+    """
+    if not argument:
+        return ReferenceBackend()
+    if argument != "cuda":
+        raise BackendUnavailable(f"reference:{argument} is unknown; there are `reference` (NumPy) and `reference:cuda` (CuPy)")
+    try:
+        import cupy
+    except ImportError as error:
+        raise BackendUnavailable(f"reference:cuda needs CuPy: pip install 'directml-conformance[cuda]' ({error})") from None
+    try:
+        name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    except Exception as error:  # CuPy's own exceptions: no driver, no device
+        raise BackendUnavailable(f"reference:cuda finds no usable GPU: {error}") from None
+    return ReferenceBackend(cupy, f"CuPy on {name}")

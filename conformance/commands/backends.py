@@ -1,0 +1,48 @@
+"""``dmlcts backends``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from dmlcts.conformance.backend import BackendUnavailable
+from dmlcts.conformance.backends import open_backend
+from dmlcts.conformance.commands.spec import json_option, print_json
+
+_TRIED = ("reference", "reference:cuda")
+_FORMS = {
+    "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.array_backend.ArrayBackend",
+    "process:COMMAND": "any program that speaks the protocol of docs/process-protocol.md on its standard streams",
+}
+
+
+@click.command("backends")
+@click.argument("specs", nargs=-1)
+@json_option
+def command(specs: tuple[str, ...], as_json: bool) -> None:
+    """What is usable here, and why not; or what the given backends say of themselves."""
+    rows = [_tried(spec) for spec in specs or _TRIED]
+    if as_json:
+        print_json(rows)
+    else:
+        for row in rows:
+            mark = "usable    " if row["usable"] else "not usable"
+            click.echo(f"{mark}  {row['backend']:<20} {row['said']}")
+        if not specs:
+            for form, said in _FORMS.items():
+                click.echo(f"{'':<10}  {form:<20} {said}")
+    raise click.exceptions.Exit(3 if specs and not all(row["usable"] for row in rows) else 0)
+
+
+def _tried(spec: str) -> dict[str, Any]:
+    try:
+        backend = open_backend(spec)
+    except BackendUnavailable as error:
+        return {"backend": spec, "usable": False, "said": str(error), "info": None}
+    try:
+        info = backend.describe()
+    finally:
+        backend.close()
+    said = " ".join(part for part in (info.name, info.version, f"({info.device})" if info.device else "") if part)
+    return {"backend": spec, "usable": True, "said": f"{said}, feature level {info.feature_level}", "info": info.to_json()}

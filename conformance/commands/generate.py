@@ -1,0 +1,28 @@
+"""``dmlcts generate``."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+import click
+
+from dmlcts.conformance.options import RunOptions, UsageError, selected_cases
+from dmlcts.conformance.run import spec_version
+from dmlcts.generator.case import LEVELS
+from dmlcts.generator.emit import write_modules
+
+
+@click.command("generate")
+@click.option("--out", "-o", required=True, type=click.Path(path_type=Path, file_okay=False), help="the folder to write to")
+@click.option("--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True)
+@click.option("--basis", type=click.Choice(["documented", "measured"]), default="documented", show_default=True)
+@click.option("--feature-level", default="", help="up to which feature level, such as 4_1  [default: all]")
+@click.option("-k", "expression", default="", metavar="EXPR", help="only cases whose id has these words")
+def command(out: Path, **given: str) -> None:
+    """Writes pytest modules, one an operator, that run with plain pytest: pytest DIR --dmlcts-backend BACKEND."""
+    cases = selected_cases(RunOptions(**given))  # type: ignore[arg-type]
+    if not cases:
+        raise UsageError("no case matches these options")
+    files = write_modules(cases, out, metadata.version("directml-conformance"), spec_version())
+    click.echo(f"{len(cases):,} cases in {len(files)} modules in {out}; run them with: pytest {out} --dmlcts-backend reference")

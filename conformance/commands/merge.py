@@ -1,0 +1,30 @@
+"""``dmlcts merge``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlcts.conformance.options import UsageError
+from dmlcts.conformance.run import exit_code
+from dmlcts.reports.merge import MergeError, merge
+from dmlcts.reports.record import read_record, write_record
+
+
+@click.command("merge")
+@click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", "-o", required=True, type=click.Path(path_type=Path, dir_okay=False), help="the results file to write")
+def command(shards: tuple[Path, ...], out: Path) -> None:
+    """Puts the results of several shards together, and exits as a run of them all would have.
+
+    The shards must be of one suite, spec, backend and choice of cases. A missing shard is an error: name every one.
+    """
+    try:
+        record = merge([read_record(file) for file in shards])
+    except MergeError as error:
+        raise UsageError(str(error)) from None
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_record(record, out)
+    click.echo(f"{len(record.results):,} results of {len(shards)} shards in {out}")
+    raise click.exceptions.Exit(exit_code(record))

@@ -1,0 +1,60 @@
+"""``dmlcts run``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from dmlcts.conformance.options import RunOptions
+from dmlcts.conformance.progress import Progress
+from dmlcts.conformance.run import command_line, exit_code, run
+from dmlcts.conformance.summary import print_summary
+from dmlcts.generator.case import LEVELS
+from dmlcts.reports import write_all
+
+
+@click.command("run", help=__doc__)
+@click.option(
+    "--backend", "-b", default="reference", show_default=True, help="what to test: reference, python:MODULE:CLASS, process:COMMAND"
+)
+@click.option(
+    "--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True, help="how much; each contains the one before"
+)
+@click.option(
+    "--basis",
+    type=click.Choice(["documented", "measured"]),
+    default="documented",
+    show_default=True,
+    help="what the documentation promises, or also what DirectML.dll was measured to do",
+)
+@click.option("--feature-level", default="", help="up to which feature level, such as 4_1  [default: the backend's]")
+@click.option("-k", "expression", default="", metavar="EXPR", help="only cases whose id has these words: 'ROUND and not negative'")
+@click.option(
+    "-n", "processes", type=click.IntRange(0), default=0, help="processes; 0 runs everything in this one", show_default=True
+)
+@click.option("--shard", default="", metavar="I/N", help="only the I-th of N parts, for several machines; put together with merge")
+@click.option("--case", "cases", multiple=True, metavar="ID", help="only this case, whatever the other options; may be repeated")
+@click.option("--case-file", "case_files", multiple=True, type=click.Path(exists=True, dir_okay=False), help="a case in a file")
+@click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
+@click.option("--timeout", type=click.FloatRange(0.1), default=30.0, show_default=True, help="seconds that one dispatch may take")
+@click.option("--waivers", default="", type=click.Path(), help="a YAML file of known failures")
+@click.option(
+    "--out", "-o", default="results", show_default=True, type=click.Path(file_okay=False), help="where results and reports go"
+)
+@click.option("--quiet", "-q", is_flag=True, help="print nothing but the summary")
+def command(processes: int, quiet: bool, **given: object) -> None:
+    """Executes cases on a backend and writes results.jsonl, junit.xml, ctrf.json, summary.md and index.html to the output folder.
+
+    \b
+    Exit codes: 0 all passed, 1 something failed, 2 usage or input error,
+    3 the backend could not be started, 130 stopped by Ctrl-C.
+    """
+    options = RunOptions(**given)  # type: ignore[arg-type]
+    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    record = run(options, processes, Progress(console, quiet), command_line())
+    write_all(record, Path(options.out))
+    print_summary(record, console, Path(options.out))
+    raise click.exceptions.Exit(exit_code(record))

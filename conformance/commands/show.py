@@ -1,0 +1,61 @@
+"""``dmlcts show``."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from dmlcts.conformance.commands.spec import json_option, print_json
+from dmlcts.conformance.options import RunOptions, UsageError, selected_cases
+from dmlcts.generator.case import LEVELS, Case, to_json
+from dmlcts.generator.data import inputs
+from dmlcts.generator.suite import find_case
+from dmlcts.spec.desc_json import write_desc
+
+
+@click.command("show")
+@click.argument("case", required=False)
+@click.option("-k", "expression", default="", metavar="EXPR", help="list the cases whose id has these words")
+@click.option("--level", "-l", type=click.Choice(LEVELS), default="full", show_default=True, help="list cases up to this level")
+@json_option
+def command(case: str | None, expression: str, level: str, as_json: bool) -> None:
+    """Prints one case with its data, or lists the cases that -k chooses."""
+    if case is not None:
+        try:
+            found = find_case(case)
+        except KeyError as error:
+            raise UsageError(error.args[0]) from None
+        if as_json:
+            print_json(to_json(found))
+        else:
+            _print_case(found)
+        return
+    cases = selected_cases(RunOptions(level=level, basis="measured", expression=expression))
+    if as_json:
+        print_json(
+            [{"id": c.id, "kind": c.kind, "level": c.level, "basis": c.basis, "feature_level": c.feature_level} for c in cases]
+        )
+    else:
+        for listed in cases:
+            click.echo(listed.id)
+
+
+def _print_case(case: Case) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"[bold]{escape(case.id)}[/]")
+    console.print(
+        f"{case.kind} case of level {case.level}; basis {case.basis}; promised from feature level {case.feature_level} on"
+    )
+    expected = {"rejection": f"must be refused: breaks {case.rule}", "relation": f"must keep the law {case.relation}"}
+    console.print(expected.get(case.expect, f"expected: {case.expect}"))
+    if case.in_place:
+        console.print("in place: " + ", ".join(f"{output} on {alias}" for output, alias in case.in_place.items()))
+    console.print(escape(json.dumps(write_desc(case.desc), indent=1)))
+    for name, array in inputs(case).items():
+        values = ", ".join(str(value) for value in array.ravel()[:16])
+        console.print(f"{name}: {values}{', ...' if array.size > 16 else ''}")
+    console.print(f"covers: {', '.join(case.covers)}", style="dim")
+    console.print(f'run it: dmlcts run --case "{escape(case.id)}"', style="dim")

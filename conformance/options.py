@@ -1,0 +1,91 @@
+"""What a run is asked to do. Carried to worker processes as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from dmlcts.generator.case import Case, from_json
+from dmlcts.generator.suite import find_case, matcher, operator_cases, select
+from dmlcts.spec.abi import feature_level
+from dmlcts.spec.desc_json import DescError
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.model import DOCUMENTED
+
+
+class UsageError(ValueError):
+    """The user asked for something that there is not; the message says what would be right. Exit code 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """The options of ``dmlcts run``. ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds."""
+
+    backend: str = "reference"
+    level: str = "core"
+    basis: str = DOCUMENTED
+    feature_level: str = ""
+    expression: str = ""
+    shard: str = ""
+    seed: str = ""
+    timeout: float = 30.0
+    cases: tuple[str, ...] = ()
+    case_files: tuple[str, ...] = ()
+    waivers: str = ""
+    out: str = "results"
+
+    def to_json(self) -> str:
+        """The options as one line."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> RunOptions:
+        """Options out of ``to_json``'s line."""
+        data = json.loads(text)
+        return RunOptions(**{**data, "cases": tuple(data["cases"]), "case_files": tuple(data["case_files"])})
+
+
+def selected_cases(options: RunOptions) -> list[Case]:
+    """The cases that a run executes: those named, or all that the options choose.
+
+    Raises:
+        UsageError: an unknown case, feature level, expression or shard, or a case file that is none.
+    """
+    if options.cases or options.case_files:
+        return [*_named(options.cases), *(read_case(Path(file)) for file in options.case_files)]
+    try:
+        level = feature_level(options.feature_level) if options.feature_level else None
+        matching = matcher(options.expression) if options.expression else None
+    except (KeyError, ValueError) as error:
+        raise UsageError(str(error.args[0])) from None
+    every = (case for name in operator_names() for case in operator_cases(name))
+    return select(every, level=options.level, basis=options.basis, at=level, matching=matching, shard=shard_of(options.shard))
+
+
+def _named(ids: Iterable[str]) -> list[Case]:
+    try:
+        return [find_case(case_id) for case_id in ids]
+    except KeyError as error:
+        raise UsageError(str(error.args[0])) from None
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """``I/N`` as two numbers; empty is the whole. Raises UsageError."""
+    if not text:
+        return 1, 1
+    index, slash, count = text.partition("/")
+    if not (slash and index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+        raise UsageError(f"a shard is I/N with 1 <= I <= N, such as 2/4, not {text!r}")
+    return int(index), int(count)
+
+
+def read_case(file: Path) -> Case:
+    """A case out of a JSON file that ``repro`` or a failed property case wrote. Raises UsageError."""
+    try:
+        return from_json(json.loads(file.read_text(encoding="utf-8")), load)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read: {error}") from None
+    except (ValueError, DescError, KeyError, TypeError) as error:
+        raise UsageError(f"{file}: not a case: {error}") from None

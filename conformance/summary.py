@@ -1,0 +1,56 @@
+"""The end of a run in the terminal: what a person must know in ten seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, STATUSES, Record
+from dmlcts.reports.verdict import SYMBOLS, interruption, verdict
+
+_SHOWN = 5
+"""How many failures are shown; the report has them all."""
+
+_STYLES = {
+    "pass": "green",
+    "fail": "bold red",
+    "error": "bold magenta",
+    "unexpected_pass": "bold yellow",
+    "waived": "yellow",
+    "not_run": "yellow",
+}
+
+
+def print_summary(record: Record, console: Console, out: Path | None = None) -> None:
+    """Prints counts by operator, the first failures with the command that runs each again, and what may be claimed."""
+    said = verdict(record)
+    shown = [status for status in STATUSES if said.counts[status] or status == PASS]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("operator", no_wrap=True)
+    for status in shown:
+        table.add_column(f"{SYMBOLS[status]} {status.replace('_', ' ')}", justify="right", style=_STYLES.get(status, ""))
+    by_operator: dict[str, dict[str, int]] = {}
+    for result in record.results:
+        row = by_operator.setdefault(result.operator, dict.fromkeys(STATUSES, 0))
+        row[result.status] += 1
+    for operator, counts in by_operator.items():
+        table.add_row(operator, *(f"{counts[status]:,}" if counts[status] else "" for status in shown))
+    console.print(table)
+    failures = [result for result in record.results if result.status in FAILURES]
+    for result in failures[:_SHOWN]:
+        console.print(
+            f"\n[bold red]{SYMBOLS[result.status]} {escape(result.case)}[/]\n  {escape(result.message)}\n  [dim]{escape(result.repro)}[/]"
+        )
+    if len(failures) > _SHOWN:
+        console.print(f"\n... and {len(failures) - _SHOWN:,} more")
+    note = interruption(record)
+    if note and said.counts[NOT_RUN]:
+        console.print(f"\n[yellow]{escape(note)}[/]")
+    console.print(f"\n{escape(said.sentence)}", style="green" if said.ok else "bold")
+    rate = len(record.results) / record.manifest.seconds if record.manifest.seconds else 0
+    console.print(f"{record.manifest.seconds:.1f} s, {rate:,.0f} cases a second", style="dim")
+    if out is not None:
+        console.print(f"report: {out / 'index.html'}", style="dim")

@@ -1,0 +1,132 @@
+"""Which promise of a spec no case tests.
+
+A promise is a label (``support/4_1/ATensor/UINT8/4d``, ``constraint/same-sizes``, ``example/page-1``); the cases say which labels they
+cover. Each column of ``dmlcts spec coverage`` is a kind of promise. What is missing is listed, never summed away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS
+from dmlcts.generator.shapes import attribute_values
+from dmlcts.generator.special import SPECIAL
+from dmlcts.generator.suite import make_cases
+from dmlcts.reference.registry import references
+from dmlcts.spec.model import Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One kind of promise of one operator."""
+
+    name: str
+    promised: int
+    missing: tuple[str, ...]
+
+    @property
+    def covered(self) -> int:
+        """How many promises have a case."""
+        return self.promised - len(self.missing)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """An operator's columns. ``complete``: every promise has a case."""
+
+    operator: str
+    columns: tuple[Column, ...]
+    cases: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing in any column."""
+        return not any(column.missing for column in self.columns)
+
+
+def coverage(operator: Operator) -> Coverage:
+    """What the operator's cases, of all levels and bases, cover of its promises."""
+    cases = make_cases(operator)
+    covered = {label for case in cases for label in case.covers}
+    columns = []
+    for name, promises in COLUMNS.items():
+        labels = list(dict.fromkeys(promises(operator)))
+        columns.append(Column(name, len(labels), tuple(label for label in labels if label not in covered and label not in _known(operator))))
+    return Coverage(operator.name, tuple(columns), len(cases))
+
+
+def _known(operator: Operator) -> set[str]:
+    """Promises that no case covers because something else does: that there is a reference function."""
+    return {"reference"} if operator.name in references() else set()
+
+
+def _support(operator: Operator) -> Iterator[str]:
+    for table in operator.support:
+        for name, row in table.tensors.items():
+            for data_type in row.data_types:
+                yield from (f"support/{table.level}/{name}/{data_type}/{count}d" for count in row.dimension_counts())
+
+
+def _attributes(operator: Operator) -> Iterator[str]:
+    for field in operator.attributes():
+        if field.enum:
+            yield from (f"attribute/{field.name}/{value}" for value in attribute_values(field))
+
+
+def _examples(operator: Operator) -> Iterator[str]:
+    return (f"example/{example.id}" for example in operator.examples)
+
+
+def _values(operator: Operator) -> Iterator[str]:
+    for name, values in operator.values.items():
+        for label in (*values.special, *values.measured):
+            if any(SPECIAL[label](data_type).size for table in operator.support for data_type in table.tensors[name].data_types):
+                yield f"values/{name}/{label}"
+
+
+def _layouts(operator: Operator) -> Iterator[str]:
+    for field in (*operator.inputs(), *operator.outputs()):
+        for layout in INPUT_LAYOUTS if field.kind == "input" else OUTPUT_LAYOUTS:
+            yield f"layout/{field.name}/{layout}"
+
+
+def _in_place(operator: Operator) -> Iterator[str]:
+    return (f"in-place/{entry.output}/{name}" for entry in operator.in_place for name in entry.inputs)
+
+
+def _relations(operator: Operator) -> Iterator[str]:
+    yield "relation/agreement"
+    yield from (f"relation/{relation.label}" for relation in operator.relations)
+
+
+def _rejections(operator: Operator) -> Iterator[str]:
+    accepted = {entry.rule for entry in operator.accepts if not entry.data_types}
+    labels = [f"constraint/{constraint.label}" for constraint in operator.constraints]
+    for field in operator.fields:
+        if field.is_tensor:
+            labels += [f"support/{field.name}/data-type", f"support/{field.name}/dimension-count", f"tensor/{field.name}/total-size"]
+            labels += [f"tensor/{field.name}/sizes", f"tensor/{field.name}/flags", f"tensor/{field.name}/alignment"]
+            labels += [f"binding/{field.name}/size", f"binding/{field.name}/offset"]
+            labels += [] if field.optional else [f"field/{field.name}", f"binding/{field.name}"]
+        elif field.enum:
+            labels.append(f"enum/{field.name}")
+    return (f"rejects/{label}" for label in labels if label not in accepted)
+
+
+def _reference(operator: Operator) -> Iterator[str]:
+    yield "reference"
+
+
+COLUMNS = {
+    "support": _support,
+    "attributes": _attributes,
+    "examples": _examples,
+    "values": _values,
+    "layouts": _layouts,
+    "in-place": _in_place,
+    "rejections": _rejections,
+    "relations": _relations,
+    "reference": _reference,
+}
+"""Every kind of promise, and what an operator promises of it, as labels."""

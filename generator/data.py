@@ -1,0 +1,62 @@
+"""A case's input arrays: recipe, special values or literal into an array of the tensor's sizes and type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import shake_256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.generator.case import Case, Data
+from dmlcts.generator.recipes import RECIPES
+from dmlcts.generator.special import SPECIAL
+from dmlcts.spec.desc import TensorDesc
+from dmlcts.spec.dtypes import literal_array
+
+Array = NDArray[Any]
+
+
+def inputs(case: Case) -> dict[str, Array]:
+    """The input arrays of a case by tensor name, packed: the same on every machine and in every run."""
+    return {name: array(data, case.desc.tensor(name), f"{case.id}/{name}") for name, data in case.data.items()}
+
+
+def array(data: Data, tensor: TensorDesc, seed: str) -> Array:
+    """One tensor's array; ``seed`` names the byte stream of a recipe.
+
+    Where a stride is 0 the elements along that dimension are one element, so that they are equal in the array as well.
+    """
+    if data.literal is not None:
+        return literal_array(data.literal)
+    if data.special:
+        values = np.repeat(SPECIAL[data.special](tensor.data_type), int(data.parameters.get("each", 1)))
+        return np.resize(values, tensor.sizes)
+    made = recipe_array(data.recipe, data.parameters, tensor, stream(seed, recipe_bytes(data.recipe, tensor)))
+    return same_where_broadcast(made, tensor)
+
+
+def recipe_bytes(recipe: str, tensor: TensorDesc) -> int:
+    """How many raw bytes a recipe takes for a tensor."""
+    return tensor.count * RECIPES[recipe].width(tensor.data_type)
+
+
+def recipe_array(recipe: str, parameters: Mapping[str, float | int | str], tensor: TensorDesc, raw: bytes) -> Array:
+    """``recipe_bytes`` raw bytes as the tensor's values."""
+    entry = RECIPES[recipe]
+    cells = np.frombuffer(raw, np.uint8).reshape(tensor.count, entry.width(tensor.data_type))
+    return entry.make(cells, tensor.data_type, parameters).reshape(tensor.sizes)
+
+
+def same_where_broadcast(values: Array, tensor: TensorDesc) -> Array:
+    """The array with dimensions of stride 0 filled from their first element."""
+    if tensor.strides is None or 0 not in tensor.strides:
+        return values
+    first = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.strides)
+    return np.ascontiguousarray(np.broadcast_to(values[first], values.shape))
+
+
+def stream(seed: str, count: int) -> bytes:
+    """``count`` bytes that depend on the seed alone: SHAKE-256 of its UTF-8 form, which no library version changes."""
+    return shake_256(seed.encode()).digest(count)

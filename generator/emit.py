@@ -1,0 +1,76 @@
+"""Cases as pytest modules: one an operator, readable, run by plain pytest with this package installed.
+
+A module holds the ids of its cases and calls the fixture ``run_case`` (conformance/plugin), so that it and ``dmlcts run`` execute the same
+cases through the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from dmlcts.generator.case import Case
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import DOCUMENTED
+
+TITLES = {
+    "example": "The documentation's examples, and what DirectML.dll was measured to give.",
+    "table": "Every data type and dimension count that the tables list.",
+    "values": "Special values, in every combination of the inputs'.",
+    "sizes": "Element counts around powers of two, odd shapes, and one large tensor.",
+    "layout": "Layouts of every tensor, combined pairwise.",
+    "in-place": "The output bound to the resource of an input.",
+    "gaps": "Bytes between the elements of a strided output.",
+    "negative": "What must be refused: each rule broken alone.",
+    "property": "Agreement with the reference, and laws that outputs keep among themselves, on examples that Hypothesis makes.",
+}
+"""A line on each kind of case, in the order of the module."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A case in the template: its id, and a remark where it is not of basis documented."""
+
+    id: str
+    note_text: str
+
+
+def module_text(operator: str, cases: Iterable[Case], version: str, spec_version: str) -> str:
+    """The pytest module of one operator's cases."""
+    kinds: dict[str, dict[str, Any]] = {}
+    for case in cases:
+        entry = kinds.setdefault(case.kind, {"title": TITLES[case.kind], "cases": []})
+        entry["cases"].append(_Line(case.id, "" if case.basis == DOCUMENTED else case.basis))
+    environment = Environment(
+        loader=PackageLoader("dmlcts.generator"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 (Python source, of names that the spec's schema limits)
+    )
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
+    return environment.get_template("module.py.j2").render(
+        operator=load(operator), kinds=kinds, version=version, spec_version=spec_version, file=module_name(operator)
+    )
+
+
+def module_name(operator: str) -> str:
+    """The file name of an operator's module."""
+    return f"test_{operator.lower()}.py"
+
+
+def write_modules(cases: Iterable[Case], folder: Path, version: str, spec_version: str) -> list[Path]:
+    """Writes a module for each operator that has cases, and returns the files. Raises OSError for a folder that cannot be written."""
+    by_operator: dict[str, list[Case]] = {}
+    for case in cases:
+        by_operator.setdefault(case.operator, []).append(case)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for operator, own in by_operator.items():
+        file = folder / module_name(operator)
+        file.write_text(module_text(operator, own, version, spec_version), encoding="utf-8", newline="\n")
+        written.append(file)
+    return written

@@ -1,0 +1,67 @@
+"""Layouts: how a tensor of given sizes lies in its buffer.
+
+| layout | strides | allowed for |
+|---|---|---|
+| ``packed`` | none given: row-major, no gaps | all |
+| ``strided`` | row-major, given explicitly | all |
+| ``padded`` | a gap after each row and each plane | all |
+| ``permuted`` | the dimensions lie in reverse order: column-major | all |
+| ``spread`` | a gap after each element | all |
+| ``broadcast`` | 0 along the last dimension that has more than one element | inputs |
+| ``broadcast-all`` | 0 everywhere: one element for the whole tensor | inputs |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dmlcts.spec.desc import TensorDesc, packed_strides
+
+Sizes = tuple[int, ...]
+
+
+def _padded(sizes: Sizes) -> Sizes:
+    strides = []
+    step = 1
+    for index, size in enumerate(reversed(sizes)):
+        strides.append(step)
+        step = step * size + (3 if index == 0 else 5)
+    return tuple(reversed(strides))
+
+
+def _permuted(sizes: Sizes) -> Sizes:
+    return tuple(reversed(packed_strides(tuple(reversed(sizes)))))
+
+
+def _spread(sizes: Sizes) -> Sizes:
+    return tuple(2 * stride for stride in packed_strides(sizes))
+
+
+def _broadcast(sizes: Sizes) -> Sizes:
+    long = [index for index, size in enumerate(sizes) if size > 1]
+    flat = long[-1] if long else len(sizes) - 1
+    strides = packed_strides(tuple(1 if index == flat else size for index, size in enumerate(sizes)))
+    return tuple(0 if index == flat else stride for index, stride in enumerate(strides))
+
+
+LAYOUTS: dict[str, Callable[[Sizes], Sizes] | None] = {
+    "packed": None,
+    "strided": packed_strides,
+    "padded": _padded,
+    "permuted": _permuted,
+    "spread": _spread,
+    "broadcast": _broadcast,
+    "broadcast-all": lambda sizes: (0,) * len(sizes),
+}
+
+INPUT_LAYOUTS = tuple(LAYOUTS)
+OUTPUT_LAYOUTS = ("packed", "strided", "padded", "permuted", "spread")
+GAPPED = ("padded", "spread")
+"""The layouts that leave bytes between elements."""
+
+
+def laid_out(tensor: TensorDesc, layout: str) -> TensorDesc:
+    """The tensor desc with the strides of a layout. Raises KeyError for an unknown one."""
+    strides = LAYOUTS[layout]
+    return replace(tensor, strides=strides(tensor.sizes) if strides else None)

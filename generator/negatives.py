@@ -1,0 +1,163 @@
+"""Cases that must be refused: each rule broken alone.
+
+A valid desc is changed in one place in every way that a rule could mind; what each change breaks is asked of ``spec.rules``, and for
+each rule the change that breaks least besides it is kept. So a new constraint in a spec has its negative cases without a line here.
+A rule that DirectML.dll was measured not to enforce (``accepts`` in the spec) is demanded of nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from dmlcts.generator.build import random_data
+from dmlcts.generator.case import REJECTION, Binding, Case, Data
+from dmlcts.generator.shapes import (
+    TypeChoice,
+    attribute_choices,
+    level_of,
+    make_desc,
+    padded_run,
+    representatives,
+    tied_tensors,
+    type_choices,
+    usual_dimension_count,
+)
+from dmlcts.spec.abi import abi
+from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
+from dmlcts.spec.model import Operator
+from dmlcts.spec.rules import violations
+
+_RUN = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A valid desc changed in one place: ``label`` names the place, ``desc`` or ``bindings`` is what became of it."""
+
+    label: str
+    desc: OperatorDesc
+    bindings: Mapping[str, Binding]
+    rules: frozenset[str]
+
+
+def negative_cases(operator: Operator) -> Iterator[Case]:
+    """A case for each rule and each place where it can be broken; in core for the first choice of types, in full for all widths."""
+    newest = max(table.level for table in operator.support)
+    for index, choice in enumerate(representatives(operator)):
+        run = padded_run(_RUN, usual_dimension_count(operator, choice))
+        base = make_desc(operator, choice.types, run, attribute_choices(operator)[0])
+        for change in _changes(operator, base):
+            rule = _rule(change)
+            if _accepted(operator, change.rules, choice):
+                continue
+            yield Case(
+                id=f"{operator.name}/{choice.label}/negative/{change.label}",
+                kind="negative",
+                level="core" if index == 0 else "full",
+                desc=change.desc,
+                feature_level=str(
+                    max(level_of(operator, base) or choice.level, newest if rule.startswith("support/") else choice.level)
+                ),
+                data_type=choice.main,
+                expect=REJECTION,
+                data=_data(operator, change.desc),
+                bindings=change.bindings,
+                rule=rule,
+                covers=tuple(f"rejects/{name}" for name in sorted(change.rules)),
+            )
+
+
+def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
+    """Data for the inputs whose arrays can be made: a desc that is wrong enough has none."""
+    return {
+        name: data
+        for name, data in random_data(operator, desc).items()
+        if desc.tensor(name).data_type != UNKNOWN and 0 not in desc.tensor(name).sizes
+    }
+
+
+def _rule(change: Change) -> str:
+    """The rule that a change is about: a constraint if one is broken, else the first by name."""
+    return min(change.rules, key=lambda label: (not label.startswith("constraint/"), label))
+
+
+def _accepted(operator: Operator, rules: frozenset[str], choice: TypeChoice) -> bool:
+    """Whether DirectML.dll is known not to enforce one of the rules, so that nobody else must."""
+    return any(a.rule in rules and (not a.data_types or choice.main in a.data_types) for a in operator.accepts)
+
+
+def _changes(operator: Operator, base: OperatorDesc) -> Iterator[Change]:
+    """The changes kept: all that break the general rules, and for each constraint and place the one that breaks least besides."""
+    best: dict[tuple[str, str], Change] = {}
+    for label, place, desc in _descs(operator, base):
+        rules = frozenset(v.label for v in violations(operator, desc))
+        if not rules:
+            continue  # the change is harmless: another valid desc
+        for rule in rules:
+            if rule.startswith("constraint/"):
+                known = best.get((rule, place))
+                if known is None or len(rules) < len(known.rules):
+                    best[rule, place] = Change(f"{rule.removeprefix('constraint/')}/{place}", desc, {}, rules)
+        if not any(rule.startswith("constraint/") for rule in rules):
+            yield Change(label, desc, {}, rules)
+    yield from best.values()
+    yield from _binding_changes(base)
+
+
+def _descs(operator: Operator, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
+    """Label, place and desc of every change of a desc that is tried."""
+    for field in operator.fields:
+        if field.is_tensor and not field.optional and field.type == "TENSOR_DESC":
+            yield f"missing/{field.name}", field.name, base.with_fields(**{field.name: None})
+        if field.enum and field.enum != "DML_TENSOR_DATA_TYPE":
+            for value in (len(abi().enums[field.enum].values), 0xFFFFFFFF):
+                yield f"enum/{field.name}={value}", field.name, base.with_fields(**{field.name: value})
+    for group in tied_tensors(operator, "DataType"):
+        for name in (*abi().data_types, UNKNOWN):
+            yield f"data-type/{'+'.join(group)}={name}", group[0], _replaced(base, group, data_type=name)
+    for group in tied_tensors(operator, "DimensionCount"):
+        for count in range(abi().limits["dimension_count"] + 2):
+            sizes = padded_run(_RUN, count) if count else ()
+            yield f"dimension-count/{'+'.join(group)}={count}", group[0], _replaced(base, group, sizes=sizes)
+    sizes = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
+    for same, names in sizes.items():
+        yield f"sizes/zero/{'+'.join(names)}", names[0], _replaced(base, names, sizes=(*same[:-1], 0))
+    for name, tensor in base.tensors():
+        yield from _tensor_changes(operator, base, name, tensor)
+
+
+def _tensor_changes(
+    operator: Operator, base: OperatorDesc, name: str, tensor: TensorDesc
+) -> Iterator[tuple[str, str, OperatorDesc]]:
+    def changed(**changes: object) -> OperatorDesc:
+        return _replaced(base, (name,), **changes)
+
+    listed = {data_type for choice in type_choices(operator) for known, data_type in choice.types if known == name}
+    for data_type in sorted(listed, key=lambda other: abi().data_types[other].bits != tensor.type.bits):
+        yield f"data-type/{name}={data_type}", name, changed(data_type=data_type)
+    for index, size in enumerate(tensor.sizes):
+        yield f"sizes/{name}[{index}]+1", name, changed(sizes=(*tensor.sizes[:index], size + 1, *tensor.sizes[index + 1 :]))
+    yield f"dimension-count/{name}+1", name, changed(sizes=(1, *tensor.sizes))
+    yield f"total-size/{name}-4", name, changed(total_size=tensor.bytes - 4)
+    yield f"flags/{name}=2", name, changed(flags=2)
+    if operator.field(name).kind == "output":
+        yield f"flags/{name}=OWNED_BY_DML", name, changed(flags=abi().tensor_flags["OWNED_BY_DML"])
+
+
+def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
+    """A tensor unbound, bound to too few bytes, or bound at an offset that is not aligned."""
+    for name, _ in base.tensors():
+        yield Change(f"binding/unbound/{name}", base, {name: Binding(absent=True)}, frozenset({f"binding/{name}"}))
+        yield Change(f"binding/size/{name}-4", base, {name: Binding(short=4)}, frozenset({f"binding/{name}/size"}))
+        yield Change(f"binding/offset/{name}+4", base, {name: Binding(offset=4)}, frozenset({f"binding/{name}/offset"}))
+
+
+def _replaced(desc: OperatorDesc, names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
+    """The desc with the named tensors changed alike."""
+    fields = {}
+    for name in names:
+        tensor = desc.fields[name]
+        assert isinstance(tensor, TensorDesc)
+        fields[name] = replace(tensor, **changes)  # type: ignore[arg-type]
+    return desc.with_fields(**fields)

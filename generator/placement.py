@@ -1,0 +1,104 @@
+"""Cases about where tensors lie: layouts of every tensor combined pairwise, in-place execution, and the bytes between elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from dmlcts.generator.build import build
+from dmlcts.generator.case import Case
+from dmlcts.generator.layouts import GAPPED, INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
+from dmlcts.generator.pairwise import pairwise
+from dmlcts.generator.shapes import (
+    TypeChoice,
+    attribute_choices,
+    make_desc,
+    padded_run,
+    representatives,
+    type_choices,
+    usual_dimension_count,
+)
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model import MEASURED, Operator
+
+_SIZES = (2, 3, 4, 5)
+"""Sizes of layout cases: all different, so that two exchanged dimensions show, and a row that is no multiple of 4 bytes in any type."""
+
+
+def layout_cases(operator: Operator) -> Iterator[Case]:
+    """Every pair of layouts of any two tensors; in core for one type of each width, in full for every type."""
+    outputs = {field.name for field in operator.outputs()}
+    tensors = [field.name for field in operator.fields if field.is_tensor]
+    rows = pairwise({name: OUTPUT_LAYOUTS if name in outputs else INPUT_LAYOUTS for name in tensors})
+    core = representatives(operator)
+    for choice in type_choices(operator):
+        base = _base(operator, choice)
+        for index, row in enumerate(rows):
+            level = "core" if choice in core else "full"
+            parts = ("layout", ".".join(f"{_short(name)}-{layout}" for name, layout in row.items()))
+            covers = [f"layout/{name}/{layout}" for name, layout in row.items()]
+            desc = _with_layouts(base, row)
+            yield build(
+                operator, "layout", parts, desc, choice, level="smoke" if (choice, index) == (core[0], 7) else level, covers=covers
+            )
+
+
+def in_place_cases(operator: Operator) -> Iterator[Case]:
+    """Each permitted alias, packed and in every layout that both sides may have."""
+    core = representatives(operator)
+    for choice in type_choices(operator):
+        base = _base(operator, choice)
+        for permission in operator.in_place:
+            for alias in permission.inputs:
+                for layout in OUTPUT_LAYOUTS:
+                    desc = _with_layouts(base, {permission.output: layout, alias: layout})
+                    yield build(
+                        operator,
+                        "in-place",
+                        ("in-place", f"{_short(permission.output)}-on-{_short(alias)}", layout),
+                        desc,
+                        choice,
+                        level="full" if choice not in core else "smoke" if choice == core[0] and layout == "packed" else "core",
+                        in_place={permission.output: alias},
+                        basis=permission.basis,
+                        covers=(f"in-place/{permission.output}/{alias}",),
+                    )
+
+
+def gap_cases(operator: Operator) -> Iterator[Case]:
+    """Strided outputs whose gaps must keep what was there: measured, as the documentation lets an output overwrite its total size."""
+    core = representatives(operator)
+    for choice in type_choices(operator):
+        base = _base(operator, choice)
+        for field in operator.outputs():
+            for layout in GAPPED:
+                yield build(
+                    operator,
+                    "gaps",
+                    ("gaps", f"{_short(field.name)}-{layout}"),
+                    _with_layouts(base, {field.name: layout}),
+                    choice,
+                    level="core" if choice in core else "full",
+                    basis=MEASURED,
+                    checks=("gaps",),
+                    covers=(f"gaps/{field.name}/{layout}",),
+                )
+
+
+def _base(operator: Operator, choice: TypeChoice) -> OperatorDesc:
+    return make_desc(
+        operator, choice.types, padded_run(_SIZES, usual_dimension_count(operator, choice)), attribute_choices(operator)[0]
+    )
+
+
+def _with_layouts(desc: OperatorDesc, layouts: Mapping[str, str]) -> OperatorDesc:
+    changed: dict[str, object] = {}
+    for name, layout in layouts.items():
+        tensor = desc.fields[name]
+        assert isinstance(tensor, TensorDesc)
+        changed[name] = laid_out(tensor, layout)
+    return desc.with_fields(**changed)
+
+
+def _short(name: str) -> str:
+    """A tensor's name in an id: ``A`` for ATensor, ``Output`` for OutputTensor."""
+    return name.removesuffix("Tensor") or name

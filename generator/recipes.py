@@ -1,0 +1,75 @@
+"""Recipes: raw bytes into a tensor's values.
+
+The bytes come from a stream that the case's id seeds (generator/data) or from Hypothesis, which shrinks them; the recipe is the same, so
+that both kinds of test see the same kind of data. Only IEEE arithmetic that every machine does alike is used.
+
+A spec names a recipe and its parameters: ``random: {recipe: quarters, limit: 500}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.spec.abi import data_type
+from dmlcts.spec.dtypes import numpy_dtype
+
+Array = NDArray[Any]
+Parameters = Mapping[str, float | int | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """``width`` gives the raw bytes an element takes, ``make`` turns (count, width) of them into count values.
+
+    ``parameters`` are the names that a spec may give. ``bits`` says that the values are bit patterns, so that a relation computes with
+    them as unsigned integers whatever the type.
+    """
+
+    width: Callable[[str], int]
+    make: Callable[[NDArray[np.uint8], str, Parameters], Array]
+    parameters: frozenset[str] = frozenset()
+    bits: bool = False
+
+
+def _any_bits(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    if data_type(name).bits < 8:
+        return (
+            (raw[:, 0] & 15).view(numpy_dtype(name))
+            if name == "UINT4"
+            else ((raw[:, 0] & 15).astype(np.int8) - 8).astype(numpy_dtype(name))
+        )
+    return np.ascontiguousarray(raw).view(numpy_dtype(name))[:, 0]
+
+
+def _below_width(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    return (raw[:, 0] % data_type(name).bits).astype(numpy_dtype(name))
+
+
+def _quarters(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    limit = int(parameters["limit"]) * 4
+    steps = np.ascontiguousarray(raw).view("<u2")[:, 0].astype(np.int64) % (2 * limit + 1)
+    return ((steps - limit) / 4).astype(numpy_dtype(name))
+
+
+def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    low, high = float(parameters["low"]), float(parameters["high"])
+    share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
+    values = low + share * (high - low)
+    return values.astype(numpy_dtype(name)) if data_type(name).is_float else np.floor(values).astype(numpy_dtype(name))
+
+
+RECIPES: dict[str, Recipe] = {
+    # Every bit pattern alike: NaN, infinities and denormals among the floats.
+    "any-bits": Recipe(lambda name: max(1, data_type(name).bits // 8), _any_bits, bits=True),
+    # 0 to the type's width in bits, less one: amounts of a shift.
+    "below-width": Recipe(lambda name: 1, _below_width, bits=True),
+    # Multiples of 1/4 between -limit and limit: exact in every floating type, and a quarter of them are halves.
+    "quarters": Recipe(lambda name: 2, _quarters, frozenset({"limit"})),
+    # Evenly from low to high, high left out; integers are rounded down.
+    "uniform": Recipe(lambda name: 4, _uniform, frozenset({"low", "high"})),
+}

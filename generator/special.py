@@ -1,0 +1,123 @@
+"""Named sets of special values: for each data type, the values at which implementations go wrong.
+
+A spec lists sets by name; a set that has nothing for a data type is empty for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.spec.abi import data_type
+from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
+
+Array = NDArray[Any]
+
+
+def _patterns(name: str, patterns: list[int]) -> Array:
+    return np.array(sorted(set(patterns)), bits_dtype(name)).view(numpy_dtype(name))
+
+
+def _floats(name: str, values: list[float]) -> Array:
+    """The values that the type holds exactly, with their negatives."""
+    if not data_type(name).is_float:
+        return np.empty(0, numpy_dtype(name))
+    dtype = numpy_dtype(name)
+    with np.errstate(over="ignore"):
+        return np.array([s * v for v in values for s in (1, -1) if float(dtype.type(v)) == v], dtype)
+
+
+def bit_patterns(name: str) -> Array:
+    """0, 1, all ones, the highest bit, all but it, and alternating bits of both phases and of widths 1, 2, 4 and 8."""
+    width = data_type(name).bits
+    ones = (1 << width) - 1
+    alternating = [ones // ((1 << (2 * run)) - 1) * ((1 << run) - 1) for run in (1, 2, 4, 8) if 2 * run <= width]
+    top = 1 << (width - 1)
+    return _patterns(name, [0, 1, ones, top, ones ^ top, ones - 1, *alternating, *(ones ^ a for a in alternating)])
+
+
+def single_bits(name: str) -> Array:
+    """Every single bit."""
+    return _patterns(name, [1 << bit for bit in range(data_type(name).bits)])
+
+
+def shift_amounts(name: str) -> Array:
+    """0, 1, half the width and its neighbours, and the largest defined amounts."""
+    width = data_type(name).bits
+    return np.array(sorted({0, 1, 2, width // 2 - 1, width // 2, width // 2 + 1, width - 2, width - 1}), numpy_dtype(name))
+
+
+def halves(name: str) -> Array:
+    """Halves with even and odd neighbours, from 0.5 to the largest half that the type holds, of both signs."""
+    digits = np.finfo(numpy_dtype(name)).nmant if data_type(name).is_float else 0
+    large = [2.0 ** (digits - 1) + k + 0.5 for k in (0, 1, 2, 3)] + [2.0**digits - 0.5, 2.0**digits - 1.5]
+    return _floats(name, [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 127.5, 128.5, 255.5, 256.5, 1023.5, *large])
+
+
+def beside_halves(name: str) -> Array:
+    """The values just below and just above halves."""
+    if not data_type(name).is_float:
+        return np.empty(0, numpy_dtype(name))
+    middle = _floats(name, [0.5, 1.5, 2.5, 3.5, 4.5, 127.5, 128.5])
+    zero = numpy_dtype(name).type(0)
+    return np.concatenate([np.nextafter(middle, zero), np.nextafter(middle, 2 * middle)])
+
+
+def large_integers(name: str) -> Array:
+    """Integers around the place where the type has no bits left for a fraction, and the largest finite values."""
+    if not data_type(name).is_float:
+        return np.empty(0, numpy_dtype(name))
+    info = np.finfo(numpy_dtype(name))
+    edge = 2.0**info.nmant
+    around = [edge / 2 - 1, edge / 2, edge / 2 + 1, edge - 2, edge - 1, edge, edge + 1, edge + 2, edge + 3]
+    beyond = [2 * edge - 1, 2 * edge, 2 * edge + 2, 4 * edge, 8 * edge]
+    return _floats(name, [*around, *beyond, 2.0**31, 2.0**32, 2.0**63, float(info.max)])
+
+
+def denormals(name: str) -> Array:
+    """The smallest and the largest denormal, one in between, and the smallest normal number, of both signs."""
+    if not data_type(name).is_float:
+        return np.empty(0, numpy_dtype(name))
+    dtype = numpy_dtype(name)
+    digits = np.finfo(dtype).nmant
+    found = np.array([1, 2, (1 << digits) // 3, (1 << digits) - 1, 1 << digits], bits_dtype(name)).view(dtype)
+    return np.concatenate([found, -found])
+
+
+def zeros(name: str) -> Array:
+    """Zero, of both signs where there are two."""
+    return _floats(name, [0.0]) if data_type(name).is_float else np.zeros(1, numpy_dtype(name))
+
+
+def infinities(name: str) -> Array:
+    """Both infinities."""
+    return _floats(name, [np.inf])
+
+
+def nans(name: str) -> Array:
+    """Quiet and signalling NaN with several payloads, of both signs."""
+    if not data_type(name).is_float:
+        return np.empty(0, numpy_dtype(name))
+    digits = np.finfo(numpy_dtype(name)).nmant
+    exponent = ((1 << (data_type(name).bits - 1 - digits)) - 1) << digits
+    quiet, top = 1 << (digits - 1), 1 << (data_type(name).bits - 1)
+    found = [exponent | payload for payload in (quiet, quiet | 1, 1, quiet - 1)]
+    return _patterns(name, found + [top | pattern for pattern in found])
+
+
+SPECIAL: dict[str, Callable[[str], Array]] = {
+    "beside-halves": beside_halves,
+    "bit-patterns": bit_patterns,
+    "denormals": denormals,
+    "halves": halves,
+    "infinities": infinities,
+    "large-integers": large_integers,
+    "nans": nans,
+    "shift-amounts": shift_amounts,
+    "signed-zeros": zeros,
+    "single-bits": single_bits,
+    "zeros": zeros,
+}

@@ -1,0 +1,109 @@
+"""All cases of an operator, and the choice among them: by level, basis, feature level, expression and shard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from functools import cache
+from hashlib import sha256
+from itertools import chain
+
+from dmlcts.generator.case import LEVELS, Case
+from dmlcts.generator.negatives import negative_cases
+from dmlcts.generator.placement import gap_cases, in_place_cases, layout_cases
+from dmlcts.generator.properties import property_cases
+from dmlcts.generator.tables import cell_cases, example_cases, size_cases, value_cases
+from dmlcts.spec.abi import FeatureLevel, feature_level
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.model import DOCUMENTED, Operator
+
+MAKERS: tuple[Callable[[Operator], Iterator[Case]], ...] = (
+    example_cases,
+    cell_cases,
+    value_cases,
+    size_cases,
+    layout_cases,
+    in_place_cases,
+    gap_cases,
+    negative_cases,
+    property_cases,
+)
+"""What makes cases, in the order in which they run: what a person understands first comes first."""
+
+
+@cache
+def operator_cases(name: str) -> tuple[Case, ...]:
+    """Every case of an operator, of every level and basis, in a fixed order; ids are unique.
+
+    Raises:
+        KeyError: no such operator. SpecError, NotGenerable: its spec is wrong or lacks something.
+    """
+    return make_cases(load(name))
+
+
+def make_cases(operator: Operator) -> tuple[Case, ...]:
+    """Every case of an operator that need not be among the package's own."""
+    found: dict[str, Case] = {}
+    for case in chain.from_iterable(maker(operator) for maker in MAKERS):
+        known = found.setdefault(case.id, case)
+        if known is not case:
+            raise AssertionError(f"two cases are called {case.id}")
+    return tuple(found.values())
+
+
+def find_case(case_id: str) -> Case:
+    """The case with this id.
+
+    Raises:
+        KeyError: none; the message names the nearest ids.
+    """
+    name = case_id.partition("/")[0]
+    if name not in operator_names():
+        raise KeyError(f"no case {case_id!r}: there is no operator {name!r}; `dmlcts spec list` shows those there are")
+    cases = {case.id: case for case in operator_cases(name)}
+    if case_id not in cases:
+        near = get_close_matches(case_id, cases, n=3, cutoff=0.3)
+        raise KeyError(f"no case {case_id!r}; near it: {', '.join(near) or 'none'}")
+    return cases[case_id]
+
+
+def select(
+    cases: Iterable[Case],
+    *,
+    level: str = "full",
+    basis: str = DOCUMENTED,
+    at: FeatureLevel | None = None,
+    matching: Callable[[str], bool] | None = None,
+    shard: tuple[int, int] = (1, 1),
+) -> list[Case]:
+    """The cases that a run with these options executes.
+
+    ``basis`` documented leaves out what is measured or contested. ``at`` leaves out what only a newer feature level promises.
+    ``shard`` (I, N) keeps the I-th of N parts; which part a case is in depends on its id alone.
+    """
+    wanted = LEVELS[: LEVELS.index(level) + 1]
+    return [
+        case
+        for case in cases
+        if case.level in wanted
+        and (case.basis == DOCUMENTED or basis != DOCUMENTED)
+        and (at is None or feature_level(case.feature_level) <= at)
+        and (matching is None or matching(case.id))
+        and (shard[1] == 1 or int.from_bytes(sha256(case.id.encode()).digest()[:4], "big") % shard[1] == shard[0] - 1)
+    ]
+
+
+def matcher(expression: str) -> Callable[[str], bool]:
+    """The test that ``-k`` stands for: words that an id must contain (in any case), with ``and``, ``or``, ``not`` and parentheses.
+
+    Raises:
+        ValueError: not such an expression.
+    """
+    tokens = re.findall(r"\(|\)|[^\s()]+", expression)
+    python = [t if t in ("and", "or", "not", "(", ")") else f"({t.lower()!r} in id)" for t in tokens]
+    try:
+        code = compile(" ".join(python) or "True", "<-k>", "eval")
+    except SyntaxError:
+        raise ValueError(f"not an expression of words, and, or, not: {expression!r}") from None
+    return lambda case_id: bool(eval(code, {"__builtins__": {}}, {"id": case_id.lower()}))  # noqa: S307 (only quoted words and operators)

@@ -1,0 +1,59 @@
+"""Which function is the reference of which operator.
+
+A reference function is ``f(xp, desc, inputs) -> {output name: Answer}``: ``xp`` is the array namespace of the inputs (array-api-compat,
+so NumPy or CuPy), ``inputs`` are packed arrays in the tensors' own types by tensor name. It is written from the documentation, gives
+exact integers or unrounded float64, and knows nothing of cases, buffers or backends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.spec.desc import OperatorDesc
+
+Reference = Callable[[Any, OperatorDesc, Mapping[str, Array]], dict[str, Answer]]
+
+_MODULES = ("element_wise.bits", "element_wise.rounding")
+"""The modules that hold reference functions, below dmlcts.reference."""
+
+_FUNCTIONS: dict[str, Reference] = {}
+
+
+def reference(name: str) -> Callable[[Reference], Reference]:
+    """Registers the decorated function as the reference of operator ``name``."""
+
+    def register(function: Reference) -> Reference:
+        _FUNCTIONS[name] = function
+        return function
+
+    return register
+
+
+@cache
+def references() -> Mapping[str, Reference]:
+    """Every reference function by operator."""
+    for module in _MODULES:
+        import_module(f"dmlcts.reference.{module}")
+    return _FUNCTIONS
+
+
+def compute(desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """The answers of the operator for these inputs.
+
+    Raises:
+        KeyError: the operator has no reference.
+    """
+    function = references().get(desc.type)
+    if function is None:
+        raise KeyError(f"{desc.type} has no reference function; see reference/registry.py")
+    arrays = tuple(inputs.values())
+    xp = array_api_compat.array_namespace(*arrays) if arrays else np
+    with np.errstate(all="ignore"):  # overflow and NaN are among what the operators are defined for
+        return function(xp, desc, inputs)

@@ -1,0 +1,221 @@
+"""The HTML report: a static folder that opens from the disk, without a server and without a network.
+
+``index.html`` has the summary and the matrix, with its style and script inside, and knows of every case only how many there are of
+which kind. The cases of an operator lie in ``data/OPERATOR.js``, which the page loads when they are asked for: as a script, since a page
+from the disk may not fetch. So the index stays small however many cases there are.
+
+The page builds what it shows of a case from text nodes alone: nothing that a case or a backend says is ever read as markup.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from dmlcts.reports.files import write_text, writing
+from dmlcts.reports.record import FAILURES, STATUSES, WAIVED, Manifest, Record, Result
+from dmlcts.reports.verdict import (
+    MEANINGS,
+    SEVERITY,
+    SYMBOLS,
+    WORDS,
+    backend_name,
+    cell_text,
+    counts_text,
+    data_types,
+    interruption,
+    level_text,
+    matrix,
+    plural,
+    total,
+    verdict,
+    worst,
+)
+
+_DATA = "(window.dmlcts ??= {})["
+"""How every data file starts: by this the next report knows the files that an older one left."""
+
+
+def write_html(record: Record, folder: Path) -> Path:
+    """Writes the page and its data into ``folder``, and returns the path of ``index.html``. Raises OSError, naming the folder."""
+    found = {name: list(group) for name, group in groupby(sorted(record.results, key=_operator), key=_operator)}
+    names = _file_names(found)
+    for operator, results in found.items():
+        write_text(folder / "data" / names[operator], _script(operator, results))
+    index = folder / "index.html"
+    write_text(index, _page(record, names))
+    with writing(folder / "data") as data:
+        for file in data.glob("*.js"):
+            if file.name not in names.values() and file.read_text(encoding="utf-8", errors="replace").startswith(_DATA):
+                file.unlink()
+    return index
+
+
+def _operator(result: Result) -> str:
+    return result.operator
+
+
+def _file_names(operators: Sequence[str] | dict[str, Any]) -> dict[str, str]:
+    """A file name for each operator, safe on every system and different also where letter case does not count."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for operator in operators:
+        stem = name = re.sub(r"[^A-Za-z0-9_-]", "_", operator)[:80] or "_"
+        while name.lower() in taken:
+            name = f"{stem}-{len(taken)}"
+        taken.add(name.lower())
+        found[operator] = f"{name}.js"
+    return found
+
+
+def _script(operator: str, results: Sequence[Result]) -> str:
+    """An operator's cases as a script: rows of numbers and of places in a table of strings, and the details of what did not pass."""
+    strings: dict[str, int] = {}
+    rows, details = [], {}
+    for number, result in enumerate(results):
+        rows.append(_row(result, operator, strings))
+        if result.status in FAILURES or result.status == WAIVED or result.mismatches or result.evidence:
+            details[number] = _details(result)
+    return f"{_DATA}{_json(operator)}] = {_json({'rows': rows, 'strings': list(strings), 'details': details})};\n"
+
+
+def _row(result: Result, operator: str, strings: dict[str, int]) -> list[Any]:
+    """Status, id, data type, kind, basis, feature level, milliseconds, ULP, grade, whose, message, waiver, repro."""
+    short = result.case.removeprefix(operator) if result.case.startswith(f"{operator}/") else result.case
+    texts = (
+        result.data_type, result.kind, result.basis, result.feature_level, result.grade, result.whose, result.message, result.waiver,
+        result.repro.replace(result.case, "\0") if result.case else result.repro,  # the same text for every case
+    )  # fmt: skip
+    data_type, kind, basis, level, grade, whose, message, waiver, repro = [strings.setdefault(text, len(strings)) for text in texts]
+    ulp = None if result.worst_ulp is None else float(f"{result.worst_ulp:.4g}")
+    milliseconds = round(result.seconds * 1000, 1)
+    return [
+        STATUSES.index(result.status), short, data_type, kind, basis, level, milliseconds, ulp, grade, whose, message, waiver, repro,
+    ]  # fmt: skip
+
+
+def _details(result: Result) -> dict[str, Any]:
+    mismatches = [[m.tensor, list(m.index), m.expected, m.actual, m.ulp, m.allowed] for m in result.mismatches]
+    found = {
+        "wrong": result.wrong,
+        "elements": result.elements,
+        "mismatches": mismatches,
+        "desc": result.desc,
+        "evidence": result.evidence,
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _json(value: Any) -> str:
+    """JSON as a script may hold it, in ASCII."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _page(record: Record, names: dict[str, str]) -> str:
+    manifest, said, found = record.manifest, verdict(record), matrix(record.results)
+    environment = Environment(
+        loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["hash"] = _hash
+    return environment.get_template("page.html.j2").render(
+        title=backend_name(manifest),
+        verdict=said,
+        interruption=interruption(record),
+        statuses=STATUSES,
+        severity=SEVERITY,
+        symbols=SYMBOLS,
+        words=WORDS,
+        meanings=MEANINGS,
+        level=level_text(manifest),
+        facts=list(_facts(manifest)),
+        command=manifest.command,
+        backend=[(key, _shown(value)) for key, value in manifest.backend.items() if value not in ("", None, [], (), {})],
+        matrix=found,
+        data_types=data_types(found),
+        worst=worst,
+        total=total,
+        cell_text=cell_text,
+        counts_text=counts_text,
+        index=Markup(_json(_index(record, names))),  # noqa: S704 - every < is escaped
+        style=Markup(_template("style.css")),  # noqa: S704 - ours
+        script=Markup(_template("app.js")),  # noqa: S704 - ours
+    )
+
+
+def _hash(text: str) -> str:
+    """``text`` for the part of an address after #; what is no Unicode, as a foreign record may have it, becomes '?'."""
+    return quote(text, safe="", errors="replace")
+
+
+def _template(name: str) -> str:
+    return (files("dmlcts.reports") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _index(record: Record, names: dict[str, str]) -> dict[str, Any]:
+    """What the page knows of the cases before it loads any: how many of which status, data type, kind and basis each operator has."""
+    kinds: dict[tuple[str, str, str, str], int] = {}
+    operators: dict[str, list[int]] = {name: [] for name in matrix(record.results)}
+    groups = Counter((r.operator, (r.status, r.data_type, r.kind, r.basis)) for r in record.results)
+    for (operator, kind), number in groups.items():
+        operators[operator] += [kinds.setdefault(kind, len(kinds)), number]
+    return {
+        "statuses": [[status, SYMBOLS[status], WORDS[status], plural(status), SEVERITY.index(status)] for status in STATUSES],
+        "failures": [status for status in STATUSES if status in FAILURES],
+        "kinds": [list(kind) for kind in kinds],
+        "operators": [[name, f"data/{names[name]}", counts] for name, counts in operators.items()],
+    }
+
+
+def _facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """The manifest in a reader's order, empty entries left out."""
+    backend = manifest.backend
+    facts = (
+        ("Backend", str(backend.get("name") or "")),
+        ("Backend version", str(backend.get("version") or "")),
+        ("Device", str(backend.get("device") or "")),
+        ("Asked for as", manifest.backend_spec),
+        ("Feature level", manifest.feature_level.replace("_", ".")),
+        ("Level", manifest.level),
+        ("Basis", manifest.basis),
+        ("Selection", manifest.selection),
+        ("Shard", manifest.shard),
+        ("Seed", manifest.seed),
+        ("Cases selected", f"{manifest.selected:,}" if manifest.selected else ""),
+        ("Started", _time(manifest.started)),
+        ("Finished", _time(manifest.finished) or "never"),
+        ("Took", _duration(manifest.seconds)),
+        ("Platform", " · ".join(f"{value}" for value in manifest.platform.values() if value)),
+        ("Suite version", manifest.suite_version),
+        ("Spec version", manifest.spec_version),
+    )
+    return ((label, value) for label, value in facts if value)
+
+
+def _time(iso: str) -> str:
+    """``2026-01-02T03:04:05.678+00:00`` as ``2026-01-02 03:04:05 UTC``; anything else as it is."""
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)", iso)
+    return f"{match[1]} {match[2]} UTC" if match else iso
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return value if isinstance(value, str) else json.dumps(value)

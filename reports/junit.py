@@ -1,0 +1,109 @@
+"""JUnit XML: a suite an operator, readable by GitHub, GitLab, Jenkins and Azure.
+
+JUnit knows four outcomes and we have seven. Each case therefore carries its own status as the property ``dmlcts.status``, and every
+``skipped`` and ``failure`` says in its type or message which status it stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import groupby
+from pathlib import Path
+
+from dmlcts.reports.files import write_text
+from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
+from dmlcts.reports.text import result_lines
+from dmlcts.reports.verdict import WORDS, verdict
+
+ELEMENTS = {
+    PASS: "",
+    FAIL: "failure",
+    UNEXPECTED_PASS: "failure",
+    ERROR: "error",
+    WAIVED: "skipped",
+    UNSUPPORTED: "skipped",
+    NOT_RUN: "skipped",
+}
+"""The element that stands for a status; none for a pass."""
+
+_UNSAFE = re.compile("[^ !#-%'-;=?-~]")
+_FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"})
+
+
+def write_junit(record: Record, file: Path) -> None:
+    """Writes ``record`` as JUnit XML. Raises OSError, naming the folder, if it cannot."""
+    write_text(file, "\n".join(_document(record)) + "\n")
+
+
+def escape(text: str) -> str:
+    """``text`` for XML, in an attribute or between tags; what XML 1.0 cannot carry, such as most control characters, becomes U+FFFD."""
+    if not _UNSAFE.search(text):
+        return text
+    return _FORBIDDEN.sub("\ufffd", text).translate(_ENTITIES)
+
+
+def _document(record: Record) -> Iterator[str]:
+    manifest = record.manifest
+    properties = [f"<properties>{''.join(_properties(record))}</properties>"]
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield f'<testsuites name="directml-conformance" {_totals(record.results)} time="{manifest.seconds:.3f}">'
+    in_order = sorted(record.results, key=lambda result: result.operator)
+    for operator, group in groupby(in_order, key=lambda result: result.operator):
+        results = list(group)
+        seconds = sum(result.seconds for result in results)
+        started = f' timestamp="{escape(manifest.started)}"' if manifest.started else ""
+        yield f'<testsuite name="{escape(operator)}" {_totals(results)} time="{seconds:.3f}"{started}>'
+        yield from properties
+        yield from map(_case, results)
+        yield "</testsuite>"
+    yield "</testsuites>"
+
+
+def _totals(results: Sequence[Result]) -> str:
+    counts = Counter(ELEMENTS[result.status] for result in results)
+    return f'tests="{len(results)}" failures="{counts["failure"]}" errors="{counts["error"]}" skipped="{counts["skipped"]}"'
+
+
+def _case(result: Result) -> str:
+    start = (
+        f'<testcase classname="dmlcts.{escape(result.operator)}" name="{escape(result.case)}" time="{result.seconds:.4f}">'
+        f'<properties><property name="dmlcts.status" value="{result.status}"/></properties>'
+    )
+    return f"{start}{_outcome(result)}</testcase>"
+
+
+def _outcome(result: Result) -> str:
+    element = ELEMENTS[result.status]
+    if not element:
+        return ""
+    said = result.waiver if result.status == WAIVED else result.message
+    message = said if element != "skipped" and said else f"{WORDS[result.status]}: {said}" if said else WORDS[result.status]
+    body = escape("\n".join(result_lines(result)))
+    return f'<{element} type="{result.status}" message="{escape(message)}">{body}</{element}>'
+
+
+def _properties(record: Record) -> Iterator[str]:
+    yield _property("verdict", verdict(record).sentence)
+    for name, value in manifest_items(record.manifest):
+        yield _property(name, value)
+    for status, number in record.counts().items():
+        yield _property(f"count.{status}", str(number))
+
+
+def _property(name: str, value: str) -> str:
+    return f'<property name="dmlcts.{escape(name)}" value="{escape(value)}"/>'
+
+
+def manifest_items(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Every entry of the manifest that is not empty, those of its objects below their names: ``backend.version``."""
+    for name, value in asdict(manifest).items():
+        entries: Iterable[tuple[str, object]] = [(name, value)]
+        if isinstance(value, dict):
+            entries = [(f"{name}.{key}", entry) for key, entry in value.items()]
+        for key, entry in entries:
+            if entry not in ("", None, (), [], {}):
+                yield key, ", ".join(map(str, entry)) if isinstance(entry, list | tuple) else str(entry)

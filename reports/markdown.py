@@ -1,0 +1,142 @@
+"""A summary in Markdown: for a CI log, a step summary, an issue.
+
+Messages stand in fenced blocks and ids in code spans, so that nothing that a case or a backend says is read as markup or a mention.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from dmlcts.reports.files import write_text
+from dmlcts.reports.record import FAILURES, STATUSES, Record, Result
+from dmlcts.reports.text import result_lines
+from dmlcts.reports.verdict import (
+    MEANINGS,
+    SYMBOLS,
+    WORDS,
+    Matrix,
+    Verdict,
+    backend_name,
+    cell_text,
+    data_types,
+    interruption,
+    level_text,
+    matrix,
+    total,
+    verdict,
+)
+
+
+def write_markdown(record: Record, file: Path, limit: int = 20) -> None:
+    """Writes ``markdown(record, limit)``. Raises OSError, naming the folder, if it cannot."""
+    write_text(file, markdown(record, limit))
+
+
+def markdown(record: Record, limit: int = 20) -> str:
+    """Verdict, counts, the first ``limit`` failures with the command that runs each again, and the operator x data type table."""
+    return "\n".join(_lines(record, limit)) + "\n"
+
+
+def _lines(record: Record, limit: int) -> Iterator[str]:
+    said = verdict(record)
+    yield f"# DirectML conformance: {plain(backend_name(record.manifest))}"
+    yield ""
+    yield f"**{plain(said.sentence)}**"
+    yield ""
+    if note := interruption(record):
+        yield f"> ⚠ {plain(note)}"
+        yield ""
+    yield from _counts(said)
+    yield from _setup(record)
+    yield from _failures(record, limit)
+    yield from _matrix(matrix(record.results))
+
+
+def _counts(said: Verdict) -> Iterator[str]:
+    yield "| | status | cases | what it means |"
+    yield "|---|---|---:|---|"
+    for status in STATUSES:
+        yield f"| {SYMBOLS[status]} | {WORDS[status]} | {said.counts[status]:,} | {MEANINGS[status]} |"
+    yield ""
+
+
+def _setup(record: Record) -> Iterator[str]:
+    manifest = record.manifest
+    facts = [
+        str(manifest.backend.get("device") or ""),
+        level_text(manifest),
+        *(f"{name} {value}" for name in ("level", "basis", "selection", "shard", "seed") if (value := getattr(manifest, name))),
+        f"{manifest.seconds:,.1f} s",
+    ]
+    yield plain(", ".join(filter(None, facts)))
+    yield ""
+    if manifest.command:
+        yield from fenced([manifest.command], "sh")
+
+
+def _failures(record: Record, limit: int) -> Iterator[str]:
+    failures = [result for result in record.results if result.status in FAILURES]
+    if not failures:
+        return
+    shown = failures[:limit]
+    yield (
+        f"## Failures: {len(failures):,}"
+        if len(shown) == len(failures)
+        else f"## The first {len(shown)} of {len(failures):,} failures"
+    )
+    yield ""
+    for result in shown:
+        yield from _failure(result)
+
+
+def _failure(result: Result) -> Iterator[str]:
+    yield f"### {SYMBOLS[result.status]} {code(result.case)}: {WORDS[result.status]}"
+    yield ""
+    yield from fenced(result_lines(result), "text")
+
+
+def _matrix(found: Matrix) -> Iterator[str]:
+    if not found:
+        return
+    types = data_types(found)
+    yield "## Operators and data types"
+    yield ""
+    yield "A cell has the worst status, and how many of how many cases have it."
+    yield ""
+    yield f"| operator | {' | '.join(_cell(name) or 'none' for name in types)} | all |"
+    yield f"|---|{'---|' * (len(types) + 1)}"
+    for operator, row in found.items():
+        cells = [cell_text(row[name]) if name in row else "" for name in types]
+        yield f"| {_cell(operator)} | {' | '.join(cells)} | {cell_text(total(row.values()))} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return code(text).replace("|", "\\|")
+
+
+def plain(text: str) -> str:
+    """``text`` as one line of Markdown that reads as it stands."""
+    # A backslash keeps every other mark from being read as one; @ would still mention somebody.
+    return re.sub(r"([\\`*_\[\]<>#|~&])", r"\\\1", " ".join(text.split())).replace("@", "@\u200b")
+
+
+def code(text: str) -> str:
+    """``text`` as a code span; empty if there is none."""
+    line = " ".join(text.split())
+    ticks = "`" * (_longest_ticks(line) + 1)
+    pad = " " if line[:1] == "`" or line[-1:] == "`" else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}" if line else ""
+
+
+def fenced(lines: list[str], language: str) -> Iterator[str]:
+    """``lines`` as a fenced block; the fence is longer than any run of backticks within."""
+    text = "\n".join(lines)
+    fence = "`" * max(3, _longest_ticks(text) + 1)
+    yield from (f"{fence}{language}", text, fence, "")
+
+
+def _longest_ticks(text: str) -> int:
+    return max((len(run) for run in re.findall("`+", text)), default=0)

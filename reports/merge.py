@@ -1,0 +1,60 @@
+"""Several shards of one run into one record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dmlcts.reports.record import Record
+
+
+class MergeError(ValueError):
+    """Records that are no shards of one run; the message says what differs or is missing."""
+
+
+_SAME = ("suite_version", "spec_version", "backend_spec", "level", "basis", "feature_level", "seed")
+"""What the manifests of one run's shards agree in."""
+
+
+def merge(records: Sequence[Record]) -> Record:
+    """One record of all shards: every result once, times from the first start to the last end, seconds added up.
+
+    Raises:
+        MergeError: the manifests disagree, a shard is missing or given twice, or two shards have the same case.
+    """
+    first = records[0].manifest
+    for record in records[1:]:
+        for name in _SAME:
+            if getattr(record.manifest, name) != getattr(first, name):
+                said = f"{getattr(first, name)!r} and {getattr(record.manifest, name)!r}"
+                raise MergeError(f"not shards of one run: {name} is {said}")
+        if record.manifest.backend.get("name") != first.backend.get("name"):
+            raise MergeError("not shards of one run: the backends differ")
+    _check_shards([record.manifest.shard for record in records])
+    results = [result for record in records for result in record.results]
+    if len({result.case for result in results}) != len(results):
+        raise MergeError("two shards have the same case")
+    manifests = [record.manifest for record in records]
+    manifest = replace(
+        first,
+        shard="",
+        started=min(m.started for m in manifests),
+        finished=max(m.finished for m in manifests),
+        seconds=sum(m.seconds for m in manifests),
+        selected=sum(m.selected for m in manifests),
+        interrupted=any(m.interrupted for m in manifests),
+        command=f"dmlcts merge, of {len(records)} shards",
+    )
+    return Record(manifest, tuple(results))
+
+
+def _check_shards(shards: Sequence[str]) -> None:
+    parts = [shard.partition("/") for shard in shards]
+    counts = {count for _, _, count in parts}
+    if len(counts) != 1 or "" in counts:
+        raise MergeError(f"not shards of one run: {', '.join(shard or 'a whole run' for shard in shards)}")
+    missing = sorted({str(i) for i in range(1, int(counts.pop()) + 1)} - {index for index, _, _ in parts}, key=int)
+    if missing:
+        raise MergeError(f"shards are missing: {', '.join(missing)}")
+    if len(shards) != len(set(shards)):
+        raise MergeError(f"a shard is given twice: {', '.join(shards)}")

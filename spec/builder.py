@@ -1,0 +1,374 @@
+"""A parsed spec file into ``Operator``: one method a part, each of which checks what no JSON Schema can.
+
+What a file says must hang together: names exist, constants and levels are the ABI's, rows and examples are complete, expressions
+compile and read only what there is. Nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Any, TypeVar
+
+from dmlcts.spec.abi import FeatureLevel, abi
+from dmlcts.spec.document import Document, Path_
+from dmlcts.spec.expression import Expression, ExpressionError, compile_expression
+from dmlcts.spec.model import (
+    CONTESTED,
+    DOCUMENTED,
+    UNDEFINED,
+    Acceptance,
+    Constraint,
+    Domain,
+    Erratum,
+    Example,
+    Field,
+    InPlace,
+    Literal,
+    Operator,
+    Relation,
+    Shape,
+    Source,
+    Support,
+    TensorSupport,
+    Tolerance,
+    ToleranceException,
+    Values,
+)
+from dmlcts.spec.shape import INDEXED, size_symbol
+
+T = TypeVar("T")
+
+RELATION_FUNCTIONS = frozenset({"f", "implies"})
+"""What a relation may call besides the expression language's own functions."""
+
+
+def build(document: Document) -> Operator:
+    """The operator that a document of the schema describes. Raises SpecError."""
+    return _Builder(document).operator()
+
+
+class _Builder:
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.data = document.data
+        names = [entry["name"] for entry in self.data["fields"]]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise document.error(("fields", index, "name"), f"the field {name} is given twice")
+        # Expressions in the fields name other fields, so that all names must be known first.
+        self.names = set(names)
+        self.fields = tuple(self.each("fields", self.field))
+        self.by_name = {field.name: field for field in self.fields}
+        self.tensors = {field.name for field in self.fields if field.is_tensor}
+
+    def operator(self) -> Operator:
+        name = self.data["operator"]
+        known = abi().operator_types.get(name)
+        if known is None:
+            raise self.document.error(("operator",), f"the ABI has no operator {name}")
+        if known != self.data["type"]:
+            raise self.document.error(("type",), f"the ABI gives {name} the type {known}, not {self.data['type']}")
+        file = self.document.file
+        constraints = tuple(self.labelled("constraints", self.constraint))
+        return Operator(
+            name=name,
+            type=self.data["type"],
+            family=file.parent.name if file else "",
+            introduced=self.level(self.data["introduced"], ("introduced",)),
+            summary=self.data["summary"],
+            fields=self.fields,
+            support=tuple(self.each("support", self.support)),
+            constraints=constraints,
+            shapes=tuple(self.each("shapes", self.shape)),
+            values=dict(self.labelled("values", self.values)),
+            in_place=tuple(self.each("in_place", self.in_place)),
+            tolerance=self.tolerance(("tolerance",), self.data["tolerance"]),
+            examples=tuple(self.labelled("examples", self.example)),
+            relations=tuple(self.labelled("relations", self.relation)),
+            accepts=tuple(self.each("accepts", self.acceptance)),
+            errata=tuple(self.labelled("errata", self.erratum)),
+            sources=tuple(Source(**entry) for entry in self.data["sources"]),
+            file=file,
+        )
+
+    def each(self, key: str, build: Callable[[Path_, Any], T]) -> Iterator[T]:
+        return (build((key, index), entry) for index, entry in enumerate(self.data.get(key, ())))
+
+    def labelled(self, key: str, build: Callable[[Path_, str, Any], T]) -> Iterator[T]:
+        return (build((key, label), label, entry) for label, entry in self.data.get(key, {}).items())
+
+    # What the parts are made of
+
+    def level(self, name: str, path: Path_) -> FeatureLevel:
+        level = abi().feature_levels.get(name)
+        if level is None:
+            raise self.document.error(path, f"unknown feature level {name}; known: {', '.join(abi().feature_levels)}")
+        return level
+
+    def optional_level(self, entry: Mapping[str, Any], key: str, path: Path_) -> FeatureLevel | None:
+        return self.level(entry[key], (*path, key)) if key in entry else None
+
+    def tensor(self, name: str, path: Path_, kind: str | None = None) -> str:
+        """A tensor's name, or that of one tensor of an array: ``QuantizationTensors[0]``."""
+        field = self.by_name.get(name.partition("[")[0])
+        indexed = bool(INDEXED.fullmatch(name))
+        if field is None or not field.is_tensor or (kind and field.kind != kind) or indexed > field.type.endswith("_ARRAY"):
+            known = ", ".join(sorted(t for t in self.tensors if not kind or self.by_name[t].kind == kind))
+            raise self.document.error(path, f"unknown {kind or ''}{' ' if kind else ''}tensor {name!r}; this operator has {known}")
+        return name
+
+    def compiled(self, text: object, path: Path_, calls: frozenset[str] = frozenset()) -> Expression:
+        try:
+            return compile_expression(str(text), calls)
+        except ExpressionError as error:
+            raise self.document.error(path, f"{error} (at column {error.column + 1} of {text!r})") from None
+
+    def expression(
+        self, text: object, path: Path_, names: set[str] | None = None, calls: frozenset[str] = frozenset()
+    ) -> Expression:
+        expression = self.compiled(text, path, calls)
+        unknown = sorted(expression.names - (self.names if names is None else names) - calls)
+        if unknown:
+            said = ", ".join(repr(name) for name in unknown)
+            what = "tensor or attribute" if names is None else "name"
+            known = ", ".join(sorted(self.names if names is None else names))
+            raise self.document.error(path, f"{text!r} names an unknown {what}: {said}; known: {known}")
+        return expression
+
+    def optional(self, entry: Mapping[str, Any], key: str, path: Path_, names: set[str] | None = None) -> Expression | None:
+        return self.expression(entry[key], (*path, key), names) if key in entry else None
+
+    def domain(self, path: Path_, entry: Mapping[str, Any], names: set[str] | None = None) -> Domain | None:
+        least, most = (self.optional(entry, key, path, names) for key in ("least", "most"))
+        return Domain(least, most) if least or most else None
+
+    def check_attribute(self, name: str, values: Sequence[object], path: Path_) -> None:
+        field = self.by_name.get(name)
+        if field is None or field.kind != "attribute":
+            raise self.document.error(path, f"unknown attribute {name!r}")
+        constants = abi().enums[field.enum].values if field.enum else None
+        for value in values:
+            if constants is not None and value not in constants:
+                raise self.document.error(path, f"{field.enum} has no {value!r}; it has {', '.join(constants)}")
+
+    # The parts
+
+    def field(self, path: Path_, entry: Mapping[str, Any]) -> Field:
+        for key, types in _ONLY_OF.items():
+            if key in entry and entry["type"] not in types:
+                raise self.document.error((*path, key), f"a field of type {entry['type']} has no {key}")
+        field = Field(
+            name=entry["name"],
+            kind=entry["kind"],
+            type=entry["type"],
+            optional=entry.get("optional", False) or "optional_since" in entry,
+            enum=entry.get("enum"),
+            optional_since=self.optional_level(entry, "optional_since", path),
+            count=entry.get("count"),
+            data_type=entry.get("data_type"),
+            domain=self.domain(path, entry),
+            operators={
+                name: self.level(level, (*path, "operators", level))
+                for level, names in entry.get("operators", {}).items()
+                for name in names
+            },
+            owned_by_dml=entry.get("owned_by_dml", True),
+        )
+        if field.is_tensor == (field.kind == "attribute"):
+            raise self.document.error((*path, "kind"), f"a field of type {field.type} cannot be of kind {field.kind}")
+        if field.enum and field.enum not in abi().enums:
+            raise self.document.error((*path, "enum"), f"unknown enumeration {field.enum}; known: {', '.join(abi().enums)}")
+        for key, name in (("count", field.count), ("data_type", field.data_type)):
+            if name and name not in self.names:
+                raise self.document.error((*path, key), f"unknown attribute {name!r}")
+        for name in field.operators.keys() - abi().operator_types.keys():
+            raise self.document.error((*path, "operators"), f"the ABI has no operator {name}")
+        return field
+
+    def support(self, path: Path_, entry: Mapping[str, Any]) -> Support:
+        tensors = {}
+        for name, row in entry["tensors"].items():
+            at = (*path, "tensors", name)
+            if name not in self.tensors:
+                self.tensor(name, at)
+            low, _, high = row["dimensions"].partition("-")
+            dimensions = (int(low), int(high or low))
+            if dimensions[0] > dimensions[1]:
+                raise self.document.error((*at, "dimensions"), f"{row['dimensions']!r} runs backwards")
+            tensors[name] = TensorSupport(dimensions, tuple(row["types"]))
+        for name in sorted(self.tensors - tensors.keys()):
+            raise self.document.error((*path, "tensors"), f"the table has no row for {name}")
+        when = {name: tuple(allowed) for name, allowed in entry.get("when", {}).items()}
+        for name, allowed in when.items():
+            self.check_attribute(name, allowed, (*path, "when", name))
+        return Support(self.level(entry["level"], (*path, "level")), tensors, when, entry.get("basis", DOCUMENTED))
+
+    def constraint(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Constraint:
+        return Constraint(
+            label=label,
+            same=entry.get("same"),
+            tensors=tuple(self.tensor(name, (*path, "of", i)) for i, name in enumerate(entry.get("of", ()))),
+            that=self.optional(entry, "that", path),
+            when=self.optional(entry, "when", path),
+            basis=entry.get("basis", DOCUMENTED),
+            before=self.optional_level(entry, "before", path),
+        )
+
+    def shape(self, path: Path_, entry: Mapping[str, Any]) -> Shape:
+        where, counts, domains = (entry.get(key, {}) for key in ("where", "counts", "domains"))
+        rows = {self.tensor(name, (*path, "sizes", name)): tuple(str(size) for size in row) for name, row in entry["sizes"].items()}
+        self.check_lengths((*path, "sizes"), rows, {*where, *counts})
+        symbols = {symbol for row in rows.values() for size in row if (symbol := size_symbol(size))} - self.names
+        for key, named in (("where", where), ("counts", counts), ("domains", domains)):
+            for symbol in named.keys() - symbols:
+                raise self.document.error(
+                    (*path, key, symbol), f"no size is called {symbol}; there are {', '.join(sorted(symbols))}"
+                )
+        symbols |= self.solved((*path, "sizes"), rows, symbols)
+        names = symbols | self.names
+        return Shape(
+            sizes=rows,
+            where={symbol: self.expression(text, (*path, "where", symbol), names) for symbol, text in where.items()},
+            when=self.optional(entry, "when", path),
+            counts={symbol: self.expression(text, (*path, "counts", symbol)) for symbol, text in counts.items()},
+            domains={
+                symbol: self.domain((*path, "domains", symbol), bounds, names) or Domain() for symbol, bounds in domains.items()
+            },
+        )
+
+    def check_lengths(self, path: Path_, rows: Mapping[str, Sequence[str]], known: set[str]) -> None:
+        """Of each row's ``*`` parts all but one must have a length that is known, by a count or from a row before."""
+        for name, row in rows.items():
+            stars = [size[1:] for size in row if size.startswith("*")]
+            if len([star for star in stars if star not in known]) > 1:
+                said = " and ".join(f"*{star}" for star in stars)
+                raise self.document.error((*path, name), f"how many sizes are {said}? Give all but one of them a count")
+            known.update(stars)
+
+    def solved(self, path: Path_, rows: Mapping[str, Sequence[str]], symbols: set[str]) -> set[str]:
+        """The symbols that stand in expressions only, such as H in ``4 * H``: in two at least, as one alone would say nothing."""
+        found: dict[str, Path_] = {}
+        often: set[str] = set()
+        for name, row in rows.items():
+            for index, size in enumerate(row):
+                if size_symbol(size) is None and size != "*1":
+                    at = (*path, name, index)
+                    if size.startswith("*"):
+                        raise self.document.error(at, f"{size!r} must be * and a symbol, or *1 for any number of ones")
+                    for symbol in self.compiled(size, at).names - self.names - symbols:
+                        if symbol in found:
+                            often.add(symbol)
+                        found[symbol] = at
+        for symbol in found.keys() - often:
+            raise self.document.error(found[symbol], f"nothing says what {symbol} is: no other size has it")
+        return often
+
+    def values(self, path: Path_, name: str, entry: Mapping[str, Any]) -> tuple[str, Values]:
+        self.tensor(name, path, "input")
+        parameters = {key: value for key, value in entry["random"].items() if key != "recipe"}
+        special, measured = tuple(entry.get("special", ())), tuple(entry.get("measured", ()))
+        where = self.optional(entry, "where", path, self.names | {"x"})
+        return name, Values(entry["random"]["recipe"], parameters, special, measured, where)
+
+    def in_place(self, path: Path_, entry: Mapping[str, Any]) -> InPlace:
+        output = self.tensor(entry["output"], (*path, "output"), "output")
+        inputs = tuple(self.tensor(name, (*path, "inputs", i), "input") for i, name in enumerate(entry["inputs"]))
+        return InPlace(output, inputs, entry.get("basis", DOCUMENTED))
+
+    def tolerance(self, path: Path_, entry: Mapping[str, Any]) -> Tolerance:
+        rest = dict(entry)
+        judge, compare = rest.pop("class"), rest.pop("compare", "value")
+        exceptions = tuple(
+            self.tolerance_exception((*path, "exceptions", index), exception)
+            for index, exception in enumerate(rest.pop("exceptions", ()))
+        )
+        return Tolerance(judge, compare, rest, exceptions)
+
+    def tolerance_exception(self, path: Path_, entry: Mapping[str, Any]) -> ToleranceException:
+        rest = {key: value for key, value in entry.items() if key not in ("of", "types", "when")}
+        return ToleranceException(
+            tolerance=self.tolerance(path, rest),
+            outputs=tuple(self.tensor(name, (*path, "of", i), "output") for i, name in enumerate(entry.get("of", ()))),
+            data_types=tuple(entry.get("types", ())),
+            when=self.optional(entry, "when", path),
+        )
+
+    def literals(self, path: Path_, entry: Mapping[str, Any], kind: str) -> dict[str, Literal]:
+        found = {}
+        for name, value in entry.items():
+            self.tensor(name, (*path, name), kind)
+            if isinstance(value, list):
+                for index, element in enumerate(value):
+                    found[f"{name}[{index}]"] = self.literal((*path, name, index), element, kind)
+            else:
+                found[name] = self.literal((*path, name), value, kind)
+        given = {name.partition("[")[0] for name in found}
+        for field in self.fields:
+            if field.kind == kind and not field.optional and field.name not in given:
+                raise self.document.error(path, f"the {kind} {field.name} is missing")
+        return found
+
+    def literal(self, path: Path_, entry: Mapping[str, Any], kind: str) -> Literal:
+        count = prod(entry["sizes"])
+        if len(entry["data"]) != count:
+            sizes = "x".join(str(size) for size in entry["sizes"])
+            raise self.document.error((*path, "data"), f"sizes {sizes} need {count} values, and {len(entry['data'])} are given")
+        data_type = abi().data_types[entry["type"]]
+        for index, value in enumerate(entry["data"]):
+            if not data_type.holds(value) and (value != UNDEFINED or kind != "output"):
+                raise self.document.error((*path, "data", index), f"{value} is no value of an {kind} of type {entry['type']}")
+        return Literal(entry["type"], tuple(entry["sizes"]), tuple(entry["data"]))
+
+    def example(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Example:
+        basis = entry.get("basis", DOCUMENTED)
+        if (basis == CONTESTED) != ("answers" in entry):
+            raise self.document.error(path, "a contested example has `answers` of both sides, any other one has `outputs`")
+        given = entry["answers"] if basis == CONTESTED else {basis: entry["outputs"]}
+        where = "answers" if basis == CONTESTED else "outputs"
+        answers = {
+            whose: self.literals((*path, where, whose) if basis == CONTESTED else (*path, where), outputs, "output")
+            for whose, outputs in given.items()
+        }
+        attributes = entry.get("attributes", {})
+        for name, value in attributes.items():
+            self.check_attribute(name, (value,), (*path, "attributes", name))
+        for field in self.fields:
+            if field.kind == "attribute" and not field.optional and field.name not in attributes:
+                raise self.document.error((*path, "attributes"), f"the attribute {field.name} is missing")
+        inputs = self.literals((*path, "inputs"), entry["inputs"], "input")
+        return Example(label, basis, inputs, attributes, answers, entry["evidence"], entry.get("note", ""))
+
+    def relation(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Relation:
+        for variable, name in entry["given"].items():
+            self.tensor(name, (*path, "given", variable), "input")
+        names = {*entry["given"], "width"}
+        return Relation(
+            label=label,
+            law=self.expression(entry["law"], (*path, "law"), names, RELATION_FUNCTIONS),
+            given=entry["given"],
+            where=self.optional(entry, "where", path, names),
+            basis=entry.get("basis", DOCUMENTED),
+        )
+
+    def acceptance(self, path: Path_, entry: Mapping[str, Any]) -> Acceptance:
+        kind, _, label = entry["rule"].partition("/")
+        if kind == "constraint" and label not in self.data["constraints"]:
+            raise self.document.error((*path, "rule"), f"there is no constraint {label!r}")
+        return Acceptance(entry["rule"], entry["evidence"], tuple(entry.get("types", ())))
+
+    def erratum(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Erratum:
+        differences = tuple(entry.get("differences", ()))
+        return Erratum(label, entry["text"], entry["evidence"], entry.get("severity", "erratum"), differences)
+
+
+_ONLY_OF = {
+    "count": ("TENSOR_DESC_ARRAY", "OPERATOR_DESC_ARRAY", "UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY"),
+    "data_type": ("SCALAR_UNION",),
+    "enum": ("UINT",),
+    "least": ("UINT", "INT", "FLOAT", "UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY"),
+    "most": ("UINT", "INT", "FLOAT", "UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY"),
+    "operators": ("OPERATOR_DESC", "OPERATOR_DESC_ARRAY"),
+    "owned_by_dml": ("TENSOR_DESC", "TENSOR_DESC_ARRAY"),
+}
+"""The types of fields that a property can stand at."""

@@ -1,0 +1,189 @@
+"""Whether a desc's sizes are of a documented shape: symbols take the values that they meet, and everything else follows from them.
+
+``InputTensor: [N, C, "*Spatial"]`` gives N, C and Spatial their values; a size that contradicts one met before, or an expression over
+them, is a mismatch of its tensor. A size such as ``4 * H`` whose H nothing else tells is solved for it, as it is linear in what
+documentation writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.expression import Expression, compile_expression
+from dmlcts.spec.model import Domain, Shape
+
+INDEXED = re.compile(r"(\w+)\[[0-9]+\]")
+"""The name of one tensor of an array: ``QuantizationTensors[0]``."""
+
+_SYMBOL = re.compile(r"\*?([A-Za-z]\w*)")
+_EACH = re.compile(r"([A-Za-z]\w*)\[i\]")
+
+FAILURES = (ArithmeticError, AttributeError, IndexError, TypeError, ValueError)
+"""What evaluating an expression over a wrong desc may raise."""
+
+
+def size_symbol(size: str) -> str | None:
+    """The symbol that a size of a shape consists of (``N``, ``*S``, ``A[i]``), None for a number or an expression."""
+    found = _SYMBOL.fullmatch(size) or _EACH.fullmatch(size)
+    return found[1] if found else None
+
+
+def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Each tensor whose sizes are not of the shape, and what is wrong with them. ``fields`` are the desc's, constants by name."""
+    matching = _Matching(shape, dict(fields))
+    for name, tensor in desc.tensors():
+        array = name.partition("[")[0]
+        row = shape.sizes.get(name) or shape.sizes.get(array)
+        if row is not None:
+            matching.meet(name, row, tensor.sizes)
+    matching.settle()
+    yield from matching.wrong.items()
+
+
+@dataclass(slots=True)
+class _Matching:
+    """The symbols met so far (``known``), and the sizes still to be compared with an expression (``open``)."""
+
+    shape: Shape
+    fields: dict[str, Any]
+    known: dict[str, Any] = field(default_factory=dict)
+    open: list[tuple[str, Expression, Any]] = field(default_factory=list)
+    wrong: dict[str, str] = field(default_factory=dict)
+    holder: dict[str, str] = field(default_factory=dict)
+
+    def meet(self, tensor: str, row: Sequence[str], sizes: tuple[int, ...]) -> None:
+        """Takes up a tensor's sizes: binds what stands alone, keeps what has to be computed."""
+        parts = self.parts(row, sizes)
+        if parts is None:
+            self.wrong[tensor] = f"{tensor} has {len(sizes)} dimensions, which cannot be {self.said(row)}"
+            return
+        for size, actual in parts:
+            symbol = size_symbol(size)
+            if symbol in self.fields:
+                symbol = None  # an attribute that is a size
+            if symbol is not None:
+                self.holder.setdefault(symbol, tensor)
+            if size == "*1":
+                if any(value != 1 for value in actual):
+                    self.differs(tensor, size, actual, 1)
+            elif symbol is None or symbol in self.shape.where:
+                self.open.append((tensor, compile_expression(symbol or size), actual))
+            elif _EACH.fullmatch(size):
+                self.known[symbol] = (*self.known.get(symbol, ()), actual)
+            elif self.known.setdefault(symbol, actual) != actual:
+                self.differs(tensor, size, actual, self.known[symbol])
+
+    def parts(self, row: Sequence[str], sizes: tuple[int, ...]) -> list[tuple[str, Any]] | None:
+        """Each size of the row with what stands there: a number, or a tuple for a ``*``. None if the number of sizes does not fit."""
+        lengths = [self.length(size) if size.startswith("*") else 1 for size in row]
+        if None in lengths:
+            lengths[lengths.index(None)] = len(sizes) - sum(length or 0 for length in lengths)
+        if None in lengths or sum(n or 0 for n in lengths) != len(sizes) or any((n or 0) < 0 for n in lengths):
+            return None
+        found: list[tuple[str, Any]] = []
+        at = 0
+        for size, length in zip(row, lengths, strict=True):
+            end = at + (length or 0)
+            found.append((size, sizes[at:end] if size.startswith("*") else sizes[at]))
+            at = end
+        return found
+
+    def length(self, size: str) -> int | None:
+        """How many sizes ``*S`` stands for, None if that follows from the tensor alone."""
+        symbol = size[1:]
+        if symbol in self.shape.counts:
+            count = _number(self.shape.counts[symbol], self.fields)
+            return count if isinstance(count, int) else None
+        return len(self.known[symbol]) if symbol in self.known else None
+
+    def settle(self) -> None:
+        """Derives, compares and solves until nothing more follows; what is still unknown then is free."""
+        progress = True
+        while progress:
+            progress = False
+            for symbol, expression in self.shape.where.items():
+                if symbol not in self.known and expression.names <= self.scope().keys():
+                    self.known[symbol] = _number(expression, self.scope())
+                    progress = True
+            for entry in list(self.open):
+                if self.compare(*entry):
+                    self.open.remove(entry)
+                    progress = True
+        for symbol, domain in self.shape.domains.items():
+            if symbol in self.known and not within(domain, self.known[symbol], self.scope()):
+                tensor = self.holder[symbol]
+                self.wrong.setdefault(tensor, f"{tensor}: {symbol} is {_shown(self.known[symbol])}, outside {bounds(domain)}")
+
+    def compare(self, tensor: str, expression: Expression, actual: Any) -> bool:
+        """Whether something could be said of a size that an expression gives: right, wrong, or what its unknown symbol is."""
+        unknown = expression.names - self.scope().keys()
+        if not unknown:
+            expected = _number(expression, self.scope())
+            if expected != actual:
+                self.differs(tensor, expression.text, actual, expected)
+            return True
+        if len(unknown) == 1 and not isinstance(actual, tuple) and not unknown & self.shape.where.keys():
+            (symbol,) = unknown
+            solution = self.solve(expression, symbol, actual)
+            if solution is None:
+                self.wrong.setdefault(tensor, f"{tensor}: no {symbol} gives {expression.text} = {actual}")
+            else:
+                self.known[symbol] = solution
+            return True
+        return False
+
+    def solve(self, expression: Expression, symbol: str, actual: int) -> int | None:
+        """The whole number that makes an expression linear in ``symbol`` equal to ``actual``, at least 1; None if there is none."""
+        none, one = (_number(expression, {**self.scope(), symbol: value}) for value in (0, 1))
+        if not isinstance(none, int) or not isinstance(one, int) or one == none or (actual - none) % (one - none):
+            return None
+        solution = (actual - none) // (one - none)
+        return solution if solution > 0 and _number(expression, {**self.scope(), symbol: solution}) == actual else None
+
+    def scope(self) -> dict[str, Any]:
+        return {**self.fields, **self.known}
+
+    def differs(self, tensor: str, size: str, actual: Any, expected: Any) -> None:
+        self.wrong.setdefault(tensor, f"{tensor} has {_shown(actual)} where {size} is {_shown(expected)}")
+
+    def said(self, row: Sequence[str]) -> str:
+        return "[" + ", ".join(row) + "]"
+
+
+def within(domain: Domain, value: Any, values: Mapping[str, object]) -> bool:
+    """Whether a number, or every element of a sequence, is in a domain; ``values`` are what its bounds read.
+
+    A bound that cannot be computed, because what it reads is absent, does not bound.
+    """
+    elements = value if isinstance(value, tuple) else (value,)
+    for bound, sign in ((domain.least, 1), (domain.most, -1)):
+        limit = None if bound is None else _number(bound, values)
+        if limit is None or isinstance(limit, str):
+            continue
+        limits = limit if isinstance(limit, tuple) else (limit,) * len(elements)
+        if any(sign * element < sign * least for element, least in zip(elements, limits, strict=False)):
+            return False
+    return True
+
+
+def bounds(domain: Domain) -> str:
+    """A domain in words: ``1 to DimensionCount - 1``."""
+    least, most = (bound and bound.text for bound in (domain.least, domain.most))
+    return f"{least} to {most}" if least and most else f"at least {least}" if least else f"at most {most}"
+
+
+def _number(expression: Expression, values: Mapping[str, object]) -> Any:
+    """What an expression gives, a list as a tuple; why it gives nothing, as text, where it cannot be computed."""
+    try:
+        value = expression.evaluate(values)
+    except FAILURES as error:
+        return f"impossible ({error})"
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _shown(value: Any) -> str:
+    return str(list(value)) if isinstance(value, tuple) else str(value)
