@@ -117,4 +117,3 @@ def placeholder(case: Case) -> Result:
 def status_of(report: pytest.TestReport) -> str:
     """The status that a report carries."""
     return next((str(value) for name, value in report.user_properties if name == "dmlcts"), ERROR)
-

@@ -254,7 +254,9 @@ def _judged(
 def _judge(case: Case, operator: Operator, layout: Layout, name: str, answer: Answer, info: BackendInfo) -> Verdict:
     tensor, binding = case.desc.tensor(name), layout.dispatch.bindings[name]
     actual = read_tensor(layout.dispatch.resources[binding.resource], tensor, binding.offset)
-    return judge(actual, answer, operator.tolerance, tensor.data_type, info, name, case.checks)
+    return judge(
+        actual, answer, operator.tolerance.of(name, tensor.data_type, case.desc.fields), tensor.data_type, info, name, case.checks
+    )
 
 
 def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:

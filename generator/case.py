@@ -32,9 +32,9 @@ REFERENCE, VALUES, REJECTION, RELATION, AGREEMENT = "reference", "values", "reje
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """What an input tensor holds: a recipe (generator/recipes) with its parameters, a named set of special values, or a literal.
+    """What an input tensor holds: a recipe (generator/recipes), a named set of special values (generator/special), or a literal.
 
-    ``stream`` names the byte stream of the recipe; it is the case's id where empty.
+    The parameters of a set are ``each``, how often each value stands before the next, and ``skip``, bit patterns to leave out.
     """
 
     recipe: str = ""
@@ -151,7 +151,7 @@ def _data_json(data: Data) -> dict[str, Any]:
     if data.literal is not None:
         return {"literal": literal_json(data.literal)}
     if data.special:
-        return {"special": data.special}
+        return {"special": data.special, **data.parameters}
     return {"recipe": data.recipe, **data.parameters}
 
 
@@ -159,5 +159,5 @@ def _read_data(entry: Mapping[str, Any]) -> Data:
     if "literal" in entry:
         return Data(literal=read_literal(entry["literal"]))
     if "special" in entry:
-        return Data(special=entry["special"])
+        return Data(special=entry["special"], parameters={k: v for k, v in entry.items() if k != "special"})
     return Data(recipe=entry["recipe"], parameters={k: v for k, v in entry.items() if k != "recipe"})

@@ -52,7 +52,9 @@ def coverage(operator: Operator) -> Coverage:
     columns = []
     for name, promises in COLUMNS.items():
         labels = list(dict.fromkeys(promises(operator)))
-        columns.append(Column(name, len(labels), tuple(label for label in labels if label not in covered and label not in _known(operator))))
+        columns.append(
+            Column(name, len(labels), tuple(label for label in labels if label not in covered and label not in _known(operator)))
+        )
     return Coverage(operator.name, tuple(columns), len(cases))
 
 
@@ -105,7 +107,11 @@ def _rejections(operator: Operator) -> Iterator[str]:
     labels = [f"constraint/{constraint.label}" for constraint in operator.constraints]
     for field in operator.fields:
         if field.is_tensor:
-            labels += [f"support/{field.name}/data-type", f"support/{field.name}/dimension-count", f"tensor/{field.name}/total-size"]
+            labels += [
+                f"support/{field.name}/data-type",
+                f"support/{field.name}/dimension-count",
+                f"tensor/{field.name}/total-size",
+            ]
             labels += [f"tensor/{field.name}/sizes", f"tensor/{field.name}/flags", f"tensor/{field.name}/alignment"]
             labels += [f"binding/{field.name}/size", f"binding/{field.name}/offset"]
             labels += [] if field.optional else [f"field/{field.name}", f"binding/{field.name}"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dmlcts.generator.case import Case, Data
 from dmlcts.generator.recipes import RECIPES
-from dmlcts.generator.special import SPECIAL
+from dmlcts.generator.special import special_values
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.dtypes import literal_array
 
@@ -31,8 +31,8 @@ def array(data: Data, tensor: TensorDesc, seed: str) -> Array:
     if data.literal is not None:
         return literal_array(data.literal)
     if data.special:
-        values = np.repeat(SPECIAL[data.special](tensor.data_type), int(data.parameters.get("each", 1)))
-        return np.resize(values, tensor.sizes)
+        values = special_values(data.special, tensor.data_type, str(data.parameters.get("skip", "")))
+        return np.resize(np.repeat(values, int(data.parameters.get("each", 1))), tensor.sizes)
     made = recipe_array(data.recipe, data.parameters, tensor, stream(seed, recipe_bytes(data.recipe, tensor)))
     return same_where_broadcast(made, tensor)
 

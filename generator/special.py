@@ -121,3 +121,12 @@ SPECIAL: dict[str, Callable[[str], Array]] = {
     "single-bits": single_bits,
     "zeros": zeros,
 }
+
+
+def special_values(name: str, data_type_name: str, skip: str = "") -> Array:
+    """The set ``name`` for a data type; ``skip`` lists bit patterns to leave out, in hexadecimal, divided by spaces."""
+    values = SPECIAL[name](data_type_name)
+    if not skip:
+        return values
+    patterns = [int(pattern, 16) for pattern in skip.split()]
+    return values[~np.isin(values.view(bits_dtype(data_type_name)), patterns)]

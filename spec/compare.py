@@ -14,7 +14,7 @@
 | ``in-place`` | which output may alias which input |
 | ``example/N`` | the page's Nth example, which is the spec's example ``page-N`` (of a ``page-2-axis-1``, ``example/2-axis-1``) |
 
-The spec's promises with the basis ``measured`` are not expected on a page. A page with its English beside a translation is compared
+The spec's promises with the basis ``measured`` are not expected on a page, but must not be contradicted by one. A page with its English beside a translation is compared
 in both languages.
 """
 
@@ -130,7 +130,9 @@ _Said = tuple[str, str, str, str, int | None]  # the key's end, message, page sa
 
 
 def _support(page: Page, operator: Operator) -> Iterator[Difference]:
-    in_spec = [table for table in operator.support if table.basis != MEASURED]
+    in_spec = sorted(
+        operator.support, key=lambda table: table.basis == MEASURED
+    )  # what was measured speaks where nothing else does
     levels = {table.level.name for table in in_spec} | {_level(table, operator) for table in page.support}
     values = _limiting_values([table.when for table in in_spec] + [table.when for table in page.support], operator)
     for level in sorted(levels, reverse=True):
@@ -167,7 +169,7 @@ def _applies(when: Mapping[str, Sequence[str | int]], attributes: Mapping[str, s
 
 def _tables(theirs: Sequence[PageTable], ours: Sequence[Support], operator: Operator, level: str) -> Iterator[_Said]:
     if not theirs or not ours:
-        if ours:
+        if ours and ours[0].basis != MEASURED:
             yield "", f"the page has no table of feature level {level}", "nothing", f"a table of {', '.join(ours[0].tensors)}", None
         if theirs:
             rows = f"a table of {', '.join(row.name for row in theirs[0].tensors)}"
@@ -185,11 +187,13 @@ def _tables(theirs: Sequence[PageTable], ours: Sequence[Support], operator: Oper
         else:
             field = operator.field(row.name)
             optional = field.optional and (field.optional_since is None or field.optional_since <= ours[0].level)
-            yield from _row(row, ours[0].tensors[row.name], _kind(optional, field.kind))
+            silent = ours[0].basis == MEASURED and not row.data_types
+            yield from _row(row, ours[0].tensors[row.name], _kind(optional, field.kind), silent)
 
 
-def _row(row: PageTensor, spec: TensorSupport, kind: str) -> Iterator[_Said]:
-    if set(row.data_types) != set(spec.data_types):
+def _row(row: PageTensor, spec: TensorSupport, kind: str, silent: bool) -> Iterator[_Said]:
+    """``silent`` says that the page gives no data types, and that those of the spec were measured."""
+    if set(row.data_types) != set(spec.data_types) and not silent:
         said = ", ".join(row.data_types) or "none", ", ".join(spec.data_types) or "none"
         yield f"/{row.name}/types", f"{row.name} has other data types", *said, row.line
     counts = tuple(spec.dimension_counts())
