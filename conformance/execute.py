@@ -192,10 +192,11 @@ def poison(answer: Answer | None, tensor: TensorDesc) -> Array | None:
     if answer is None:
         return None
     with np.errstate(all="ignore"):
-        right = host(answer.value).astype(numpy_dtype(tensor.data_type), copy=False)
+        right: Array = host(answer.value).astype(numpy_dtype(tensor.data_type), copy=False)
     if tensor.type.bits < 8:
-        return (right.astype(np.uint8) ^ 15).astype(right.dtype)
-    return (~np.ascontiguousarray(right).view(bits_dtype(tensor.data_type))).view(right.dtype).reshape(tensor.sizes)
+        return (right.astype(np.uint8) ^ np.uint8(15)).astype(right.dtype)
+    wrong: Array = ~np.ascontiguousarray(right).view(bits_dtype(tensor.data_type))
+    return wrong.view(right.dtype).reshape(tensor.sizes)
 
 
 def trespasses(case: Case, layout: Layout) -> str:

@@ -50,7 +50,7 @@ def run(options: RunOptions, processes: int, progress: Progress, command: Sequen
     parts = prepared(Path(options.out))
     started, clock = datetime.now(UTC), perf_counter()
     progress.begin(len(cases), processes)
-    with progress:
+    with progress, _environment():
         code = pytest.main(_arguments(options, processes, parts), plugins=[progress])
     results = unfinished([placeholder(case) for case in cases], read_parts(parts))
     shutil.rmtree(parts, ignore_errors=True)
@@ -86,27 +86,32 @@ def prepared(out: Path) -> Path:
     return parts
 
 
-def _arguments(options: RunOptions, processes: int, parts: Path) -> list[str]:
-    """pytest's command line: our collection and nothing that the run does not use, whatever the folder's own configuration says."""
-    unused = (
-        "cacheprovider",
-        "capture",
-        "debugging",
-        "doctest",
-        "faulthandler",
-        "junitxml",
-        "logging",
-        "nose",
-        "pastebin",
-        "setuponly",
-    )
-    unused += ("setupplan", "stepwise", "subtests", "terminal", "threadexception", "unraisableexception", "warnings")
-    arguments = ["-c", str(parts / "pytest.ini"), "--rootdir", str(parts), "-p", "dmlcts.conformance.collect"]
-    arguments += ["--dmlcts-run", options.to_json()]
-    for name in unused:
-        arguments += ["-p", f"no:{name}"]
+_UNUSED = (
+    "cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin", "setuponly",
+    "setupplan", "stepwise", "subtests", "terminal", "threadexception", "unraisableexception", "warnings",
+)  # fmt: skip
+"""pytest's own plugins that a run has no use for; each costs time in every case."""
+
+
+@contextlib.contextmanager
+def _environment() -> Iterator[None]:
+    """For a while, an environment in which pytest loads no plugin that it is not told to, in worker processes too."""
+    before = dict(os.environ)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ.pop("PYTEST_ADDOPTS", None)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _arguments(options: RunOptions, processes: int, parts: Path) -> list[str]:
+    """pytest's command line: our collection and nothing that the run does not use, whatever the folder's own configuration says."""
+    arguments = ["-c", str(parts / "pytest.ini"), "--rootdir", str(parts), "-p", "dmlcts.conformance.collect"]
+    arguments += ["--dmlcts-run", options.to_json()]
+    for name in _UNUSED:
+        arguments += ["-p", f"no:{name}"]
     if processes:
         arguments += ["-p", "xdist.plugin", "-n", str(processes), "--maxschedchunk", "200"]
     return arguments

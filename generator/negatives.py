@@ -120,8 +120,8 @@ def _descs(operator: Operator, base: OperatorDesc) -> Iterator[tuple[str, str, O
         for count in range(abi().limits["dimension_count"] + 2):
             sizes = padded_run(_RUN, count) if count else ()
             yield f"dimension-count/{'+'.join(group)}={count}", group[0], _replaced(base, group, sizes=sizes)
-    sizes = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
-    for same, names in sizes.items():
+    alike = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
+    for same, names in alike.items():
         yield f"sizes/zero/{'+'.join(names)}", names[0], _replaced(base, names, sizes=(*same[:-1], 0))
     for name, tensor in base.tensors():
         yield from _tensor_changes(operator, base, name, tensor)

@@ -125,7 +125,7 @@ def _written(field: Field) -> str:
 
 
 # Tables. Page and spec may group an attribute's values differently, so that they are compared value by value, and what differs alike
-# is put together again.
+# within a table of the spec is put together again.
 _Said = tuple[str, str, str, str, int | None]  # the key's end, message, page says, spec says, line
 
 
@@ -133,23 +133,39 @@ def _support(page: Page, operator: Operator) -> Iterator[Difference]:
     in_spec = sorted(
         operator.support, key=lambda table: table.basis == MEASURED
     )  # what was measured speaks where nothing else does
-    levels = {table.level.name for table in in_spec} | {_level(table, operator) for table in page.support}
-    values = _limiting_values([table.when for table in in_spec] + [table.when for table in page.support], operator)
-    for level in sorted(levels, reverse=True):
-        alike: dict[_Said, list[dict[str, str]]] = {}
+    on_page: list[tuple[PageTable, str, dict[str, tuple[str, ...]]]] = []
+    for table in page.support:
+        level, limits = table.level or operator.introduced.name, _limits(table.only, operator)
+        if limits is None:
+            only = ",".join(table.only)
+            yield _difference(
+                f"support/{level}/{only}", f"no attribute of {operator.name} has these values", only, "nothing", table.line
+            )
+        else:
+            on_page.append((table, level, limits))
+    values = _limiting_values([*(table.when for table in in_spec), *(limits for _, _, limits in on_page)], operator)
+    for level in sorted({table.level.name for table in in_spec} | {level for _, level, _ in on_page}, reverse=True):
+        alike: dict[tuple[int, _Said], list[dict[str, str]]] = {}
         for combination in product(*values.values()):
             attributes = dict(zip(values, combination, strict=True))
             ours = [table for table in in_spec if table.level.name == level and _applies(table.when, attributes)]
-            theirs = [table for table in page.support if _level(table, operator) == level and _applies(table.when, attributes)]
+            theirs = [table for table, at, limits in on_page if at == level and _applies(limits, attributes)]
             for said in _tables(theirs, ours, operator, level):
-                alike.setdefault(said, []).append(attributes)
-        for (end, message, page_says, spec_says, line), where in alike.items():
+                alike.setdefault((id(ours[0]) if ours else 0, said), []).append(attributes)
+        for (_, (end, message, page_says, spec_says, line)), where in alike.items():
             which = "".join(f"/{name}={','.join(dict.fromkeys(attributes[name] for attributes in where))}" for name in values)
             yield _difference(f"support/{level}{which}{end}", message, page_says, spec_says, line)
 
 
-def _level(table: PageTable, operator: Operator) -> str:
-    return table.level or operator.introduced.name
+def _limits(only: Sequence[str], operator: Operator) -> dict[str, tuple[str, ...]] | None:
+    """The attribute that has all these constants, with them; empty if there are none, None if no attribute has them."""
+    if not only:
+        return {}
+    for field in operator.fields:
+        short = tuple(name.removeprefix(f"{field.enum}_") for name in only)
+        if field.enum and all(name in abi().enums[field.enum].values for name in short):
+            return {field.name: short}
+    return None
 
 
 def _limiting_values(limits: Iterable[Mapping[str, Sequence[str | int]]], operator: Operator) -> dict[str, list[str]]:

@@ -25,13 +25,17 @@ def operators_folder() -> Path:
 
 
 @cache
+def _files() -> dict[str, Path]:
+    order = abi().operator_types
+    found = {file.stem.upper(): file for file in operators_folder().rglob("*.yaml")}
+    return {name: found[name] for name in sorted(found, key=lambda name: order.get(name, 0))}
+
+
 def operator_names() -> tuple[str, ...]:
     """The operators that have a spec file, by name, in order of the ABI's type numbers."""
-    order = abi().operator_types
-    return tuple(sorted((p.stem.upper() for p in operators_folder().rglob("*.yaml")), key=lambda n: order.get(n, 0)))
+    return tuple(_files())
 
 
-@cache
 def load(name: str) -> Operator:
     """The operator called ``name``, with or without DML_OPERATOR_.
 
@@ -39,10 +43,14 @@ def load(name: str) -> Operator:
         KeyError: no spec file for it; the message says which there are.
         SpecError: its file is wrong.
     """
-    short = name.removeprefix("DML_OPERATOR_")
-    for file in operators_folder().rglob(f"{short.lower()}.yaml"):
-        return load_file(file)
-    raise KeyError(f"no spec for operator {name!r}; `dmlcts spec list` shows those there are")
+    return _load(name.removeprefix("DML_OPERATOR_"))
+
+
+@cache
+def _load(name: str) -> Operator:
+    if name not in _files():
+        raise KeyError(f"no spec for operator {name!r}; `dmlcts spec list` shows those there are")
+    return load_file(_files()[name])
 
 
 def load_all() -> tuple[Operator, ...]:

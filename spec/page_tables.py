@@ -7,10 +7,9 @@ Supported data types.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dmlcts.spec.abi import abi
 from dmlcts.spec.page_markdown import HEADING, TABLE, Block
 
 LEVEL = re.compile(r"DML_FEATURE_LEVEL_(\d_\d)", re.IGNORECASE)
@@ -19,6 +18,7 @@ LEVEL = re.compile(r"DML_FEATURE_LEVEL_(\d_\d)", re.IGNORECASE)
 _KINDS = {"output": r"output|salida|resultado|uscita|risultat", "input": r"input|entrada|ingresso"}
 _OPTIONAL = re.compile(r"optional|opcional|opzional|facoltativ", re.IGNORECASE)
 _LIST = re.compile(r",|\b(?:and|or|y|o|e)\b", re.IGNORECASE)
+_CONSTANT = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
 _DATA_TYPE = re.compile(r"[A-Za-z]+\d+")
 _BETWEEN = re.compile(r"[,\s]|\b(?:and|y|e)\b")
 
@@ -39,25 +39,24 @@ class PageTensor:
 class PageTable:
     """A tensor-support table. ``level`` is None where no heading gives one: the level that introduced the operator is meant.
 
-    ``when`` limits it to values of an attribute, as in ``Support``.
+    ``only`` are the constants that a heading limits it to ("ARGMIN and ARGMAX"), empty if it holds for all.
     """
 
     level: str | None
-    when: Mapping[str, tuple[str, ...]]
+    only: tuple[str, ...]
     tensors: tuple[PageTensor, ...]
     line: int
 
 
-def read_tables(blocks: Iterable[Block], enums: Mapping[str, str]) -> tuple[tuple[PageTable, ...], list[str]]:
+def read_tables(blocks: Iterable[Block]) -> tuple[tuple[PageTable, ...], list[str]]:
     """The tables of a tensor-support section, and what in it could not be read, each with its line.
 
-    ``enums`` maps the struct's fields that are enumerations to these: a heading such as "ARGMIN and ARGMAX" limits the tables below it
-    to values of one. The depth of a heading says nothing: these pages are careless of it.
+    A heading gives a level, or constants. How deep it is says nothing: these pages are careless of it.
     """
     tables: list[PageTable] = []
     unread: list[str] = []
     level: str | None = None
-    when: Mapping[str, tuple[str, ...]] = {}
+    only: tuple[str, ...] = ()
     for block in blocks:
         if block.kind == HEADING and not block.slug.startswith("tensor-support"):
             levels = list(dict.fromkeys(LEVEL.findall(f"{block.text} {block.slug}")))
@@ -65,23 +64,13 @@ def read_tables(blocks: Iterable[Block], enums: Mapping[str, str]) -> tuple[tupl
             if len(levels) > 1:
                 unread.append(f"line {block.line}: the heading says {levels[0]} and its anchor {levels[1]}")
             elif not levels:
-                limited = _limits(block.text, enums)
-                when = limited or {}
-                if limited is None:
+                only = tuple(_CONSTANT.findall(block.text))
+                if not only:
                     unread.append(f"line {block.line}: what the heading {block.text!r} limits the tables below it to")
         elif block.kind == TABLE:
             rows = [_row(line, cells, unread) for line, cells in block.rows[1:]]
-            tables.append(PageTable(level, when, tuple(row for row in rows if row), block.line))
+            tables.append(PageTable(level, only, tuple(row for row in rows if row), block.line))
     return tuple(tables), unread
-
-
-def _limits(title: str, enums: Mapping[str, str]) -> dict[str, tuple[str, ...]] | None:
-    names = re.findall(r"\b[A-Z][A-Z0-9_]+\b", title)
-    for field, enum in enums.items():
-        short = tuple(name.removeprefix(f"{enum}_") for name in names)
-        if short and all(name in abi().enums[enum].values for name in short):
-            return {field: short}
-    return None
 
 
 def _row(line: int, cells: Sequence[str], unread: list[str]) -> PageTensor | None:

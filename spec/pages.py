@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from dmlcts.spec.abi import abi
 from dmlcts.spec.page_examples import PageExample, read_examples
 from dmlcts.spec.page_markdown import CODE, HEADING, TEXT, Block, front_matter, plain, read_blocks, section, sections, translations
 from dmlcts.spec.page_sentences import (
@@ -137,8 +136,7 @@ class _Reader:
         if not fields and not members:
             what = "neither a C++ struct nor member descriptions are here; give the whole page in its Markdown form"
             raise PageError(self.file, skip + 1, what)
-        enums = {entry.name: entry.type for entry in fields or members if entry.type in abi().enums}
-        support, unread_tables = read_tables(section(parts, "tensor-support"), enums)
+        support, unread_tables = read_tables(section(parts, "tensor-support"))
         outputs = {row.name for table in support for row in table.tensors if row.kind == "output"}
         examples, unread_examples = read_examples(section(parts, "example"), lambda name: name in outputs or _is_output(name))
         self.unread += unread_tables + unread_examples

@@ -41,7 +41,7 @@ def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -
         if row is not None:
             matching.meet(name, row, tensor.sizes)
     matching.settle()
-    yield from matching.wrong.items()
+    yield from ((name, matching.wrong[name]) for name, _ in desc.tensors() if name in matching.wrong)
 
 
 @dataclass(slots=True)

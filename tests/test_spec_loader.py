@@ -84,17 +84,16 @@ def test_every_file_loads(file: Path) -> None:
     operator = load_file(file)
     assert operator.name == file.stem.upper()
     assert operator.family == file.parent.name
-    assert operator.tables(), operator.name
+    assert operator.file == file
+    assert operator.support
     for table in operator.support:
-        assert list(table.tensors) and {f.name for f in operator.fields if f.is_tensor} == table.tensors.keys()
-        assert table.level >= operator.introduced
+        assert table.tensors.keys() == {field.name for field in operator.fields if field.is_tensor}
 
 
 def test_the_operators_of_the_package() -> None:
     assert [operator.name for operator in load_all()] == list(operator_names())
-    assert load("DML_OPERATOR_ELEMENT_WISE_ROUND") is load("DML_OPERATOR_ELEMENT_WISE_ROUND")
-    assert load("DML_OPERATOR_ELEMENT_WISE_ROUND").name == load("ELEMENT_WISE_ROUND").name
-    with pytest.raises(KeyError, match="no spec for operator 'NONSENSE'.*dmlcts spec list"):
+    assert load("DML_OPERATOR_ELEMENT_WISE_ROUND") is load("ELEMENT_WISE_ROUND")
+    with pytest.raises(KeyError, match=r"no spec for operator .NONSENSE..*dmlcts spec list"):
         load("NONSENSE")
 
 
@@ -107,7 +106,11 @@ def test_what_hard_files_say() -> None:
     assert [str(t.level) for t in reduce.tables(attributes={"Function": "MIN"})] == ["5_0", "3_0", "2_1", "1_0"]
     assert [str(t.level) for t in reduce.tables(attributes={"Function": "L2"})] == ["3_0", "1_0"]
     assert str(gemm.field("FusedActivation").operators["ACTIVATION_SOFTMAX"]) == "6_1"
-    assert [f.name for f in lstm.fields if f.kind == "input" and not f.optional] == ["InputTensor", "WeightTensor", "RecurrenceTensor"]
+    assert [f.name for f in lstm.fields if f.kind == "input" and not f.optional] == [
+        "InputTensor",
+        "WeightTensor",
+        "RecurrenceTensor",
+    ]
     assert not any(f.owned_by_dml for f in lstm.inputs())
     assert all(f.optional for f in lstm.outputs())
     assert hard("split").field("OutputTensors").count == "OutputCount"
@@ -296,7 +299,9 @@ def _lines_around(field: str, line: int) -> tuple[int, ...]:
     return (whole[field],) if field in whole else (line,)
 
 
-@pytest.mark.parametrize("key", ["operator", "type", "introduced", "summary", "fields", "support", "constraints", "tolerance", "sources"])
+@pytest.mark.parametrize(
+    "key", ["operator", "type", "introduced", "summary", "fields", "support", "constraints", "tolerance", "sources"]
+)
 def test_a_missing_part_is_named(tmp_path: Path, key: str) -> None:
     whole = yaml.safe_load(SPEC)
     del whole[key]
@@ -346,9 +351,11 @@ def test_aliases_and_merge_keys() -> None:
     assert data["a"]["y"] == [2], "what an alias gives must be a copy"
 
 
-@pytest.mark.parametrize("text", ["a: &a [*a]\n", "a: &a {b: *a}\n", "a: &a {<<: *a}\n", "a: &a {<<: [*a]}\n", f"a: {'[' * 40}{']' * 40}\n"])
+@pytest.mark.parametrize(
+    "text", ["a: &a [*a]\n", "a: &a {b: *a}\n", "a: &a {<<: *a}\n", "a: &a {<<: [*a]}\n", f"a: {'[' * 40}{']' * 40}\n"]
+)
 def test_an_alias_inside_itself_has_an_end(text: str) -> None:
-    with pytest.raises(SpecError, match="1: a.*nested deeper than 32 levels"):
+    with pytest.raises(SpecError, match=r"1: a.*nested deeper than 32 levels"):
         parse(text)
 
 
@@ -398,9 +405,12 @@ def test_scalars(text: str, value: object) -> None:
     assert (type(found), repr(found)) == (type(value), repr(value))
 
 
-@pytest.mark.parametrize("text", ["NO", "no", "on", "Off", "True", "yes", "0x10", "010", "1_0", "+1", "1.", ".5", ".inf", ".NaN", "1:30", "2021-02-10", "="])
+@pytest.mark.parametrize(
+    "text",
+    ["NO", "no", "on", "Off", "True", "yes", "0x10", "010", "1_0", "+1", "1.", ".5", ".inf", ".NaN", "1:30", "2021-02-10", "="],
+)
 def test_scalars_that_readers_take_differently(text: str) -> None:
-    with pytest.raises(SpecError, match="without quotes is .* to some readers of YAML"):
+    with pytest.raises(SpecError, match=r"without quotes is .* to some readers of YAML"):
         parse(f"a: {text}")
     assert parse(f'a: "{text}"').data["a"] == text
 
@@ -416,7 +426,9 @@ def test_lines() -> None:
 
 
 def _schema() -> dict[str, object]:
-    found: dict[str, object] = json.loads((operators_folder().parent / "schema" / "operator.schema.json").read_text(encoding="utf-8"))
+    found: dict[str, object] = json.loads(
+        (operators_folder().parent / "schema" / "operator.schema.json").read_text(encoding="utf-8")
+    )
     return found
 
 
