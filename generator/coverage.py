@@ -113,6 +113,7 @@ def _rejections(operator: Operator) -> Iterator[str]:
                 f"tensor/{field.name}/total-size",
             ]
             labels += [f"tensor/{field.name}/sizes", f"tensor/{field.name}/flags", f"tensor/{field.name}/alignment"]
+            labels += [f"tensor/{field.name}/overlap"] if field.kind == "output" else []
             labels += [f"binding/{field.name}/size", f"binding/{field.name}/offset"]
             labels += [] if field.optional else [f"field/{field.name}", f"binding/{field.name}"]
         elif field.enum:

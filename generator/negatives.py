@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data
+from dmlcts.generator.layouts import laid_out
 from dmlcts.generator.shapes import (
     TypeChoice,
     attribute_choices,
@@ -25,7 +26,7 @@ from dmlcts.generator.shapes import (
 )
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
 from dmlcts.spec.rules import violations
 
 _RUN = (1, 2, 3, 4)
@@ -39,6 +40,7 @@ class Change:
     desc: OperatorDesc
     bindings: Mapping[str, Binding]
     rules: frozenset[str]
+    basis: str = DOCUMENTED
 
 
 def negative_cases(operator: Operator) -> Iterator[Case]:
@@ -60,6 +62,7 @@ def negative_cases(operator: Operator) -> Iterator[Case]:
                     max(level_of(operator, base) or choice.level, newest if rule.startswith("support/") else choice.level)
                 ),
                 data_type=choice.main,
+                basis=change.basis,
                 expect=REJECTION,
                 data=_data(operator, change.desc),
                 bindings=change.bindings,
@@ -91,16 +94,17 @@ def _changes(operator: Operator, base: OperatorDesc) -> Iterator[Change]:
     """The changes kept: all that break the general rules, and for each constraint and place the one that breaks least besides."""
     best: dict[tuple[str, str], Change] = {}
     for label, place, desc in _descs(operator, base):
-        rules = frozenset(v.label for v in violations(operator, desc))
+        broken = violations(operator, desc)
+        rules = frozenset(v.label for v in broken)
         if not rules:
             continue  # the change is harmless: another valid desc
-        for rule in rules:
+        for rule in sorted(rules):
             if rule.startswith("constraint/"):
                 known = best.get((rule, place))
                 if known is None or len(rules) < len(known.rules):
                     best[rule, place] = Change(f"{rule.removeprefix('constraint/')}/{place}", desc, {}, rules)
         if not any(rule.startswith("constraint/") for rule in rules):
-            yield Change(label, desc, {}, rules)
+            yield Change(label, desc, {}, rules, MEASURED if all(v.basis == MEASURED for v in broken) else DOCUMENTED)
     yield from best.values()
     yield from _binding_changes(base)
 
@@ -141,7 +145,9 @@ def _tensor_changes(
     yield f"dimension-count/{name}+1", name, changed(sizes=(1, *tensor.sizes))
     yield f"total-size/{name}-4", name, changed(total_size=tensor.bytes - 4)
     yield f"flags/{name}=2", name, changed(flags=2)
+    yield f"alignment/{name}=3", name, changed(alignment=3)
     if operator.field(name).kind == "output":
+        yield f"strides/{name}-broadcast", name, base.with_fields(**{name: laid_out(tensor, "broadcast")})
         yield f"flags/{name}=OWNED_BY_DML", name, changed(flags=abi().tensor_flags["OWNED_BY_DML"])
 
 

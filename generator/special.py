@@ -87,6 +87,14 @@ def denormals(name: str) -> Array:
     return np.concatenate([found, -found])
 
 
+def every_finite(name: str) -> Array:
+    """Every finite value of FLOAT16, of both zeros one; nothing for wider types."""
+    if name != "FLOAT16":
+        return np.empty(0, numpy_dtype(name))
+    values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    return values[np.isfinite(values) & (values.view(np.uint16) != 0x8000)]
+
+
 def zeros(name: str) -> Array:
     """Zero, of both signs where there are two."""
     return _floats(name, [0.0]) if data_type(name).is_float else np.zeros(1, numpy_dtype(name))
@@ -112,6 +120,7 @@ SPECIAL: dict[str, Callable[[str], Array]] = {
     "beside-halves": beside_halves,
     "bit-patterns": bit_patterns,
     "denormals": denormals,
+    "every-finite": every_finite,
     "halves": halves,
     "infinities": infinities,
     "large-integers": large_integers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
@@ -103,7 +104,11 @@ def matcher(expression: str) -> Callable[[str], bool]:
     tokens = re.findall(r"\(|\)|[^\s()]+", expression)
     python = [t if t in ("and", "or", "not", "(", ")") else f"({t.lower()!r} in id)" for t in tokens]
     try:
-        code = compile(" ".join(python) or "True", "<-k>", "eval")
+        tree = ast.parse(" ".join(python) or "True", "<-k>", "eval")
     except SyntaxError:
-        raise ValueError(f"not an expression of words, and, or, not: {expression!r}") from None
+        tree = None
+    # Two words side by side would be a call, and () a tuple.
+    if tree is None or any(isinstance(node, ast.Call | ast.Tuple) for node in ast.walk(tree)):
+        raise ValueError(f"not an expression of words, and, or, not: {expression!r}")
+    code = compile(tree, "<-k>", "eval")
     return lambda case_id: bool(eval(code, {"__builtins__": {}}, {"id": case_id.lower()}))  # noqa: S307 (only quoted words and operators)

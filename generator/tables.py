@@ -33,6 +33,9 @@ _COUNTS = (1, 3, 4, 5, 31, 32, 33, 63, 64, 65, 255, 256, 257)
 _LARGE = 65_537
 """One more than a 16-bit index, or a dispatch of 256 groups of 256 threads, can reach."""
 
+_MANY = 10_000
+"""Special values above this number are left to level full."""
+
 _SHAPES = ((7, 1, 1, 1), (1, 5, 1, 3), (3, 5, 7, 9), (1, 1, 17, 33), (2, 1, 1, 129))
 """Shapes with ones at either end and in the middle, and with odd sizes throughout."""
 
@@ -80,7 +83,7 @@ def value_cases(operator: Operator) -> Iterator[Case]:
                     ("values", "-x-".join(names)),
                     desc,
                     choice,
-                    level="core" if core else "full",
+                    level="core" if core and prod(next(desc.tensors())[1].sizes) <= _MANY else "full",
                     data=data,
                     basis=basis,
                     checks=("zero-sign",) if basis == MEASURED else (),

@@ -12,24 +12,31 @@ class MergeError(ValueError):
     """Records that are no shards of one run; the message says what differs or is missing."""
 
 
-_SAME = ("suite_version", "spec_version", "backend_spec", "level", "basis", "feature_level", "seed")
+_SAME = ("suite_version", "spec_version", "backend_spec", "level", "basis", "feature_level", "seed", "selection")
 """What the manifests of one run's shards agree in."""
+
+_SAME_BACKEND = ("name", "version", "feature_level")
+"""What their backends say of themselves alike; the device may be another machine's."""
 
 
 def merge(records: Sequence[Record]) -> Record:
     """One record of all shards: every result once, times from the first start to the last end, seconds added up.
 
     Raises:
-        MergeError: the manifests disagree, a shard is missing or given twice, or two shards have the same case.
+        MergeError: there are none, the manifests disagree, a shard is missing or given twice, or two shards have the same case.
     """
+    if not records:
+        raise MergeError("no records to merge")
     first = records[0].manifest
     for record in records[1:]:
         for name in _SAME:
             if getattr(record.manifest, name) != getattr(first, name):
                 said = f"{getattr(first, name)!r} and {getattr(record.manifest, name)!r}"
                 raise MergeError(f"not shards of one run: {name} is {said}")
-        if record.manifest.backend.get("name") != first.backend.get("name"):
-            raise MergeError("not shards of one run: the backends differ")
+        for name in _SAME_BACKEND:
+            if record.manifest.backend.get(name) != first.backend.get(name):
+                said = f"{first.backend.get(name)!r} and {record.manifest.backend.get(name)!r}"
+                raise MergeError(f"not shards of one run: the backends differ, {name} is {said}")
     _check_shards([record.manifest.shard for record in records])
     results = [result for record in records for result in record.results]
     if len({result.case for result in results}) != len(results):

@@ -216,7 +216,7 @@ def _part(manifest: Manifest) -> str:
     selected = f"the cases that {manifest.selection!r} selects" if manifest.selection else ""
     shard = f"shard {manifest.shard}" if manifest.shard else ""
     part = " of ".join(filter(None, (shard, selected)))
-    return f", as far as {part} goes" if part else ""
+    return f", within {part}" if part else ""
 
 
 def _number(count: int, noun: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,16 @@ class WaiverError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One waiver: ``cases`` is a glob over case ids, ``expires`` the last day on which it applies (None: no end)."""
+    """One waiver: ``cases`` is an id, or a glob of ids with ``*`` and ``?``; ``expires`` is its last day (None: no end)."""
 
     cases: str
     reason: str
     issue: str
     expires: date | None = None
+
+    def matches(self, case: str) -> bool:
+        """Whether it speaks of the case with this id. A bracket stands for itself: ids have them (``InputTensors[0]``)."""
+        return fnmatchcase(case, self.cases.replace("[", "[[]"))
 
 
 def read_waivers(file: Path) -> tuple[Waiver, ...]:
@@ -46,7 +50,7 @@ def read_waivers(file: Path) -> tuple[Waiver, ...]:
     """
     try:
         data: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: no UTF-8, or a date such as 2027-02-30
         raise WaiverError(f"{file}: cannot be read: {error}") from None
     entries = data.get("waivers") if isinstance(data, dict) else None
     if not isinstance(entries, list):
@@ -65,23 +69,25 @@ def _waiver(file: Path, index: int, entry: Any) -> Waiver:
         if not isinstance(entry.get(key), str) or not entry[key].strip():
             raise WaiverError(f"{where}.{key} is missing: a waiver says which cases, why, and where it is tracked")
     expires = entry.get("expires")
-    if expires is not None and not isinstance(expires, date):
+    if expires is not None and (not isinstance(expires, date) or isinstance(expires, datetime)):
         raise WaiverError(f"{where}.expires must be a date such as 2027-03-01, not {expires!r}")
     return Waiver(entry["cases"], entry["reason"], entry["issue"], expires)
 
 
 def apply_waivers(result: Result, waivers: Sequence[Waiver], today: date) -> Result:
-    """The result under the first waiver that matches its case: a failure waived, a pass unexpected, anything else as it was."""
-    for waiver in waivers:
-        if not fnmatchcase(result.case, waiver.cases):
-            continue
-        if waiver.expires is not None and waiver.expires < today:
-            if result.status in (FAIL, ERROR):
-                return replace(result, message=f"{result.message} (its waiver expired on {waiver.expires})")
-            continue
-        said = f"{waiver.reason} ({waiver.issue})"
-        if result.status in (FAIL, ERROR):
+    """The result under the first waiver that matches its case and has not expired.
+
+    A failure is waived, a pass unexpected, anything else as it was. A failure whose waivers have all expired says so.
+    """
+    matching = [waiver for waiver in waivers if waiver.matches(result.case)]
+    valid = [waiver for waiver in matching if waiver.expires is None or waiver.expires >= today]
+    failed = result.status in (FAIL, ERROR)
+    if valid:
+        said = f"{valid[0].reason} ({valid[0].issue})"
+        if failed:
             return replace(result, status=WAIVED, waiver=said)
         if result.status == PASS:
             return replace(result, status=UNEXPECTED_PASS, waiver=said, message=f"passes, and is waived: {said}; remove the waiver")
+    elif matching and failed:
+        return replace(result, message=f"{result.message} (its waiver expired on {matching[0].expires})")
     return result

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.spec.abi import data_type
-from dmlcts.spec.model import Literal
+from dmlcts.spec.model import UNDEFINED, Literal
 
 _NAMES = {"INT4": np.dtype(ml_dtypes.int4), "UINT4": np.dtype(ml_dtypes.uint4)}
 
@@ -33,7 +33,8 @@ def bits_dtype(name: str) -> np.dtype[Any]:
 def literal_array(literal: Literal) -> NDArray[Any]:
     """A literal tensor as an array of its type and sizes.
 
-    A string such as ``0x7FC00001`` is a bit pattern, ``nan``, ``inf`` and ``-inf`` are values.
+    A string such as ``0x7FC00001`` is a bit pattern, ``nan``, ``inf`` and ``-inf`` are values. What is UNDEFINED becomes 0
+    (``literal_defined`` says where).
 
     Raises:
         OverflowError: a number that the type cannot hold.
@@ -42,11 +43,20 @@ def literal_array(literal: Literal) -> NDArray[Any]:
     array = np.zeros(len(literal.data), dtype)
     bits = array.view(bits_dtype(literal.data_type))
     for index, value in enumerate(literal.data):
+        if value == UNDEFINED:
+            continue
         if isinstance(value, str) and value.startswith("0x"):
             bits[index] = int(value, 16)
         else:
             array[index] = float(value) if isinstance(value, str) else value
     return array.reshape(literal.sizes)
+
+
+def literal_defined(literal: Literal) -> NDArray[np.bool_] | None:
+    """False for the elements of a literal that are UNDEFINED, in its sizes; None if it has none."""
+    if UNDEFINED not in literal.data:
+        return None
+    return np.array([value != UNDEFINED for value in literal.data], np.bool_).reshape(literal.sizes)
 
 
 def array_literal(array: NDArray[Any], name: str) -> Literal:

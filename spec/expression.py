@@ -81,7 +81,7 @@ def compile_expression(text: str, functions: frozenset[str] = frozenset()) -> Ex
         raise ExpressionError(f"an expression has at most {_LONGEST} characters, and this one {len(text)}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # what Python warns of, such as calling a number, is refused
+            warnings.simplefilter("ignore")  # what Python's compiler warns of, such as calling a number, is refused
             return _compile(text, FUNCTIONS.keys() | functions)
     except SyntaxError as error:
         raise ExpressionError(f"not an expression: {error.msg}", (error.offset or 1) - 1) from None

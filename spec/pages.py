@@ -137,8 +137,10 @@ class _Reader:
             what = "neither a C++ struct nor member descriptions are here; give the whole page in its Markdown form"
             raise PageError(self.file, skip + 1, what)
         support, unread_tables = read_tables(section(parts, "tensor-support"))
-        outputs = {row.name for table in support for row in table.tensors if row.kind == "output"}
-        examples, unread_examples = read_examples(section(parts, "example"), lambda name: name in outputs or _is_output(name))
+        kinds = {row.name: row.kind for table in support for row in table.tensors}
+        examples, unread_examples = read_examples(
+            section(parts, "example"), lambda name: (kinds.get(name) or _kind(name)) == "output"
+        )
         self.unread += unread_tables + unread_examples
         prose = [block for slug, part in parts.items() if not slug.startswith(_NO_PROSE) for block in part]
         return Page(
@@ -234,9 +236,9 @@ def _said(blocks: Iterable[Block]) -> Iterator[tuple[str, int]]:
             yield from ((said, block.line) for said in sentences(block.text))
 
 
-def _is_output(name: str) -> bool:
-    """Whether a name is an output's, on a page whose tables do not say."""
-    return name.startswith("Output") and bool(TENSOR.fullmatch(name))
+def _kind(name: str) -> str:
+    """What a tensor's name says it is, where no table does."""
+    return "output" if name.startswith("Output") and TENSOR.fullmatch(name) else ""
 
 
 def _described(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Block]]]:

@@ -206,8 +206,8 @@ def test_who_breaks_the_documentation_behaves_like_nobody() -> None:
 
 
 def test_a_part_of_the_suite_is_named_in_the_claim() -> None:
-    assert "as far as shard 1/4 goes" in verdict(run(result(), shard="1/4")).claim
-    assert verdict(run(result(), selection="ROUND")).claim.endswith("as far as the cases that 'ROUND' selects goes")
+    assert "within shard 1/4" in verdict(run(result(), shard="1/4")).claim
+    assert verdict(run(result(), selection="ROUND")).claim.endswith("within the cases that 'ROUND' selects")
 
 
 def test_the_matrix_counts_every_status_apart_and_puts_the_worst_first() -> None:

@@ -13,7 +13,21 @@ import pytest
 from dmlcts.spec.abi import abi
 from dmlcts.spec.compare import compare
 from dmlcts.spec.loader import load, load_file, operator_names
-from dmlcts.spec.model import MEASURED, UNDEFINED, Constraint, Example, Field, Literal, Operator, Support, TensorSupport
+from dmlcts.spec.model import (
+    DOCUMENTED,
+    MEASURED,
+    UNDEFINED,
+    Constraint,
+    Example,
+    Field,
+    InPlace,
+    Literal,
+    Operator,
+    Support,
+    TensorSupport,
+)
+from dmlcts.spec.page_examples import read_examples
+from dmlcts.spec.page_markdown import read_blocks
 from dmlcts.spec.page_sentences import alias_rule, permits_aliasing, same_rules
 from dmlcts.spec.pages import Page, PageError, read_page
 
@@ -269,6 +283,8 @@ def broken_sentences(op: Operator) -> Iterator[Broken]:
         tensors = tuple(field.name for field in op.fields if field.is_tensor)
         if len(tensors) > 1 and not any(c.same == same for c in op.constraints):
             yield f"constraint/{label}", replace(op, constraints=(*op.constraints, Constraint("more", same, tensors)))
+    if not op.in_place:
+        yield "in-place", replace(op, in_place=(InPlace(op.outputs()[0].name, tuple(field.name for field in op.inputs())),))
     for entry in (entry for entry in op.in_place if entry.basis != MEASURED):
         rest = tuple(e for e in op.in_place if e is not entry)
         yield "in-place", replace(op, in_place=rest)
@@ -448,6 +464,69 @@ def test_what_cannot_be_read_is_reported_with_its_line(old: str, new: str, said:
     assert text.splitlines()[line - 1] != changed.splitlines()[line - 1]
 
 
+def test_what_the_prose_says_is_the_same_must_be_so() -> None:
+    op = load("ELEMENT_WISE_BIT_COUNT")
+    text = render_page(op)
+    assert keys(text.replace("Words about it.", "The input and output tensors must have the same *Sizes*.", 1), op) == []
+    wrong = text.replace("Words about it.", "The input and output tensors must have the same *DataType*.", 1)
+    assert keys(wrong, op) == ["constraint/same-data-type"]
+
+
+def test_a_page_may_be_silent_where_the_spec_rests_on_measurements() -> None:
+    op = operator("FOLD")
+    measured = replace(op, support=tuple(replace(table, basis=MEASURED) for table in op.support))
+    silent = re.sub(r"\| [A-Z0-9, ]+ \|$", "|  |", render_page(measured), flags=re.MULTILINE)
+    assert keys(silent, measured) == []
+    documented = replace(op, support=tuple(replace(table, basis=DOCUMENTED) for table in op.support))
+    assert len(keys(silent, documented)) == 2
+
+
+def test_constraints_on_elements_of_an_array_are_not_expected_of_a_page() -> None:
+    op = operator("QUANTIZE")
+    elements = Constraint("elements", "DataType", ("QuantizationTensors[0]", "OutputTensor"))
+    assert keys(render_page(op), replace(op, constraints=(*op.constraints, elements))) == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "dimensions"),
+    [
+        ("4", (4,)),
+        ("4, 5", (4, 5)),
+        ("4 o 6", (4, 6)),
+        ("2 to 4", (2, 3, 4)),
+        ("1-3", (1, 2, 3)),
+        ("1, 2, 4", (1, 2, 4)),
+        ("20", ()),
+    ],
+)
+def test_dimension_counts(cell: str, dimensions: tuple[int, ...]) -> None:
+    page = read_page(render_page(load("ELEMENT_WISE_ROUND")).replace("1 to 8", cell))
+    assert page.support[0].tensors[0].dimensions == dimensions
+
+
+def test_a_scene_ends_with_its_heading() -> None:
+    example = "```\nOutputTensor: (Sizes:{1}, DataType:UINT8)\n[1]\n```\n"
+    text = f"## Examples\n```\nK: 1\n```\n### One\n```\nAxis: 3\n```\n{example}### Two\n{example}"
+    found, unread = read_examples(read_blocks(text), lambda name: name == "OutputTensor")
+    assert [(shown.number, shown.attributes) for shown in found] == [(1, {"K": 1, "Axis": 3}), (2, {"K": 1})]
+    assert unread == []
+
+
+def test_an_input_that_is_called_like_an_output_makes_no_example() -> None:
+    text = render_page(load("ELEMENT_WISE_BIT_COUNT")).replace("InputTensor", "OutputScaleTensor")
+    text = text.replace("\n\nOutputTensor: (", "\n```\n\n```\nOutputTensor: (")
+    (shown,) = read_page(text).examples
+    assert list(shown.tensors) == ["OutputScaleTensor", "OutputTensor"]
+
+
+@pytest.mark.parametrize(("locale", "unread"), [("es-ES", 1), ("nl-NL", 0)])
+def test_english_beside_a_translation_stands_in_for_words_of_a_language_that_is_not_known(locale: str, unread: int) -> None:
+    op = load("ELEMENT_WISE_ROUND")
+    text = render_page(op, "es beside en").replace("es-ES", locale).replace("deben tener los mismos", "hebben dezelfde")
+    assert keys(text, op) == []
+    assert len(read_page(text).unread) == unread
+
+
 def test_a_constraint_that_cannot_be_read_is_not_called_missing() -> None:
     op = load("ELEMENT_WISE_ROUND")
     text = re.sub(r"\* \*InputTensor\* and .*", "The *Sizes* are the same where they are not reduced.", render_page(op))
@@ -458,7 +537,8 @@ def test_a_constraint_that_cannot_be_read_is_not_called_missing() -> None:
 def test_a_language_whose_words_are_not_known_is_read_as_far_as_names_and_numbers_go() -> None:
     op = load("ELEMENT_WISE_ROUND")
     german = render_page(op).replace("title:", "ms.contentlocale: de-DE\ntitle:").replace("Type:", "Typ:")
-    german = german.replace("must have the same", "haben stets denselben").replace("may alias", "teilt sich den Speicher mit")
+    german = german.replace("must have the same", "haben stets denselben").replace("*Sizes*", "*Größen*")
+    german = german.replace("may alias", "teilt sich den Speicher mit")
     german = german.replace("| Input |", "| Eingabe |").replace("| Output |", "| Ausgabe |").replace("1 to 8", "1 bis 8")
     page = read_page(german)
     assert compare(page, op) == []
@@ -521,6 +601,7 @@ def test_what_is_no_operator_page_is_refused(text: str, said: str) -> None:
         ("The input and output tensors must have the same *Sizes*.", "Sizes", ""),
         ("*ATensor* and *BTensor* must have the same *Sizes* (always).", "Sizes", "ATensor BTensor"),
         ("*ATensor* and *BTensor* must have the same *Sizes*, except in the last dimension.", "", ""),
+        ("*ATensor* and *BTensor* must have the same *Sizes* (except in the last dimension).", "", ""),
         ("*ATensor* and *BTensor* must not have the same *Sizes*.", "", ""),
         ("*ATensor* and *BTensor* must have the same *Sizes* if *Axis* is 0.", "", ""),
         ("*ATensor* must have the same *Sizes*.", "", ""),
@@ -600,6 +681,7 @@ def test_windows_line_ends_and_a_byte_order_mark_change_nothing() -> None:
     text = "\ufeff" + render_page(op, "it beside en").replace("\n", "\r\n")
     assert keys(text, op) == []
     assert read_page(text).unread == ()
+    assert read_page(text).language == "it-it"
 
 
 @pytest.mark.parametrize("name", OPERATORS)

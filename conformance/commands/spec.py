@@ -69,6 +69,11 @@ def _row(operator: Operator) -> dict[str, Any]:
     }
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 difference``, ``2 differences``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def operator_named(name: str) -> Operator:
     """The operator that a user names, in any case. Raises UsageError."""
     try:
@@ -216,11 +221,11 @@ def compare_(pages: tuple[Path, ...], as_json: bool) -> None:
     else:
         console = Console(highlight=False, soft_wrap=True)
         for file, page, differences in found:
-            console.print(f"[bold]{page.operator}[/] {escape(str(file))}: {len(differences)} differences")
+            console.print(f"[bold]{page.operator}[/] {escape(str(file))}: {counted(len(differences), 'difference')}")
             for difference in differences:
                 explained = f"erratum {difference.erratum}" if difference.erratum else "[bold red]in no erratum[/]"
                 console.print(f"  {escape(difference.key)}: {escape(difference.message)} ({explained})")
             for text in page.unread:
                 console.print(f"  [yellow]not read:[/] {escape(text)}")
-        console.print(f"{unexplained} differences that no erratum explains")
+        console.print(f"{counted(unexplained, 'difference')} that no erratum explains")
     raise click.exceptions.Exit(1 if unexplained else 0)

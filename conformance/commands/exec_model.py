@@ -1,0 +1,110 @@
+"""``dmlcts exec``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dmlcts.conformance.backends import open_backend
+from dmlcts.conformance.commands.spec import json_option
+from dmlcts.conformance.model_json import dumps
+from dmlcts.conformance.model_read import read_model
+from dmlcts.conformance.model_run import State, Stopped, Values, Written, save, text, to_json
+from dmlcts.reports.record import ERROR, FAIL, UNSUPPORTED
+
+_STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
+
+
+@click.command("exec")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--backend", "-b", default="reference", show_default=True, help="what runs it; see `dmlcts backends`")
+@click.option(
+    "--out", "-o", type=click.Path(path_type=Path, file_okay=False), help="write outputs as .npy there, and do not print them"
+)
+@click.option("--timeout", type=click.FloatRange(0.1), default=30.0, show_default=True, help="seconds that one dispatch may take")
+@json_option
+def command(model: Path, backend: str, out: Path | None, timeout: float, as_json: bool) -> None:
+    """Runs a model in DxDispatch's JSON form: the format of Microsoft's dxdispatch.exe.
+
+    What its print commands say is printed, and at the end every tensor that was bound as an output.
+    Files that the model writes go to the --out folder, or else to the current one.
+
+    \b
+    Exit codes: 0 it ran, 1 the backend refused it, does not support it or failed,
+    2 the model is wrong, 3 the backend could not be started.
+    """
+    read = read_model(model)
+    opened = open_backend(backend)
+    try:
+        info = opened.describe()
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+        state = State(read)
+        report = _Report(as_json)
+        for step in state.run(opened, info, out or Path(), timeout):
+            report.step(step)
+    finally:
+        opened.close()
+    if report.stopped is None:
+        for name in state.outputs:
+            report.output(state.tensor(name), out)
+    if as_json:
+        resources = {name: state.tensor(name) if name in state.outputs else state.flat(name) for name in read.resources}
+        click.echo(dumps({"model": model.as_posix(), "backend": info.name, **report.to_json(resources)}))
+    raise click.exceptions.Exit(0 if report.stopped is None else 1)
+
+
+class _Report:
+    """Says what happens while it happens, or collects it for JSON."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self.printed: list[Values] = []
+        self.files: list[Path] = []
+        self.stopped: Stopped | None = None
+
+    def step(self, step: Values | Written | Stopped) -> None:
+        if isinstance(step, Values):
+            self.printed.append(step)
+            self.say(text(step))
+        elif isinstance(step, Written):
+            self.files.append(step.file)
+            self.say(f"Resource '{step.resource}' written to {step.file}")
+        else:
+            self.stopped = step
+            click.echo(f"{step.where}: {_STATUS[step.outcome.status]}: {step.outcome.message}", err=True)
+            for evidence in (step.outcome.evidence.get(key) for key in ("fault", "traceback")):
+                if evidence:
+                    click.echo(str(evidence).rstrip(), err=True)
+
+    def output(self, values: Values, out: Path | None) -> None:
+        """An output at the end of the run: into a file, or printed."""
+        if out is not None:
+            self.files.append(save(values, out))
+            self.say(f"Resource '{values.resource}' written to {self.files[-1]}")
+        elif not any(_same(values, printed) for printed in self.printed):
+            self.say(text(values))
+
+    def say(self, line: str) -> None:
+        if not self.as_json:
+            click.echo(line)
+
+    def to_json(self, resources: dict[str, Values]) -> dict[str, Any]:
+        stopped = self.stopped
+        said = {"status": "completed"}
+        if stopped is not None:
+            said = {"status": _STATUS[stopped.outcome.status], "where": stopped.where, "message": stopped.outcome.message}
+        return {
+            **said,
+            "printed": [{"resource": values.resource, **to_json(values)} for values in self.printed],
+            "resources": {name: to_json(values) for name, values in resources.items()},
+            "files": [file.as_posix() for file in self.files],
+        }
+
+
+def _same(values: Values, printed: Values) -> bool:
+    """Whether a print command has said it already."""
+    alike = values.resource == printed.resource and values.data_type == printed.data_type
+    return alike and values.array.tobytes() == printed.array.tobytes()

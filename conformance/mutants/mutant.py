@@ -1,0 +1,133 @@
+"""A mutant, and the backend that it is: the reference's way through a dispatch, with a hook at each step.
+
+| step | hook | right one |
+|---|---|---|
+| look for broken rules | ``rules`` | ``same_rules`` |
+| everything between reading and writing | ``around`` | ``only_run`` |
+| read each input | ``read`` | ``read_at`` |
+| compute | ``value`` | ``same_value`` |
+| write each output | ``write`` | ``write_tensor`` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.conformance.array_backend import binding_violations
+from dmlcts.conformance.backend import Bytes, Dispatch
+from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.buffers import read_tensor, write_tensor
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import DOCUMENTED
+from dmlcts.spec.rules import Violation, violations
+
+Array = NDArray[Any]
+
+Rules = Callable[[Dispatch, list[Violation]], list[Violation]]
+"""(dispatch, the rules that it breaks) -> the rules that the mutant says it breaks. May raise."""
+
+Around = Callable[[Dispatch, Callable[[Dispatch], None]], None]
+"""(dispatch, what runs a dispatch): runs it, and does something before or after."""
+
+Read = Callable[[int, Bytes, TensorDesc, int], Array]
+"""(position among the inputs, buffer, tensor desc, offset in bytes) -> the packed array."""
+
+Value = Callable[[OperatorDesc, Mapping[str, Array], Array], Array]
+"""(operator desc, packed inputs by name, the right output) -> what the mutant computes, of the right output's sizes and type."""
+
+Write = Callable[[Bytes, TensorDesc, Array, int], None]
+"""(buffer, tensor desc, packed array, offset in bytes): writes the array."""
+
+
+def same_rules(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
+    """The rules that are broken."""
+    return broken
+
+
+def only_run(dispatch: Dispatch, run: Callable[[Dispatch], None]) -> None:
+    """Runs the dispatch."""
+    run(dispatch)
+
+
+def read_at(position: int, buffer: Bytes, tensor: TensorDesc, offset: int) -> Array:
+    """The tensor as it lies."""
+    return read_tensor(buffer, tensor, offset)
+
+
+def same_value(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Array:
+    """The right output."""
+    return right
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A planted fault.
+
+    ``operators`` are those that it concerns, and the suite finds it if it finds it in each. ``does`` is a sentence. ``basis`` is the one
+    whose cases find it: ``documented``, or ``measured`` where the documentation allows what it does. ``equivalent`` is why no case can
+    tell it from a right implementation, empty if one should. ``first`` are the kinds of cases to try first.
+    """
+
+    name: str
+    operators: tuple[str, ...]
+    does: str
+    basis: str = DOCUMENTED
+    equivalent: str = ""
+    first: tuple[str, ...] = ()
+    rules: Rules = same_rules
+    around: Around = only_run
+    read: Read = read_at
+    value: Value = same_value
+    write: Write = write_tensor
+
+    @property
+    def backend(self) -> str:
+        """How ``--backend`` names it."""
+        return f"python:{__package__}:{self.name}"
+
+
+class MutantBackend(ReferenceBackend):
+    """The reference with a fault. Operators that the mutant does not concern are computed rightly."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        super().__init__()
+        self.mutant = mutant
+        self.info = replace(self.info, name=f"mutant {mutant.name}")
+
+    def run(self, dispatch: Dispatch) -> None:
+        """Executes one dispatch wrongly, where the fault shows."""
+        if dispatch.desc.type not in self.mutant.operators:
+            super().run(dispatch)
+            return
+        broken = broken_rules(dispatch)
+        claimed = self.mutant.rules(dispatch, broken)
+        if claimed:
+            self.refuse(claimed, dispatch)
+        if not broken:  # what is accepted and should not be is left alone: that nothing was said is fault enough
+            self.mutant.around(dispatch, self._execute)
+
+    def _execute(self, dispatch: Dispatch) -> None:
+        desc, mutant = dispatch.desc, self.mutant
+        tensors = dict(desc.tensors())
+        names = [name for name in dispatch.bindings if name not in dispatch.outputs]
+        inputs = {}
+        for position, name in enumerate(names):
+            binding = dispatch.bindings[name]
+            inputs[name] = mutant.read(position, dispatch.resources[binding.resource], tensors[name], binding.offset)
+        outputs = self.compute(desc, inputs)
+        for name in dispatch.outputs:
+            binding = dispatch.bindings[name]
+            with np.errstate(all="ignore"):
+                array = mutant.value(desc, inputs, outputs[name])
+            mutant.write(dispatch.resources[binding.resource], tensors[name], array, binding.offset)
+
+
+def broken_rules(dispatch: Dispatch) -> list[Violation]:
+    """What is wrong with a desc, or with the bindings of a right one."""
+    return violations(load(dispatch.desc.type), dispatch.desc) or binding_violations(dispatch)
