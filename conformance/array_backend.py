@@ -67,6 +67,8 @@ class ArrayBackend:
             if name not in dispatch.outputs
         }
         outputs = self.compute(desc, inputs)
+        if isinstance(outputs, Mapping) and outputs.keys() - set(dispatch.outputs):
+            raise BackendFault(f"the outputs are {', '.join(dispatch.outputs)}", f"compute returned {_said(outputs)}")
         for name in dispatch.outputs:
             tensor, binding = tensors[name], dispatch.bindings[name]
             array = outputs.get(name) if isinstance(outputs, Mapping) else None

@@ -60,14 +60,18 @@ def element_bytes(desc: TensorDesc) -> NDArray[np.bool_]:
 
 def _view(buffer: Array, desc: TensorDesc, offset: int = 0) -> Array:
     dtype = numpy_dtype(desc.data_type)
-    if desc.strides is None:
-        return np.ndarray(desc.sizes, dtype, buffer.data, offset)
-    steps = tuple(stride * dtype.itemsize for stride in desc.strides)
-    return np.ndarray(desc.sizes, dtype, buffer.data, offset, steps)
+    steps = None if desc.strides is None else tuple(stride * dtype.itemsize for stride in desc.strides)
+    try:
+        return np.ndarray(desc.sizes, dtype, buffer.data, offset, steps)
+    except (TypeError, ValueError):
+        said = f"{desc.data_type} of sizes {list(desc.sizes)} takes {desc.least_bytes} bytes"
+        raise ValueError(f"the buffer is too small: {said} from byte {offset} on") from None
 
 
 def _nibbles(buffer: Bytes, offset: int) -> Bytes:
     """The bytes from ``offset`` on as nibbles, a byte each: the low one is the first element."""
+    if not 0 <= offset <= buffer.size:
+        raise ValueError(f"the buffer is too small: it has {buffer.size} bytes, and the tensor begins at byte {offset}")
     found = np.empty(2 * (buffer.size - offset), np.uint8)
     found[0::2] = buffer[offset:] & 15
     found[1::2] = buffer[offset:] >> 4

@@ -12,12 +12,7 @@ from typing import Any
 
 import click
 
-from dmlcts.conformance.backend import BackendUnavailable
-from dmlcts.conformance.options import UsageError
-from dmlcts.generator.shapes import NotGenerable
-from dmlcts.reports.record import RecordError
-from dmlcts.reports.waivers import WaiverError
-from dmlcts.spec.document import SpecError
+from dmlcts.conformance.terminal import set_encoding, silence
 
 COMMANDS = {
     "backends": "what is usable here, and why not",
@@ -31,7 +26,7 @@ COMMANDS = {
     "show": "print a case, or list cases",
     "spec": "list, show, check, cover and compare the specs",
 }
-"""Each subcommand and its help in a line; its module is ``commands/NAME.py`` (``execute`` and ``report`` have another name)."""
+"""Each subcommand and its help in a line; its module is ``commands/NAME.py`` (``exec`` has another name)."""
 
 _MODULES = {"exec": "exec_model"}
 
@@ -63,26 +58,12 @@ def dmlcts() -> None:
     """A conformance suite for implementations of Microsoft's DirectML operators."""
 
 
-_ERRORS = (
-    (BackendUnavailable, 3),
-    (UsageError, 2),
-    (SpecError, 2),
-    (RecordError, 2),
-    (WaiverError, 2),
-    (NotGenerable, 2),
-    (OSError, 2),
-)
-
-
 def main(arguments: list[str] | None = None) -> Any:
     """Runs the command line and exits. What a user can mend is said in a line and never shown as a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")  # Windows' consoles and pipes have other defaults
+    set_encoding()
     try:
-        dmlcts.main(args=arguments, prog_name="dmlcts", standalone_mode=False)
-    except click.exceptions.Exit as exit_:
-        sys.exit(exit_.exit_code)
+        code = dmlcts.main(args=arguments, prog_name="dmlcts", standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(2)
@@ -90,7 +71,26 @@ def main(arguments: list[str] | None = None) -> Any:
         click.echo("interrupted", err=True)
         sys.exit(130)
     except BrokenPipeError:
+        silence()
         sys.exit(0)
-    except tuple(kind for kind, _ in _ERRORS) as error:
+    except Exception as error:
+        known = exit_code_of(error)
+        if known is None:
+            raise
         click.echo(f"dmlcts: {error}", err=True)
-        sys.exit(next(code for kind, code in _ERRORS if isinstance(error, kind)))
+        sys.exit(known)
+    sys.exit(code if isinstance(code, int) else 0)  # click returns the code of an Exit
+
+
+def exit_code_of(error: Exception) -> int | None:
+    """The exit code that an exception stands for, None if it is a defect. The classes are imported here, so that ``--help`` is quick."""
+    from dmlcts.conformance.backend import BackendUnavailable
+    from dmlcts.conformance.options import UsageError
+    from dmlcts.generator.shapes import NotGenerable
+    from dmlcts.reports.record import RecordError
+    from dmlcts.reports.waivers import WaiverError
+    from dmlcts.spec.document import SpecError
+
+    if isinstance(error, BackendUnavailable):
+        return 3
+    return 2 if isinstance(error, UsageError | SpecError | RecordError | WaiverError | NotGenerable | OSError) else None

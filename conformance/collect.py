@@ -1,28 +1,45 @@
-"""The pytest plugin of ``dmlcts run``: cases are pytest items, and xdist spreads them over processes.
+"""The pytest plugins of ``dmlcts run``: cases are pytest items, and xdist spreads them over processes.
 
-Each process appends its results to a file of its own as it goes, so that nothing is lost when one of them, or all, are stopped.
+``CaseRun`` runs cases, in this process or in each of xdist's; ``Control`` watches over xdist's. Each process writes its results into a
+file of its own (conformance/parts).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from traceback import format_exception
 from typing import Any, TextIO
 
 import pytest
 
+from dmlcts.conformance import parts
+from dmlcts.conformance.backend import BackendUnavailable
 from dmlcts.conformance.options import RunOptions, selected_cases
 from dmlcts.conformance.session import Session
 from dmlcts.generator.case import Case
 from dmlcts.reports.record import ERROR, FAILURES, NOT_RUN, UNSUPPORTED, WAIVED, Result, result_json, write_line
 
-PARTS = "parts"
-"""The folder, below the output folder, of the results that each process writes while the run goes on."""
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The one option that carries all of the run's to worker processes."""
     parser.addoption("--dmlcts-run", default="", help="options of `dmlcts run` as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A process that xdist started opens a backend of its own. If it cannot, all processes stop: they would run without it."""
+    if not hasattr(config, "workerinput"):
+        return
+    options = RunOptions.from_json(config.getoption("--dmlcts-run"))
+    folder = Path(options.out) / parts.FOLDER
+    session = None
+    try:
+        session = Session(options)
+    except BackendUnavailable as error:
+        parts.stop(folder, str(error))
+    run = CaseRun(session, selected_cases(options), folder, config.workerinput["workerid"])
+    config.pluginmanager.register(run, "dmlcts-case-run")
 
 
 class CaseItem(pytest.Item):
@@ -38,65 +55,75 @@ class CaseItem(pytest.Item):
         return self.path, None, self.name
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Registers the run in every process that was given options."""
-    if config.getoption("--dmlcts-run", default=""):
-        config.pluginmanager.register(CaseRun(config), "dmlcts-case-run")
-
-
 class CaseRun:
-    """Collects and runs the cases of one process."""
+    """Collects the cases and runs those that this process is given. ``session`` None runs none. Closes the session at the end."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.options = RunOptions.from_json(config.getoption("--dmlcts-run"))
-        worker = getattr(config, "workerinput", {}).get("workerid", "main")
-        self.controls = bool(getattr(config.option, "numprocesses", None)) and worker == "main"
-        self.file = Path(self.options.out) / PARTS / f"{worker}.jsonl"
-        self.session: Session | None = None
-        self.stream: TextIO | None = None
+    def __init__(self, session: Session | None, cases: Sequence[Case], folder: Path, process: str) -> None:
+        self.session, self.cases, self.folder = session, cases, folder
+        self.stream: TextIO = (folder / parts.RAN.format(process=process)).open("a", encoding="utf-8", newline="\n")
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_collection(self, session: pytest.Session) -> bool | None:
-        """Makes the items; the process that only controls workers has none."""
-        if self.controls:
-            return None
-        for case in selected_cases(self.options):
+    def pytest_collection(self, session: pytest.Session) -> bool:
+        """Makes the items."""
+        for case in self.cases:
             item = CaseItem.from_parent(session, name=case.id, nodeid=case.id)
             item.case = case
             session.items.append(item)
         session.testscollected = len(session.items)
-        session.config.hook.pytest_collection_finish(session=session)  # xdist's workers tell the ids from here
+        session.config.hook.pytest_collection_finish(session=session)  # xdist's processes tell the ids from here
         return True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
-        """Runs one item: one report, one line in this process's file."""
+        """Runs one item: one report, and one line in this process's file."""
         if not isinstance(item, CaseItem):
             return None
-        if self.session is None or self.stream is None:
-            self.session = Session(self.options)
-            self.stream = self.file.open("a", encoding="utf-8", newline="\n")
-        result = self.session.run(item.case)
+        if self.session is None or parts.stopped(self.folder) is not None:
+            return True
+        result = result_in(self.session, item.case)
         write_line(self.stream, "result", result_json(result))
         self.stream.flush()
-        item.ihook.pytest_runtest_logreport(report=report_of(result))
+        item.config.hook.pytest_runtest_logreport(report=report_of(result))
         return True
 
     def pytest_sessionfinish(self) -> None:
         """Closes the backend and the file."""
         if self.session is not None:
-            self.session.backend.close()
-        if self.stream is not None:
-            self.stream.close()
+            self.session.close()
+        self.stream.close()
+
+
+class Control:
+    """In the process that controls others: stops them all on Ctrl-C, and says what became of a case whose process died."""
+
+    def __init__(self, session: Session, cases: Iterable[Case], folder: Path) -> None:
+        self.session, self.folder = session, folder
+        self.cases: Mapping[str, Case] = {case.id: case for case in cases}
+
+    def pytest_keyboard_interrupt(self) -> None:
+        """Ctrl-C may have reached this process alone."""
+        parts.stop(self.folder)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """xdist: a process died while it ran an item. That is an error of the case."""
-        cases = {case.id: case for case in selected_cases(self.options)}
-        result = replace(placeholder(cases[crashitem]), status=ERROR, message="the process that ran it died")
-        with self.file.open("a", encoding="utf-8", newline="\n") as stream:
+        """xdist: a process died while it ran an item. That is an error of the case; another process takes its place."""
+        died = replace(not_run(self.cases[crashitem]), status=ERROR, message="the process that ran it died")
+        result = self.session.settled(died)
+        with (self.folder / parts.CRASHED).open("a", encoding="utf-8", newline="\n") as stream:
             write_line(stream, "result", result_json(result))
-        report.user_properties = [("dmlcts", ERROR)]
+        report.user_properties = [("dmlcts", result.status)]
+
+
+def result_in(session: Session, case: Case) -> Result:
+    """What became of a case. An error of the suite itself costs this case, and not the run."""
+    try:
+        return session.run(case)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # pytest's own outcomes, which a backend may call, are no Exceptions
+        evidence = {"traceback": "".join(format_exception(error)[-6:])}
+        said = f"this case ended the suite's own code: {type(error).__name__}: {error}"
+        return session.settled(replace(not_run(case), status=ERROR, message=said, evidence=evidence))
 
 
 def report_of(result: Result) -> pytest.TestReport:
@@ -109,7 +136,7 @@ def report_of(result: Result) -> pytest.TestReport:
     )
 
 
-def placeholder(case: Case) -> Result:
+def not_run(case: Case) -> Result:
     """The result of a case that was selected and has not run."""
     return Result(case.id, case.operator, case.data_type, case.kind, case.basis, case.feature_level, NOT_RUN, "not run")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,13 @@ from dmlcts.conformance.buffers import element_bytes, read_tensor, write_tensor
 from dmlcts.conformance.judge import Verdict, judge
 from dmlcts.generator.case import REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs as case_inputs
+from dmlcts.generator.recipes import RECIPES
 from dmlcts.reference.answer import Answer, host
 from dmlcts.reference.registry import compute
 from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.desc_json import write_desc
-from dmlcts.spec.dtypes import bits_dtype, literal_array, numpy_dtype
+from dmlcts.spec.dtypes import bits_dtype, literal_array, literal_defined, numpy_dtype
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
 
@@ -34,15 +36,21 @@ Array = NDArray[Any]
 GUARD = 64
 """Guard bytes before and after each binding: more than a vector store reaches, and a multiple of the alignment of a binding."""
 
-_GUARD_BYTE, _GAP_BYTE = 0xA5, 0xC3
+_GUARD_BYTE, _GAP_BYTE, _INPUT_BYTE = 0xA5, 0xC3, 0x3C
+"""What stands before and after an output, between its elements, and around and between those of an input. They differ, so that an
+operator that goes on past the end (OR, AND, MIN and copies among them) does not write over a guard what is there already."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A dispatch ready to run, and what was where before: ``snapshot`` holds a copy of every resource."""
+    """A dispatch ready to run, and what was where before: ``snapshot`` holds a copy of every resource.
+
+    ``resources`` are the dispatch's, in a list that no backend can change.
+    """
 
     dispatch: Dispatch
-    snapshot: list[Bytes]
+    resources: tuple[Bytes, ...]
+    snapshot: tuple[Bytes, ...]
 
 
 @dataclass(slots=True)
@@ -76,7 +84,10 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     if case.expect == REJECTION:
         return rejection_outcome(case, backend, inputs, timeout)
     if case.expect == VALUES:
-        answers = {whose: {n: Answer(literal_array(v)) for n, v in outputs.items()} for whose, outputs in case.answers.items()}
+        answers = {
+            whose: {name: Answer(literal_array(literal), defined=literal_defined(literal)) for name, literal in outputs.items()}
+            for whose, outputs in case.answers.items()
+        }
     else:
         answers = {case.basis: compute(case.desc, inputs)}
     first = next(iter(answers.values()))
@@ -90,7 +101,7 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     outcome = _judged(case, operator, layout, answers, info)
     if outcome.status == FAIL and case.expect != VALUES and info.denormals != "preserve" and operator.tolerance.compare != "bits":
         # An implementation may flush denormal inputs to zero: then the answer is the one for flushed inputs.
-        flushed = {name: flush_denormals(array) for name, array in inputs.items()}
+        flushed = {name: array if holds_bits(operator, name) else flush_denormals(array) for name, array in inputs.items()}
         if any(flushed[name] is not array for name, array in inputs.items()):
             retried = _judged(case, operator, layout, {case.basis: compute(case.desc, flushed)}, info)
             return retried if retried.status == PASS else outcome
@@ -103,6 +114,12 @@ def flush_denormals(array: Array) -> Array:
         return array
     tiny = (np.abs(array) < np.finfo(array.dtype).smallest_normal) & (array != 0)
     return np.where(tiny, np.copysign(array.dtype.type(0), array), array) if tiny.any() else array
+
+
+def holds_bits(operator: Operator, name: str) -> bool:
+    """Whether an input's values are bit patterns to the operator, whatever their type (``Recipe.bits``): none of them is a denormal."""
+    values = operator.values.get(name.partition("[")[0])
+    return values is None or RECIPES[values.recipe].bits
 
 
 def unclaimed(case: Case, info: BackendInfo) -> str:
@@ -124,7 +141,7 @@ def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
         return Outcome(UNSUPPORTED, str(error))
     except BackendFault as error:
         return Outcome(ERROR, str(error), evidence={"fault": error.evidence} if error.evidence else {})
-    except Exception as error:  # a Python backend may raise anything; it costs this case
+    except (Exception, SystemExit) as error:  # a Python backend may raise anything; it costs this case
         return Outcome(ERROR, f"{type(error).__name__}: {error}", evidence={"traceback": _traceback(error)})
     return None
 
@@ -142,7 +159,7 @@ def rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array],
         return Outcome(
             ERROR, f"must be refused ({case.rule}), and: {error}", evidence={"fault": error.evidence} if error.evidence else {}
         )
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         said = f"must be refused ({case.rule}) with Rejected, and raised {type(error).__name__}: {error}"
         return Outcome(ERROR, said, evidence={"traceback": _traceback(error)})
     return Outcome(FAIL, f"accepted what must be refused: {case.rule}")
@@ -162,15 +179,16 @@ def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answe
             continue
         size = _bound_bytes(tensor)
         offset = GUARD + (special.offset if special else 0)
-        resource = np.full(2 * GUARD + size + (16 if special else 0), _GUARD_BYTE, np.uint8)
-        resource[offset : offset + size] = _GAP_BYTE
+        written = name in outputs or name in case.in_place.values()
+        resource = np.full(2 * GUARD + size + (16 if special else 0), _GUARD_BYTE if written else _INPUT_BYTE, np.uint8)
+        resource[offset : offset + size] = _GAP_BYTE if written else _INPUT_BYTE
         content = inputs.get(name) if name not in outputs else poison(answers.get(name), tensor)
         if content is not None:
             write_tensor(resource, tensor, content, offset)
         bindings[name] = BufferBinding(len(resources), offset, size - (special.short if special else 0))
         resources.append(resource)
-    snapshot = [resource.copy() for resource in resources]
-    return Layout(Dispatch(case.desc, resources, bindings, tuple(n for n in outputs if n in bindings), timeout), snapshot)
+    dispatch = Dispatch(case.desc, resources, MappingProxyType(bindings), tuple(n for n in outputs if n in bindings), timeout)
+    return Layout(dispatch, tuple(resources), tuple(resource.copy() for resource in resources))
 
 
 def _bound_bytes(tensor: TensorDesc) -> int:
@@ -204,7 +222,7 @@ def trespasses(case: Case, layout: Layout) -> str:
     dispatch = layout.dispatch
     written = {dispatch.bindings[name].resource for name in dispatch.outputs}
     for name, binding in dispatch.bindings.items():
-        now, before = dispatch.resources[binding.resource], layout.snapshot[binding.resource]
+        now, before = layout.resources[binding.resource], layout.snapshot[binding.resource]
         end = binding.offset + binding.size
         if binding.resource not in written:
             if now.tobytes() != before.tobytes():
@@ -224,7 +242,7 @@ def _overwritten_gaps(case: Case, layout: Layout) -> str:
     dispatch = layout.dispatch
     for name in dispatch.outputs:
         tensor, binding = case.desc.tensor(name), dispatch.bindings[name]
-        now = dispatch.resources[binding.resource][binding.offset : binding.offset + tensor.bytes]
+        now = layout.resources[binding.resource][binding.offset : binding.offset + tensor.bytes]
         before = layout.snapshot[binding.resource][binding.offset : binding.offset + tensor.bytes]
         changed = (now != before) & ~element_bytes(tensor)
         if changed.any():
@@ -254,7 +272,7 @@ def _judged(
 
 def _judge(case: Case, operator: Operator, layout: Layout, name: str, answer: Answer, info: BackendInfo) -> Verdict:
     tensor, binding = case.desc.tensor(name), layout.dispatch.bindings[name]
-    actual = read_tensor(layout.dispatch.resources[binding.resource], tensor, binding.offset)
+    actual = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
     return judge(
         actual, answer, operator.tolerance.of(name, tensor.data_type, case.desc.fields), tensor.data_type, info, name, case.checks
     )
@@ -287,7 +305,7 @@ def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
     )
 
 
-def _traceback(error: Exception) -> str:
+def _traceback(error: BaseException) -> str:
     """The last frames of an exception's traceback."""
     from traceback import format_exception
 

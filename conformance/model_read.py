@@ -123,19 +123,24 @@ def _resource(data: Mapping[str, Any], folder: Path, where: str) -> Resource:
     given = data_type_named(data.get("initialValuesDataType", UNKNOWN), f"{where}.initialValuesDataType")
     try:
         found, values = initial_values(data["initialValues"], given, folder, f"{where}.initialValues")
-        if not values.size:
-            raise ModelError(f"{where}.initialValues is empty")
-        offset = int(data.get("initialValuesOffsetInBytes", 0))
-        size = int(data.get("sizeInBytes", offset + values.size))
-        if offset + values.size > size:
-            raise ModelError(f"{where}.sizeInBytes is {size}, and the initial values end at byte {offset + values.size}")
-        content = np.zeros(-(-size // 4) * 4, np.uint8)
     except MemoryError:
-        raise ModelError(f"{where} is too large for the memory of this machine") from None
-    except ValueError as error:  # NumPy's own limit on the size of an array
-        raise error if isinstance(error, ModelError) else ModelError(f"{where}: {error}") from None
+        raise _too_large(where) from None
+    if not values.size:
+        raise ModelError(f"{where}.initialValues is empty")
+    offset = int(data.get("initialValuesOffsetInBytes", 0))
+    size = int(data.get("sizeInBytes", offset + values.size))
+    if offset + values.size > size:
+        raise ModelError(f"{where}.sizeInBytes is {size}, and the initial values end at byte {offset + values.size}")
+    try:
+        content = np.zeros(-(-size // 4) * 4, np.uint8)
+    except (MemoryError, OverflowError, ValueError):  # NumPy has a limit of its own
+        raise _too_large(where) from None
     content[offset : offset + values.size] = values
     return Resource(found, content, size)
+
+
+def _too_large(where: str) -> ModelError:
+    return ModelError(f"{where} is too large for the memory of this machine")
 
 
 # Dispatchables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -48,27 +48,35 @@ class RunOptions:
 
 
 def selected_cases(options: RunOptions) -> list[Case]:
-    """The cases that a run executes: those named, or all that the options choose.
+    """The cases that a run executes: those named, each once, or all that the options choose.
 
     Raises:
         UsageError: an unknown case, feature level, expression or shard, or a case file that is none.
     """
-    if options.cases or options.case_files:
-        return [*_named(options.cases), *(read_case(Path(file)) for file in options.case_files)]
+    shard = shard_of(options.shard)
     try:
         level = feature_level(options.feature_level) if options.feature_level else None
         matching = matcher(options.expression) if options.expression else None
+        if matching is not None:
+            matching("")
+        named = [find_case(case_id) for case_id in dict.fromkeys(options.cases)]
     except (KeyError, ValueError) as error:
         raise UsageError(str(error.args[0])) from None
+    except TypeError:  # two words, and nothing that connects them
+        raise UsageError(f"not an expression of words, and, or, not: {options.expression!r}") from None
+    if options.cases or options.case_files:
+        return [*named, *_in_files(options.case_files, {case.id for case in named})]
     every = (case for name in operator_names() for case in operator_cases(name))
-    return select(every, level=options.level, basis=options.basis, at=level, matching=matching, shard=shard_of(options.shard))
+    return select(every, level=options.level, basis=options.basis, at=level, matching=matching, shard=shard)
 
 
-def _named(ids: Iterable[str]) -> list[Case]:
-    try:
-        return [find_case(case_id) for case_id in ids]
-    except KeyError as error:
-        raise UsageError(str(error.args[0])) from None
+def _in_files(files: Iterable[str], taken: set[str]) -> Iterator[Case]:
+    for file in dict.fromkeys(files):
+        case = read_case(Path(file))
+        if case.id in taken:
+            raise UsageError(f"{file}: the case {case.id} is already chosen; run one of the two at a time")
+        taken.add(case.id)
+        yield case
 
 
 def shard_of(text: str) -> tuple[int, int]:

@@ -39,9 +39,9 @@ class Progress:
     def begin(self, total: int, processes: int) -> None:
         """The run is about to start."""
         self.total = total
-        where = f" in {processes} processes" if processes else ""
         if not self.quiet:
-            self.console.print(f"{total:,} cases{where}")
+            where = f" in {_counted(processes, 'process', 'es')}" if processes else ""
+            self.console.print(f"{_counted(total, 'case')}{where}")
 
     def __enter__(self) -> Self:
         if self.console.is_terminal and not self.quiet:
@@ -70,3 +70,7 @@ class Progress:
         """The counts so far: passes last, and nothing that is zero."""
         order = [status for status in STATUSES if status != PASS and self.counts[status]] + [PASS]
         return ", ".join(f"{self.counts[status]:,} {status.replace('_', ' ')}" for status in order)
+
+
+def _counted(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number:,} {noun}{'' if number == 1 else plural}"

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backend import Backend, BackendInfo
 from dmlcts.conformance.buffers import read_tensor
-from dmlcts.conformance.execute import Outcome, attempt, lay_out, outcome_of, result_of, trespasses, unclaimed
+from dmlcts.conformance.execute import Outcome, attempt, holds_bits, lay_out, outcome_of, result_of, trespasses, unclaimed
 from dmlcts.generator.case import AGREEMENT, REFERENCE, RELATION, Case, Data, to_json
 from dmlcts.generator.data import recipe_array, recipe_bytes, same_where_broadcast
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
-from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.shapes import make_desc
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Mismatch, Result
 from dmlcts.spec.abi import data_type
@@ -77,7 +77,7 @@ def execute_property(
     missing = unclaimed(case, info)
     if missing:
         outcome = Outcome(UNSUPPORTED, missing)
-    elif all(data.literal is not None for data in case.data.values()):
+    elif case.expect == RELATION and all(data.literal is not None for data in case.data.values()):
         outcome = _relation_outcome(trial, case)
     else:
         outcome = _searched(trial, examples, run_seed)
@@ -88,25 +88,31 @@ def _searched(trial: Trial, examples: int, run_seed: str) -> Outcome:
     agreement = trial.case.expect == AGREEMENT
     strategy = (_agreement_examples if agreement else _relation_examples)(trial)
     attempt_one = outcome_of_example if agreement else _relation_outcome
+    failures: list[_Broken] = []
 
     def check(example: Case) -> None:
         outcome = attempt_one(trial, example)
         if outcome.status == FAIL:
-            raise _Broken(example, outcome)
+            failures.append(_Broken(example, outcome))
+            raise failures[-1]
         if outcome.status != PASS:
             raise _Stopped(example, outcome)
 
+    law = trial.case.relation or "agreement"
     try:
         _quietly(check, strategy, examples, f"{run_seed}{trial.case.id}")
-    except (_Broken, _Stopped) as found:
-        said = found.outcome
-        if said.status == UNSUPPORTED:
-            return said
-        evidence = {**said.evidence, "example": to_json(found.example)}
-        return replace(
-            said, message=f"{said.message} (shrunken example of {trial.case.relation or 'agreement'})", evidence=evidence
-        )
+    except _Stopped as stopped:
+        return _with_example(stopped, f"an example of {law}") if stopped.outcome.status != UNSUPPORTED else stopped.outcome
+    except _Broken as broken:
+        return _with_example(broken, f"shrunken example of {law}")
+    except Flaky:
+        return _with_example(failures[-1], f"an example of {law} that does not fail every time: the backend is not deterministic")
     return Outcome(PASS)
+
+
+def _with_example(found: _Broken | _Stopped, remark: str) -> Outcome:
+    said = found.outcome
+    return replace(said, message=f"{said.message} ({remark})", evidence={**said.evidence, "example": to_json(found.example)})
 
 
 def _quietly(check: Callable[[Case], None], strategy: st.SearchStrategy[Case], examples: int, seed_text: str) -> None:
@@ -189,9 +195,8 @@ def _relation_outcome(trial: Trial, example: Case) -> Outcome:
     literals = {variable: data.literal for variable, data in example.data.items() if data.literal is not None}
     variables: dict[str, Any] = {}
     for variable, literal in literals.items():
-        values = operator.values.get(relation.given[variable])
         array = literal_array(literal)
-        as_bits = values is None or RECIPES[values.recipe].bits
+        as_bits = holds_bits(operator, relation.given[variable])
         variables[variable] = array.view(bits_dtype(literal.data_type)) if as_bits else array
     first = next(iter(literals.values()))
     scope = {**variables, "width": data_type(first.data_type).bits, "implies": lambda p, q: ~p | q}
@@ -244,7 +249,7 @@ def _call(trial: Trial, example: Case, sizes: tuple[int, ...], arguments: tuple[
         raise _Incomplete(Outcome(FAIL, trespass))
     name = operator.outputs()[0].name
     tensor, binding = desc.tensor(name), layout.dispatch.bindings[name]
-    output = read_tensor(layout.dispatch.resources[binding.resource], tensor, binding.offset).reshape(sizes)
+    output = read_tensor(layout.resources[binding.resource], tensor, binding.offset).reshape(sizes)
     if operator.tolerance.compare == "bits":
         return output.view(bits_dtype(tensor.data_type))
     return output.astype(np.int64) if output.dtype.kind in "iu" and output.dtype.itemsize < 8 else output

@@ -1,11 +1,10 @@
-"""``dmlcts run`` from beginning to end: open, select, execute under pytest, collect, report."""
+"""``dmlcts run`` from beginning to end: open, select, execute under pytest, collect."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import platform
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,14 +16,16 @@ from time import perf_counter
 
 import pytest
 
-from dmlcts.conformance.backend import BackendInfo
-from dmlcts.conformance.backends import open_backend
-from dmlcts.conformance.collect import PARTS, placeholder
+from dmlcts.conformance import parts
+from dmlcts.conformance.backend import BackendInfo, BackendUnavailable
+from dmlcts.conformance.collect import CaseRun, Control, not_run
 from dmlcts.conformance.options import RunOptions, UsageError, selected_cases
 from dmlcts.conformance.progress import Progress
+from dmlcts.conformance.session import Session
+from dmlcts.conformance.terminal import command_text
 from dmlcts.generator.case import Case
-from dmlcts.reports.record import Manifest, Record, RecordError, Result, read_lines, read_result, unfinished
-from dmlcts.reports.waivers import read_waivers
+from dmlcts.reports.record import Manifest, Record
+from dmlcts.reports.verdict import verdict
 from dmlcts.spec.loader import operators_folder
 
 EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
@@ -32,58 +33,45 @@ EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_INTERRUPTED = 0, 1, 2, 
 
 
 def run(options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = ()) -> Record:
-    """Executes what ``options`` choose and returns the record, whatever happens on the way; nothing is written but the parts.
+    """Executes what ``options`` choose and returns the record, whatever happens on the way.
 
-    ``processes`` 0 runs in this process, N in N others through pytest-xdist.
+    ``processes`` 0 runs in this process, N in N others through pytest-xdist. The output folder is emptied of an older run's reports and
+    holds the parts (conformance/parts) until ``parts.end``, which is for the caller when the reports are written.
 
     Raises:
         UsageError: no case is selected, or the output folder cannot be written. BackendUnavailable: the backend cannot be started.
         WaiverError: the waiver file is wrong.
     """
-    if options.waivers:
-        read_waivers(Path(options.waivers))
-    info = described(options.backend)
-    options = replace(options, feature_level=options.feature_level or info.feature_level)
-    cases = selected_cases(options)
-    if not cases:
-        raise UsageError("no case matches these options; `dmlcts spec list` and `dmlcts show` say what there is")
-    parts = prepared(Path(options.out))
-    started, clock = datetime.now(UTC), perf_counter()
-    progress.begin(len(cases), processes)
-    with progress, _environment():
-        code = pytest.main(_arguments(options, processes, parts), plugins=[progress])
-    results = unfinished([placeholder(case) for case in cases], read_parts(parts))
-    shutil.rmtree(parts, ignore_errors=True)
-    manifest = manifest_of(options, info, cases, command)
-    interrupted = code == pytest.ExitCode.INTERRUPTED
-    finished = datetime.now(UTC)
-    manifest = replace(
-        manifest, started=_iso(started), finished=_iso(finished), seconds=perf_counter() - clock, interrupted=interrupted
-    )
-    return Record(manifest, tuple(results))
+    with Session(options) as session:
+        options = replace(options, feature_level=options.feature_level or session.info.feature_level)
+        cases = selected_cases(options)
+        if not cases:
+            raise UsageError("no case matches these options; `dmlcts spec list` and `dmlcts show` say what there is")
+        manifest = manifest_of(options, session.info, cases, command)
+        folder = _begun(Path(options.out), Record(manifest, tuple(not_run(case) for case in cases)))
+        clock = perf_counter()
+        progress.begin(len(cases), processes)
+        if processes:
+            session.close()  # the others open their own, and a device may be for one
+            own: CaseRun | Control = Control(session, cases, folder)
+        else:
+            own = CaseRun(session, cases, folder, "main")
+        with progress:
+            code = _pytest(_arguments(options, processes, folder), [progress, own])
+    reason = parts.stopped(folder)
+    if reason:
+        raise BackendUnavailable(f"{reason} (in one of {processes} processes; fewer of them, -n 1 or -n 0, may be able to)")
+    record = parts.read_parts(folder)
+    seconds, interrupted = perf_counter() - clock, code == pytest.ExitCode.INTERRUPTED
+    return replace(record, manifest=replace(record.manifest, finished=_now(), seconds=seconds, interrupted=interrupted))
 
 
-def described(backend_spec: str) -> BackendInfo:
-    """What a backend says of itself. Raises BackendUnavailable."""
-    backend = open_backend(backend_spec)
+def _begun(out: Path, record: Record) -> Path:
     try:
-        return backend.describe()
-    finally:
-        backend.close()
-
-
-def prepared(out: Path) -> Path:
-    """The folder for the parts of a run, empty. Raises UsageError if it cannot be written."""
-    parts = out / PARTS
-    try:
-        shutil.rmtree(parts, ignore_errors=True)
-        parts.mkdir(parents=True)
-        (parts / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        return parts.begin(out, record)
     except OSError as error:
-        raise UsageError(
-            f"the output folder {out} cannot be written: {error.strerror or error}; choose another with --out"
-        ) from None
-    return parts
+        said = error.strerror or error
+        raise UsageError(f"the output folder {out} cannot be written: {said}; choose another with --out") from None
 
 
 _UNUSED = (
@@ -92,59 +80,63 @@ _UNUSED = (
 )  # fmt: skip
 """pytest's own plugins that a run has no use for; each costs time in every case."""
 
+_ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
+"""What makes pytest load no plugin and no option that it is not told to, in worker processes too."""
+
 
 @contextlib.contextmanager
 def _environment() -> Iterator[None]:
-    """For a while, an environment in which pytest loads no plugin that it is not told to, in worker processes too."""
-    before = dict(os.environ)
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    os.environ.pop("PYTEST_ADDOPTS", None)
+    before = {name: os.environ.get(name) for name in _ENVIRONMENT}
+    os.environ.update(_ENVIRONMENT)
     try:
         yield
     finally:
-        os.environ.clear()
-        os.environ.update(before)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
-def _arguments(options: RunOptions, processes: int, parts: Path) -> list[str]:
-    """pytest's command line: our collection and nothing that the run does not use, whatever the folder's own configuration says."""
-    arguments = ["-c", str(parts / "pytest.ini"), "--rootdir", str(parts), "-p", "dmlcts.conformance.collect"]
-    arguments += ["--dmlcts-run", options.to_json()]
+def _pytest(arguments: list[str], plugins: list[object]) -> int:
+    """Runs pytest, and returns its exit status."""
+    with _environment():
+        try:
+            return pytest.main(arguments, plugins=plugins)
+        except KeyboardInterrupt:  # in a moment in which pytest itself does not listen
+            return pytest.ExitCode.INTERRUPTED
+
+
+def _arguments(options: RunOptions, processes: int, folder: Path) -> list[str]:
+    """pytest's command line: our collection and nothing that the run does not use, whatever the user's folder configures."""
+    configuration = folder / "pytest.ini"
+    configuration.write_text("[pytest]\n", encoding="utf-8")
+    arguments = ["-c", str(configuration), "--rootdir", str(folder), "--noconftest"]
     for name in _UNUSED:
         arguments += ["-p", f"no:{name}"]
     if processes:
-        arguments += ["-p", "xdist.plugin", "-n", str(processes), "--maxschedchunk", "200"]
+        arguments += ["-p", "xdist.plugin", "-n", str(processes), "--maxschedchunk", "200", "--max-worker-restart", "1000000"]
+        arguments += ["-p", "dmlcts.conformance.collect", "--dmlcts-run", options.to_json()]
     return arguments
 
 
-def read_parts(parts: Path) -> list[Result]:
-    """Every result that the processes wrote, one for a case: the last, where a case ran twice."""
-    found: dict[str, Result] = {}
-    for file in sorted(parts.glob("*.jsonl")):
-        with contextlib.suppress(RecordError):
-            for _, kind, data in read_lines(file):
-                if kind == "result":
-                    result = read_result(data)
-                    found[result.case] = result
-    return list(found.values())
-
-
 def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], command: Sequence[str] = ()) -> Manifest:
-    """The manifest of a run that is yet to start."""
+    """The manifest of a run that starts now, and counts as interrupted until it has ended."""
     return Manifest(
         suite_version=metadata.version("directml-conformance"),
         spec_version=spec_version(),
         backend=info.to_json(),
         backend_spec=options.backend,
-        command=" ".join(["dmlcts", *command]) if command else "dmlcts run",
+        command=command_text(["dmlcts", *(command or ["run"])]),
         level=options.level,
         basis=options.basis,
         feature_level=options.feature_level,
         seed=options.seed,
         platform={"system": platform.platform(), "machine": platform.machine(), "python": platform.python_version()},
-        started="",
+        started=_now(),
         selected=len(cases),
         shard=options.shard,
+        interrupted=True,
         selection=options.expression or ", ".join((*options.cases, *options.case_files)),
     )
 
@@ -164,18 +156,18 @@ def spec_files() -> Iterator[Path]:
 
 
 def exit_code(record: Record) -> int:
-    """The exit code that a record stands for."""
-    counts = record.counts()
+    """The exit code that a record stands for. A run in which nothing passed and nothing is waived shows nothing, and is no success."""
     if record.manifest.interrupted:
         return EXIT_INTERRUPTED
+    counts = verdict(record).counts
     failed = counts["fail"] + counts["error"] + counts["unexpected_pass"] + counts["not_run"]
-    return EXIT_FAILED if failed else EXIT_PASSED
+    return EXIT_FAILED if failed or not counts["pass"] + counts["waived"] else EXIT_PASSED
 
 
-def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def command_line() -> list[str]:
-    """The arguments as the user gave them, quoted where they have spaces."""
-    return [f'"{argument}"' if " " in argument else argument for argument in sys.argv[1:]]
+    """The arguments as the user gave them."""
+    return sys.argv[1:]

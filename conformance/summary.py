@@ -29,7 +29,7 @@ def print_summary(record: Record, console: Console, out: Path | None = None) -> 
     said = verdict(record)
     shown = [status for status in STATUSES if said.counts[status] or status == PASS]
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("operator", no_wrap=True)
+    table.add_column("operator", overflow="fold")
     for status in shown:
         table.add_column(f"{SYMBOLS[status]} {status.replace('_', ' ')}", justify="right", style=_STYLES.get(status, ""))
     by_operator: dict[str, dict[str, int]] = {}
@@ -41,9 +41,8 @@ def print_summary(record: Record, console: Console, out: Path | None = None) -> 
     console.print(table)
     failures = [result for result in record.results if result.status in FAILURES]
     for result in failures[:_SHOWN]:
-        console.print(
-            f"\n[bold red]{SYMBOLS[result.status]} {escape(result.case)}[/]\n  {escape(result.message)}\n  [dim]{escape(result.repro)}[/]"
-        )
+        console.print(f"\n[bold red]{SYMBOLS[result.status]} {escape(result.case)}[/]\n  {escape(result.message)}")
+        console.print(f"  [dim]{escape(result.repro)}[/]", soft_wrap=True)
     if len(failures) > _SHOWN:
         console.print(f"\n... and {len(failures) - _SHOWN:,} more")
     note = interruption(record)
@@ -53,4 +52,4 @@ def print_summary(record: Record, console: Console, out: Path | None = None) -> 
     rate = len(record.results) / record.manifest.seconds if record.manifest.seconds else 0
     console.print(f"{record.manifest.seconds:.1f} s, {rate:,.0f} cases a second", style="dim")
     if out is not None:
-        console.print(f"report: {out / 'index.html'}", style="dim")
+        console.print(f"report: {escape(str(out / 'index.html'))}", style="dim", soft_wrap=True)

@@ -56,7 +56,7 @@ class Binding:
 class Case:
     """One case. ``feature_level`` is the lowest level that promises it; ``covers`` are the promises that it tests (generator/coverage).
 
-    ``in_place`` maps an output to the input whose resource it shares. ``checks`` are looked at besides the values: ``gaps`` (bytes
+    ``in_place`` maps a tensor to the input whose resource it shares: an output, or another input. ``checks`` are looked at besides the values: ``gaps`` (bytes
     between strided elements keep what was there) and ``zero-sign``. ``rule`` is the rule that a rejection case breaks.
     """
 

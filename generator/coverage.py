@@ -94,7 +94,10 @@ def _layouts(operator: Operator) -> Iterator[str]:
 
 
 def _in_place(operator: Operator) -> Iterator[str]:
-    return (f"in-place/{entry.output}/{name}" for entry in operator.in_place for name in entry.inputs)
+    for entry in operator.in_place:
+        yield from (f"in-place/{entry.output}/{name}" for name in entry.inputs)
+        if entry.together and len(entry.inputs) > 1:
+            yield f"in-place/{entry.output}/{'+'.join(entry.inputs)}"
 
 
 def _relations(operator: Operator) -> Iterator[str]:

@@ -20,7 +20,8 @@ Array = NDArray[Any]
 
 def inputs(case: Case) -> dict[str, Array]:
     """The input arrays of a case by tensor name, packed: the same on every machine and in every run."""
-    return {name: array(data, case.desc.tensor(name), f"{case.id}/{name}") for name, data in case.data.items()}
+    found = {name: array(data, case.desc.tensor(name), f"{case.id}/{name}") for name, data in case.data.items()}
+    return {name: found[case.in_place.get(name, name)] for name in found}  # inputs that share a resource hold the same
 
 
 def array(data: Data, tensor: TensorDesc, seed: str) -> Array:

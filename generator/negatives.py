@@ -24,7 +24,7 @@ from dmlcts.generator.shapes import (
     type_choices,
     usual_dimension_count,
 )
-from dmlcts.spec.abi import abi
+from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
 from dmlcts.spec.rules import violations
@@ -137,8 +137,12 @@ def _tensor_changes(
     def changed(**changes: object) -> OperatorDesc:
         return _replaced(base, (name,), **changes)
 
-    listed = {data_type for choice in type_choices(operator) for known, data_type in choice.types if known == name}
-    for data_type in sorted(listed, key=lambda other: abi().data_types[other].bits != tensor.type.bits):
+    listed: dict[str, FeatureLevel] = {}  # in a fixed order, as the first of those that break the same rules is kept
+    for choice in type_choices(operator):
+        listed.setdefault(dict(choice.types)[name], choice.level)
+    lowest = level_of(operator, base)
+    # First the types of the base's own level, which break nothing but their constraint there, and those that differ in kind alone.
+    for data_type in sorted(listed, key=lambda other: (listed[other] != lowest, abi().data_types[other].bits != tensor.type.bits)):
         yield f"data-type/{name}={data_type}", name, changed(data_type=data_type)
     for index, size in enumerate(tensor.sizes):
         yield f"sizes/{name}[{index}]+1", name, changed(sizes=(*tensor.sizes[:index], size + 1, *tensor.sizes[index + 1 :]))

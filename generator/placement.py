@@ -48,19 +48,20 @@ def in_place_cases(operator: Operator) -> Iterator[Case]:
     for choice in type_choices(operator):
         base = _base(operator, choice)
         for permission in operator.in_place:
-            for alias in permission.inputs:
+            together = [permission.inputs] if permission.together and len(permission.inputs) > 1 else []
+            for aliased in (*((name,) for name in permission.inputs), *together):
                 for layout in OUTPUT_LAYOUTS:
-                    desc = _with_layouts(base, {permission.output: layout, alias: layout})
+                    desc = _with_layouts(base, dict.fromkeys((permission.output, *aliased), layout))
                     yield build(
                         operator,
                         "in-place",
-                        ("in-place", f"{_short(permission.output)}-on-{_short(alias)}", layout),
+                        ("in-place", f"{_short(permission.output)}-on-{'+'.join(_short(name) for name in aliased)}", layout),
                         desc,
                         choice,
                         level="full" if choice not in core else "smoke" if choice == core[0] and layout == "packed" else "core",
-                        in_place={permission.output: alias},
+                        in_place={name: aliased[0] for name in (permission.output, *aliased[1:])},
                         basis=permission.basis,
-                        covers=(f"in-place/{permission.output}/{alias}",),
+                        covers=(f"in-place/{permission.output}/{'+'.join(aliased)}",),
                     )
 
 

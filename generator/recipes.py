@@ -60,7 +60,11 @@ def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array
     low, high = float(parameters["low"]), float(parameters["high"])
     share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
     values = low + share * (high - low)
-    return values.astype(numpy_dtype(name)) if data_type(name).is_float else np.floor(values).astype(numpy_dtype(name))
+    if not data_type(name).is_float:
+        return np.floor(values).astype(numpy_dtype(name))
+    dtype = numpy_dtype(name)
+    rounded = values.astype(dtype)  # to high, where it lies nearer than what the type has below it
+    return np.where(rounded < high, rounded, np.nextafter(dtype.type(high), dtype.type(low)))
 
 
 RECIPES: dict[str, Recipe] = {

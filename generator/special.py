@@ -27,7 +27,7 @@ def _floats(name: str, values: list[float]) -> Array:
         return np.empty(0, numpy_dtype(name))
     dtype = numpy_dtype(name)
     with np.errstate(over="ignore"):
-        return np.array([s * v for v in values for s in (1, -1) if float(dtype.type(v)) == v], dtype)
+        return np.array([s * v for v in dict.fromkeys(values) for s in (1, -1) if float(dtype.type(v)) == v], dtype)
 
 
 def bit_patterns(name: str) -> Array:

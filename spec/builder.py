@@ -274,7 +274,7 @@ class _Builder:
     def in_place(self, path: Path_, entry: Mapping[str, Any]) -> InPlace:
         output = self.tensor(entry["output"], (*path, "output"), "output")
         inputs = tuple(self.tensor(name, (*path, "inputs", i), "input") for i, name in enumerate(entry["inputs"]))
-        return InPlace(output, inputs, entry.get("basis", DOCUMENTED))
+        return InPlace(output, inputs, entry.get("basis", DOCUMENTED), entry.get("together", False))
 
     def tolerance(self, path: Path_, entry: Mapping[str, Any]) -> Tolerance:
         rest = dict(entry)

@@ -12,6 +12,7 @@
 | ``support/LEVEL/ATTRIBUTE=VALUE,../..`` | the same, of tables that hold for values of an attribute |
 | ``constraint/LABEL`` | what must be the same: the spec's label, or ``same-data-type`` and so on for what only the page says |
 | ``in-place`` | which output may alias which input |
+| ``in-place/together`` | whether an output may alias several inputs at once |
 | ``example/N`` | the page's Nth example, which is the spec's example ``page-N`` (of a ``page-2-axis-1``, ``example/2-axis-1``) |
 
 The spec's promises with the basis ``measured`` are not expected on a page, but must not be contradicted by one. A page with its English beside a translation is compared
@@ -25,8 +26,9 @@ from dataclasses import dataclass, replace
 from itertools import product, zip_longest
 
 from dmlcts.spec.abi import abi
-from dmlcts.spec.model import DOCUMENTED, MEASURED, UNDEFINED, Example, Field, Literal, Operator, Support, TensorSupport
-from dmlcts.spec.page_examples import PageExample, Value
+from dmlcts.spec.compare_examples import summary, unknown_names, unlike
+from dmlcts.spec.model import MEASURED, Example, Field, Operator, Support, TensorSupport
+from dmlcts.spec.page_examples import PageExample
 from dmlcts.spec.page_tables import PageTable, PageTensor
 from dmlcts.spec.pages import Page, PageField
 
@@ -279,9 +281,16 @@ def _in_place(page: Page, operator: Operator) -> Iterator[Difference]:
             said |= {(output, name) for output, name in pairs if name not in excepted}
     ours = {(entry.output, name): entry.basis for entry in operator.in_place for name in entry.inputs}
     expected = {pair for pair, basis in ours.items() if basis != MEASURED}
-    if not expected <= said <= ours.keys() and "in-place" not in page.unread_topics:
-        line = page.aliases[0].line if page.aliases else None
-        yield _difference("in-place", "other outputs may alias inputs", _aliases(said), _aliases(expected), line)
+    if not expected <= said <= ours.keys():
+        if "in-place" not in page.unread_topics:
+            line = page.aliases[0].line if page.aliases else None
+            yield _difference("in-place", "other outputs may alias inputs", _aliases(said), _aliases(expected), line)
+        return
+    several = any(rule.several for rule in page.aliases if not rule.exception)
+    together = any(entry.together for entry in operator.in_place if entry.basis != MEASURED)
+    if page.aliases and several != together:
+        words = {True: "several inputs at once", False: "one input"}
+        yield _difference("in-place/together", "an output may alias otherwise", words[several], words[together], page.aliases[0].line)
 
 
 def _aliases(pairs: Iterable[tuple[str, str]]) -> str:
@@ -295,7 +304,7 @@ def _examples(page: Page, operator: Operator) -> Iterator[Difference]:
     ours = {example.id.removeprefix("page-"): example for example in operator.examples if example.basis != MEASURED}
     theirs = {str(shown.number): shown for shown in page.examples}
     for number, shown in list(theirs.items()):
-        same = [label for label, example in ours.items() if not (shown.problem or _unlike(shown, example, operator))]
+        same = [label for label, example in ours.items() if not (shown.problem or unlike(shown, example, operator))]
         for known in same:
             del ours[known]
         if same:
@@ -312,55 +321,9 @@ def _example(shown: PageExample | None, ours: Example | None, label: str, operat
     spec_says = f"example {ours.id}" if ours else "no such example"
     if shown is None:
         return _difference(f"example/{label}", f"the page has no example {label}", "nothing", spec_says)
-    why = shown.problem or _unknown(shown, operator) or (_unlike(shown, ours, operator) if ours else "the spec has no such example")
-    return _difference(f"example/{label}", f"example {shown.number}: {why}", _summary(shown), spec_says, shown.line)
-
-
-def _unknown(shown: PageExample, operator: Operator) -> str:
-    """What an example gives that the operator has not, if anything."""
-    known = {field.name for field in operator.fields}
-    unknown = [name for name in (*shown.tensors, *shown.attributes) if name.partition("[")[0] not in known]
-    return f"it gives {', '.join(unknown)}, which {operator.name} has not" if unknown else ""
-
-
-def _unlike(shown: PageExample, example: Example, operator: Operator) -> str:
-    """The first thing in which an example of the page is unlike one of the spec, empty if they are the same."""
-    unknown = _unknown(shown, operator)
-    if unknown:
-        return unknown
-    ours = {**example.inputs, **example.answers.get(DOCUMENTED, {})}
-    for name in dict.fromkeys((*shown.tensors, *ours)):
-        if name not in ours or name not in shown.tensors:
-            return f"{name} stands only {'on the page' if name in shown.tensors else 'in the spec'}"
-        there, here = shown.tensors[name], ours[name]
-        if (there.data_type, there.sizes) != (here.data_type, here.sizes):
-            return f"{name} is {_shape(there)} on the page and {_shape(here)} in the spec"
-        for index, (a, b) in enumerate(zip(there.data, here.data, strict=True)):
-            if a != b and b != UNDEFINED:
-                return f"element {index} of {name} is {a} on the page and {b} in the spec"
-    said = {name: _short(operator.field(name), value) for name, value in shown.attributes.items()}
-    written = {name: tuple(value) if isinstance(value, list) else value for name, value in example.attributes.items()}
-    lengths = {len(value) for value in (*said.values(), *written.values()) if isinstance(value, tuple)}
-    lengths |= {sum(name.startswith(f"{field.name}[") for name in ours) for field in operator.fields if field.is_tensor}
-    counts = {field.count for field in operator.fields}
-    for name in dict.fromkeys((*said, *written)):
-        theirs, mine = said.get(name), written.get(name)
-        # A count need not stand beside the array that it counts.
-        implied = name in counts and None in (theirs, mine) and {theirs, mine} & lengths
-        if theirs != mine and not implied:
-            return f"{name} is {theirs} on the page and {mine} in the spec"
-    return ""
-
-
-def _summary(shown: PageExample) -> str:
-    tensors = (f"{name} {_shape(value)}" for name, value in shown.tensors.items())
-    return ", ".join((*tensors, *(f"{name} = {value}" for name, value in shown.attributes.items()))) or "nothing that can be read"
-
-
-def _shape(literal: Literal) -> str:
-    return f"{literal.data_type} {'x'.join(map(str, literal.sizes))}"
-
-
-def _short(field: Field, value: Value) -> Value:
-    """An attribute as spec files write it: a constant without its enumeration's name."""
-    return value.removeprefix(f"{field.enum}_") if field.enum and isinstance(value, str) else value
+    why = (
+        shown.problem
+        or unknown_names(shown, operator)
+        or (unlike(shown, ours, operator) if ours else "the spec has no such example")
+    )
+    return _difference(f"example/{label}", f"example {shown.number}: {why}", summary(shown), spec_says, shown.line)

@@ -28,7 +28,7 @@ _CALLED = {"bool": "a boolean", "int": "a number", "float": "a number", "timesta
 
 _DEEPEST = 32
 _MOST = 100_000
-_MOST_OPENED = 2_500
+_MOST_OPENED = 4_000
 """Bounds on nesting, on values (an alias's counted wherever it is used) and on lists and mappings: ten times what a large spec needs."""
 
 

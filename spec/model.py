@@ -135,11 +135,12 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class InPlace:
-    """An output that may alias any one of ``inputs`` during binding."""
+    """An output that may alias any one of ``inputs`` during binding, or with ``together`` several of them at once."""
 
     output: str
     inputs: tuple[str, ...]
     basis: str = DOCUMENTED
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The Markdown of reference pages: blocks with their line numbers, and the two texts of a page that carries its English beside a translation.
+"""The Markdown of reference pages: blocks with their lines, and the two texts of a page that has its English beside a translation.
 
 Just what these pages use: ATX headings with an optional anchor, fenced code, pipe tables, paragraphs and bullets.
 """

@@ -1,4 +1,4 @@
-"""What a page's sentences promise: which tensors have the same data type, dimension count or sizes, and which output may alias which input.
+"""What a page's sentences promise: what is the same of which tensors, and what may alias what.
 
 A sentence about what is the same is read only if every word of it is understood: names of tensors, terms for the three properties, and
 the few words that hold them together. The machine-translated pages mix languages within a sentence ("los mismos *tamaños DataType,*

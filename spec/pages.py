@@ -106,9 +106,10 @@ def read_page(text: str, file: Path | None = None) -> Page:
         return page
     original = _Reader(english, file, "en-us").page()
     # Both texts have the same lines. What could be read in English is not unread in a language whose words are not known.
-    lines = {_line(entry) for entry in original.unread}
-    known = language.startswith(LANGUAGES)
-    return replace(page, unread=tuple(entry for entry in page.unread if known or _line(entry) in lines), original=original)
+    known, in_english = language.startswith(LANGUAGES), {_line(entry) for entry in original.unread}
+    kept = [entry for entry in page.unread if known or _line(entry) in in_english]
+    kept += [entry for entry in original.unread if _line(entry) not in set(map(_line, kept))]
+    return replace(page, unread=tuple(kept), original=original)
 
 
 def _line(unread: str) -> str:

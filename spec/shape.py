@@ -8,7 +8,7 @@ documentation writes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,11 +35,10 @@ def size_symbol(size: str) -> str | None:
 def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Each tensor whose sizes are not of the shape, and what is wrong with them. ``fields`` are the desc's, constants by name."""
     matching = _Matching(shape, dict(fields))
-    for name, tensor in desc.tensors():
-        array = name.partition("[")[0]
-        row = shape.sizes.get(name) or shape.sizes.get(array)
-        if row is not None:
-            matching.meet(name, row, tensor.sizes)
+    for key, row in shape.sizes.items():
+        for name, tensor in desc.tensors():
+            if key == name or (key == name.partition("[")[0] and name not in shape.sizes):
+                matching.meet(name, row, tensor.sizes)
     matching.settle()
     yield from ((name, matching.wrong[name]) for name, _ in desc.tensors() if name in matching.wrong)
 
@@ -126,23 +125,28 @@ class _Matching:
             if expected != actual:
                 self.differs(tensor, expression.text, actual, expected)
             return True
-        if len(unknown) == 1 and not isinstance(actual, tuple) and not unknown & self.shape.where.keys():
-            (symbol,) = unknown
-            solution = self.solve(expression, symbol, actual)
-            if solution is None:
-                self.wrong.setdefault(tensor, f"{tensor}: no {symbol} gives {expression.text} = {actual}")
-            else:
-                self.known[symbol] = solution
-            return True
-        return False
+        line = self.line(expression, unknown) if isinstance(actual, int) else None
+        if line is None:
+            return False
+        (symbol,) = unknown
+        slope, start = line
+        solution, rest = divmod(actual - start, slope)
+        if rest or solution < 1:
+            self.wrong.setdefault(tensor, f"{tensor}: no {symbol} gives {expression.text} = {actual}")
+        else:
+            self.known[symbol] = solution
+        return True
 
-    def solve(self, expression: Expression, symbol: str, actual: int) -> int | None:
-        """The whole number that makes an expression linear in ``symbol`` equal to ``actual``, at least 1; None if there is none."""
-        none, one = (_number(expression, {**self.scope(), symbol: value}) for value in (0, 1))
-        if not isinstance(none, int) or not isinstance(one, int) or one == none or (actual - none) % (one - none):
+    def line(self, expression: Expression, unknown: Set[str]) -> tuple[int, int] | None:
+        """Slope and start of an expression that is linear in the one free symbol that is unknown, None for any other."""
+        if len(unknown) != 1 or unknown & self.shape.where.keys():
             return None
-        solution = (actual - none) // (one - none)
-        return solution if solution > 0 and _number(expression, {**self.scope(), symbol: solution}) == actual else None
+        (symbol,) = unknown
+        at = [_number(expression, {**self.scope(), symbol: value}) for value in range(3)]
+        if not all(isinstance(value, int) for value in at):
+            return None
+        slope = at[1] - at[0]
+        return (slope, at[0]) if slope and at[2] - at[1] == slope else None
 
     def scope(self) -> dict[str, Any]:
         return {**self.fields, **self.known}

@@ -48,7 +48,7 @@ def operator(name: str) -> Operator:
 WORDS = {
     "en": {
         "and": "and", "to": "{} to {}", "input": "Input", "output": "Output", "optional": "Optional {}", "array": "Array of {}s",
-        "same": "{} must have the same {}.", "alias": "{} may alias {} during binding.", "level": "DML_FEATURE_LEVEL_{} and above",
+        "same": "{} must have the same {}.", "alias": "{} may alias {} during binding.", "several": "{} may alias one or more of {} during binding.", "level": "DML_FEATURE_LEVEL_{} and above",
         "introduced": "Here since `DML_FEATURE_LEVEL_{}`.", "type": "Type", "DataType": "*DataType*", "Sizes": "*Sizes*",
         "DimensionCount": "*DimensionCount*", "syntax": "Syntax", "members": "Members", "example": "Example",
         "availability": "Availability", "tensor-constraints": "Tensor constraints", "tensor-support": "Tensor support",
@@ -57,6 +57,7 @@ WORDS = {
     "es": {
         "and": "y", "to": "De {} a {}", "input": "Entrada", "output": "Resultados", "optional": "{} opcional", "array": "Matriz de {}s",
         "same": "{} deben tener los mismos {}.", "alias": "{} puede crear un alias de {} durante el enlace.",
+        "several": "{} puede crear un alias de uno o varios de {} durante el enlace.",
         "level": "DML_FEATURE_LEVEL_{} y posteriores", "introduced": "Desde `DML_FEATURE_LEVEL_{}` .", "type": "Tipo",
         "DataType": "*tipo* de datos", "Sizes": "*tamaños*", "DimensionCount": "*dimensioncount*", "syntax": "Sintaxis",
         "members": "Miembros", "example": "Ejemplo", "availability": "Disponibilidad", "tensor-constraints": "Restricciones",
@@ -65,6 +66,7 @@ WORDS = {
     "it": {
         "and": "e", "to": "da {} a {}", "input": "Input", "output": "Output", "optional": "{} facoltativo", "array": "Matrice di {}",
         "same": "{} devono avere lo stesso {}.", "alias": "{} è autorizzato a eseguire l'alias di {} durante l'associazione.",
+        "several": "{} è autorizzato a eseguire l'alias di uno o più di {} durante l'associazione.",
         "level": "DML_FEATURE_LEVEL_{} e versioni successive", "introduced": "Da `DML_FEATURE_LEVEL_{}` .", "type": "Tipo",
         "DataType": "*tipo* di dati", "Sizes": "*dimensioni*", "DimensionCount": "*DimensionCount*", "syntax": "Sintassi",
         "members": "Membri", "example": "Esempio", "availability": "Disponibilità", "tensor-constraints": "Vincoli",
@@ -103,7 +105,14 @@ def render_page(op: Operator, style: str = "en") -> str:
     lines += ["---", "", f"# {name}" if style != "source" else "## -description", "", say(lambda lang: WORDS[lang]["words"])]
     for entry in op.in_place:
         if entry.basis != MEASURED:
-            lines += ["", say(lambda lang, e=entry: WORDS[lang]["alias"].format(f"*{e.output}*", names(e.inputs, lang)))]
+            lines += [
+                "",
+                say(
+                    lambda lang, e=entry: WORDS[lang]["several" if e.together else "alias"].format(
+                        f"*{e.output}*", names(e.inputs, lang)
+                    )
+                ),
+            ]
     if style == "source":
         lines += ["", "## -struct-fields"]
         for field in op.fields:
@@ -290,6 +299,7 @@ def broken_sentences(op: Operator) -> Iterator[Broken]:
         yield "in-place", replace(op, in_place=rest)
         if len(entry.inputs) > 1:
             yield "in-place", replace(op, in_place=(*rest, replace(entry, inputs=entry.inputs[1:])))
+            yield "in-place/together", replace(op, in_place=(*rest, replace(entry, together=not entry.together)))
 
 
 def broken_examples(op: Operator) -> Iterator[Broken]:
@@ -525,6 +535,12 @@ def test_english_beside_a_translation_stands_in_for_words_of_a_language_that_is_
     text = render_page(op, "es beside en").replace("es-ES", locale).replace("deben tener los mismos", "hebben dezelfde")
     assert keys(text, op) == []
     assert len(read_page(text).unread) == unread
+
+
+def test_english_that_cannot_be_read_beside_a_translation_is_reported() -> None:
+    text = render_page(load("ELEMENT_WISE_ROUND"), "it beside en")
+    (entry,) = read_page(text.replace("must have the same", "agree in")).unread
+    assert "agree in DataType" in entry
 
 
 def test_a_constraint_that_cannot_be_read_is_not_called_missing() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from dmlcts.conformance.backend import Backend, BackendUnavailable
+from dmlcts.conformance.backend import Backend, BackendInfo, BackendUnavailable
 
 
 def _reference(argument: str) -> Backend:
@@ -30,16 +31,39 @@ def _python(argument: str) -> Backend:
         sys.path.insert(0, str(Path.cwd()))  # a class in the folder that the user stands in, as with `python -m`
     try:
         factory = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise BackendUnavailable(f"python:{argument}: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever the user's module raises
+        raise BackendUnavailable(f"python:{argument} cannot be imported: {_said(error)}") from error
     try:
         backend: Backend = factory()
-    except Exception as error:  # whatever the user's constructor raises
-        raise BackendUnavailable(f"python:{argument} could not be made: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise BackendUnavailable(f"python:{argument} could not be made: {_said(error)}") from error
     missing = [method for method in ("describe", "run", "close") if not callable(getattr(backend, method, None))]
     if missing:
-        raise BackendUnavailable(f"python:{argument} has no {', '.join(missing)}; derive it from dmlcts.conformance.ArrayBackend")
+        raise BackendUnavailable(
+            f"python:{argument} has no {', '.join(missing)}; derive it from dmlcts.conformance.array_backend.ArrayBackend"
+        )
+    _check_description(backend, f"python:{argument}")
     return backend
+
+
+def _check_description(backend: Backend, spec: str) -> None:
+    """A description must have the fields that a process backend's has. Raises BackendUnavailable."""
+    from dmlcts.conformance.protocol import ProtocolError, read_info
+
+    try:
+        info = backend.describe()
+    except (Exception, SystemExit) as error:
+        raise BackendUnavailable(f"{spec} cannot describe itself: {_said(error)}") from error
+    if not isinstance(info, BackendInfo):
+        raise BackendUnavailable(f"{spec} must describe itself by a BackendInfo, and gave a {type(info).__name__}")
+    try:
+        read_info({"status": "ok", **json.loads(json.dumps(info.to_json()))})
+    except (ProtocolError, TypeError, ValueError) as error:
+        raise BackendUnavailable(f"{spec}: {error}") from None
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 OPENERS: dict[str, Callable[[str], Backend]] = {"reference": _reference, "process": _process, "python": _python}

@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 
 from dmlcts.conformance.options import UsageError
+from dmlcts.conformance.parts import read_run
 from dmlcts.conformance.run import exit_code
 from dmlcts.reports.merge import MergeError, merge
-from dmlcts.reports.record import read_record, write_record
+from dmlcts.reports.record import write_record
 
 
 @click.command("merge")
@@ -18,10 +19,11 @@ from dmlcts.reports.record import read_record, write_record
 def command(shards: tuple[Path, ...], out: Path) -> None:
     """Puts the results of several shards together, and exits as a run of them all would have.
 
-    The shards must be of one suite, spec, backend and choice of cases. A missing shard is an error: name every one.
+    A shard is a results file, or the output folder of a run. They must be of one suite, spec, backend and choice of cases. A missing
+    shard is an error: name every one.
     """
     try:
-        record = merge([read_record(file) for file in shards])
+        record = merge([read_run(path) for path in shards])
     except MergeError as error:
         raise UsageError(str(error)) from None
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -5,18 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 
+from dmlcts.conformance.parts import read_run
 from dmlcts.conformance.summary import print_summary
+from dmlcts.conformance.terminal import console
 from dmlcts.reports import write_all
-from dmlcts.reports.record import read_record
 
 
 @click.command("report")
-@click.argument("results", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("results", type=click.Path(path_type=Path, exists=True))
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path, file_okay=False), help="the folder to write to")
 def command(results: Path, out: Path) -> None:
-    """Writes the HTML, JUnit, CTRF and Markdown reports of a results file, as run does."""
-    record = read_record(results)
+    """Writes the HTML, JUnit, CTRF and Markdown reports of a run, as run does.
+
+    RESULTS is a results file, or the output folder of a run: also of one that was killed, whose reports then say what was not run.
+    """
+    record = read_run(results)
     write_all(record, out)
-    print_summary(record, Console(highlight=False), out)
+    print_summary(record, console(), out)

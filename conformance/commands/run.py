@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import Any
 
 import click
-from rich.console import Console
 
+from dmlcts.conformance import parts
 from dmlcts.conformance.options import RunOptions
 from dmlcts.conformance.progress import Progress
 from dmlcts.conformance.run import command_line, exit_code, run
 from dmlcts.conformance.summary import print_summary
+from dmlcts.conformance.terminal import console
 from dmlcts.generator.case import LEVELS
 from dmlcts.reports import write_all
 
+OUT, OUT_OF_CASES = "results", "results-case"
+"""The output folders where none is given. To run one case again does not replace the results that it was found in."""
 
-@click.command("run", help=__doc__)
+
+@click.command("run")
 @click.option(
     "--backend", "-b", default="reference", show_default=True, help="what to test: reference, python:MODULE:CLASS, process:COMMAND"
 )
@@ -39,22 +43,36 @@ from dmlcts.reports import write_all
 @click.option("--case", "cases", multiple=True, metavar="ID", help="only this case, whatever the other options; may be repeated")
 @click.option("--case-file", "case_files", multiple=True, type=click.Path(exists=True, dir_okay=False), help="a case in a file")
 @click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
-@click.option("--timeout", type=click.FloatRange(0.1), default=30.0, show_default=True, help="seconds that one dispatch may take")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1),
+    default=30.0,
+    show_default=True,
+    help="seconds that one dispatch may take, in a process: backend; Python code cannot be stopped",
+)
 @click.option("--waivers", default="", type=click.Path(), help="a YAML file of known failures")
 @click.option(
-    "--out", "-o", default="results", show_default=True, type=click.Path(file_okay=False), help="where results and reports go"
+    "--out",
+    "-o",
+    type=click.Path(file_okay=False),
+    help=f"where results and reports go; those of an older run there are replaced  [default: {OUT}; with --case, {OUT_OF_CASES}]",
 )
 @click.option("--quiet", "-q", is_flag=True, help="print nothing but the summary")
-def command(processes: int, quiet: bool, **given: object) -> None:
+def command(processes: int, quiet: bool, out: str | None, **given: Any) -> None:
     """Executes cases on a backend and writes results.jsonl, junit.xml, ctrf.json, summary.md and index.html to the output folder.
 
+    What ran is kept whatever happens: after Ctrl-C the reports say what was not run, and of a run that was killed `dmlcts report` writes
+    them.
+
     \b
-    Exit codes: 0 all passed, 1 something failed, 2 usage or input error,
-    3 the backend could not be started, 130 stopped by Ctrl-C.
+    Exit codes: 0 all passed, 1 something failed (or nothing passed),
+    2 usage or input error, 3 the backend could not be started,
+    130 stopped by Ctrl-C.
     """
-    options = RunOptions(**given)  # type: ignore[arg-type]
-    console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    record = run(options, processes, Progress(console, quiet), command_line())
-    write_all(record, Path(options.out))
-    print_summary(record, console, Path(options.out))
+    folder = Path(out or (OUT_OF_CASES if given["cases"] or given["case_files"] else OUT))
+    terminal = console()
+    record = run(RunOptions(out=str(folder), **given), processes, Progress(terminal, quiet), command_line())
+    write_all(record, folder)
+    parts.end(folder)
+    print_summary(record, terminal, folder)
     raise click.exceptions.Exit(exit_code(record))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 from rich.markup import escape
 
 from dmlcts.conformance.commands.spec import json_option, print_json
 from dmlcts.conformance.options import RunOptions, UsageError, selected_cases
+from dmlcts.conformance.terminal import console
 from dmlcts.generator.case import LEVELS, Case, to_json
 from dmlcts.generator.data import inputs
 from dmlcts.generator.suite import find_case
@@ -44,18 +44,18 @@ def command(case: str | None, expression: str, level: str, as_json: bool) -> Non
 
 
 def _print_case(case: Case) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{escape(case.id)}[/]")
-    console.print(
+    out = console()
+    out.print(f"[bold]{escape(case.id)}[/]")
+    out.print(
         f"{case.kind} case of level {case.level}; basis {case.basis}; promised from feature level {case.feature_level} on"
     )
     expected = {"rejection": f"must be refused: breaks {case.rule}", "relation": f"must keep the law {case.relation}"}
-    console.print(expected.get(case.expect, f"expected: {case.expect}"))
+    out.print(escape(expected.get(case.expect, f"expected: {case.expect}")))
     if case.in_place:
-        console.print("in place: " + ", ".join(f"{output} on {alias}" for output, alias in case.in_place.items()))
-    console.print(escape(json.dumps(write_desc(case.desc), indent=1)))
+        out.print("in place: " + ", ".join(f"{output} on {alias}" for output, alias in case.in_place.items()))
+    out.print(escape(json.dumps(write_desc(case.desc), indent=1)), soft_wrap=True)
     for name, array in inputs(case).items():
         values = ", ".join(str(value) for value in array.ravel()[:16])
-        console.print(f"{name}: {values}{', ...' if array.size > 16 else ''}")
-    console.print(f"covers: {', '.join(case.covers)}", style="dim")
-    console.print(f'run it: dmlcts run --case "{escape(case.id)}"', style="dim")
+        out.print(f"{name}: {values}{', ...' if array.size > 16 else ''}")
+    out.print(f"covers: {escape(', '.join(case.covers))}", style="dim")
+    out.print(f"run it: dmlcts run --case {escape(case.id)}", style="dim", soft_wrap=True)

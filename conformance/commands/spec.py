@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from dmlcts.conformance.options import UsageError
+from dmlcts.conformance.terminal import console
 from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import SPECIAL
@@ -22,6 +22,9 @@ from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load, load_all, load_file, operators_folder
 from dmlcts.spec.model import Operator
 from dmlcts.spec.pages import PageError, read_page
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 json_option = click.option("--json", "as_json", is_flag=True, help="print JSON")
 
@@ -53,7 +56,7 @@ def list_(as_json: bool) -> None:
         table.add_row(
             row["operator"], str(row["type"]), row["since"], levels, row["tolerance"], str(row["examples"]), str(row["errata"])
         )
-    Console(highlight=False).print(table)
+    console().print(table)
     click.echo(f"{len(operators)} of the {len(abi().operator_types)} operators of feature level 6_4")
 
 
@@ -91,30 +94,30 @@ def show(operator: str, as_json: bool) -> None:
     if as_json:
         print_json(json.loads(json.dumps(asdict(found), default=str)))
         return
-    console = Console(highlight=False)
-    console.print(f"[bold]{found.name}[/]  type {found.type}, since feature level {found.introduced}\n{escape(found.summary)}\n")
+    out = console()
+    out.print(f"[bold]{found.name}[/]  type {found.type}, since feature level {found.introduced}\n{escape(found.summary)}\n")
     _print_rows(
-        console, "fields", [(f.name, f"{'optional ' if f.optional else ''}{f.kind}", f.enum or f.type) for f in found.fields]
+        out, "fields", [(f.name, f"{'optional ' if f.optional else ''}{f.kind}", f.enum or f.type) for f in found.fields]
     )
     for support in found.tables():
         when = "".join(f", {name} in {', '.join(map(str, values))}" for name, values in support.when.items())
         rows = [(n, "-".join(map(str, sorted({*r.dimensions}))) + "d", " ".join(r.data_types)) for n, r in support.tensors.items()]
-        _print_rows(console, f"tensor support at feature level {support.level}{when}", rows)
-    _print_rows(console, "constraints", [(c.label, c.basis, c.text) for c in found.constraints])
-    _print_rows(console, "in place", [(p.output, p.basis, f"may alias {' or '.join(p.inputs)}") for p in found.in_place])
-    _print_rows(console, "relations", [(r.label, r.basis, r.law.text) for r in found.relations])
-    _print_rows(console, "examples", [(e.id, e.basis, e.evidence) for e in found.examples])
-    _print_rows(console, "errata", [(e.id, e.severity, f"{e.text} [{e.evidence}]") for e in found.errata])
-    console.print(f"file: {found.file}", style="dim")
+        _print_rows(out, f"tensor support at feature level {support.level}{when}", rows)
+    _print_rows(out, "constraints", [(c.label, c.basis, c.text) for c in found.constraints])
+    _print_rows(out, "in place", [(p.output, p.basis, f"may alias {' or '.join(p.inputs)}") for p in found.in_place])
+    _print_rows(out, "relations", [(r.label, r.basis, r.law.text) for r in found.relations])
+    _print_rows(out, "examples", [(e.id, e.basis, e.evidence) for e in found.examples])
+    _print_rows(out, "errata", [(e.id, e.severity, f"{e.text} [{e.evidence}]") for e in found.errata])
+    out.print(f"file: {found.file}", style="dim")
 
 
-def _print_rows(console: Console, title: str, rows: list[tuple[str, str, str]]) -> None:
+def _print_rows(out: Console, title: str, rows: list[tuple[str, str, str]]) -> None:
     if rows:
         table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
         for row in rows:
             table.add_row(*(escape(cell) for cell in row))
-        console.print(f"[dim]{escape(title)}[/]")
-        console.print(table, "")
+        out.print(f"[dim]{escape(title)}[/]")
+        out.print(table, "")
 
 
 @command.command("check")
@@ -182,14 +185,14 @@ def _print_coverage(found: list[Coverage]) -> None:
             f"[red]{c.covered}/{c.promised}[/]" if c.missing else str(c.promised) if c.promised else "–" for c in entry.columns
         ]
         table.add_row(entry.operator, *cells, str(entry.cases))
-    console = Console(highlight=False)
-    console.print(table)
+    out = console()
+    out.print(table)
     for entry in found:
         for column in entry.columns:
             for label in column.missing:
-                console.print(f"[red]no case:[/] {entry.operator} {escape(label)}")
+                out.print(f"[red]no case:[/] {entry.operator} {escape(label)}")
     complete = sum(entry.complete for entry in found)
-    console.print(f"{complete} of {len(found)} specs are complete: every promise in them has a case")
+    out.print(f"{complete} of {len(found)} specs are complete: every promise in them has a case")
 
 
 @command.command("compare")
@@ -219,13 +222,13 @@ def compare_(pages: tuple[Path, ...], as_json: bool) -> None:
             ]
         )
     else:
-        console = Console(highlight=False, soft_wrap=True)
+        out = console()
         for file, page, differences in found:
-            console.print(f"[bold]{page.operator}[/] {escape(str(file))}: {counted(len(differences), 'difference')}")
+            out.print(f"[bold]{page.operator}[/] {escape(str(file))}: {counted(len(differences), 'difference')}")
             for difference in differences:
                 explained = f"erratum {difference.erratum}" if difference.erratum else "[bold red]in no erratum[/]"
-                console.print(f"  {escape(difference.key)}: {escape(difference.message)} ({explained})")
+                out.print(f"  {escape(difference.key)}: {escape(difference.message)} ({explained})")
             for text in page.unread:
-                console.print(f"  [yellow]not read:[/] {escape(text)}")
-        console.print(f"{counted(unexplained, 'difference')} that no erratum explains")
+                out.print(f"  [yellow]not read:[/] {escape(text)}")
+        out.print(f"{counted(unexplained, 'difference')} that no erratum explains")
     raise click.exceptions.Exit(1 if unexplained else 0)

@@ -26,8 +26,13 @@ def _to_odd(x: Array) -> Array:
     return np.where(np.abs(x - np.trunc(x)) == 0.5, 2 * np.floor(x / 2) + 1, np.rint(x))
 
 
-_half_up: Rounding = lambda x: np.where(np.abs(x) < 2.0**52, np.floor(x + 0.5), x)  # noqa: E731 (a row of the table below)
-_half_down: Rounding = lambda x: np.where(np.abs(x) < 2.0**52, np.ceil(x - 0.5), x)  # noqa: E731
+def _half_up(x: Array) -> Array:
+    return np.where(np.abs(x) < 2.0**52, np.floor(x + 0.5), x)
+
+
+def _half_down(x: Array) -> Array:
+    return np.where(np.abs(x) < 2.0**52, np.ceil(x - 0.5), x)
+
 
 ROUNDINGS: dict[str, tuple[str, Rounding]] = {
     "even": ("to the nearest, halves to even", np.rint),
@@ -94,6 +99,14 @@ def _fewer_digits(digits: int) -> Rounding:
     """Input with fewer digits than FLOAT32 has, the others cut off."""
     mask = np.uint32(0xFFFFFFFF << (23 - digits) & 0xFFFFFFFF)
     return lambda x: (x.view(np.uint32) & mask).view(np.float32)
+
+
+def _in_float32(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Array:
+    x = inputs["InputTensor"]
+    if x.dtype != np.float16:
+        return right
+    roundings: dict[str, Rounding] = {EVEN: np.rint, ZERO: np.trunc, AWAY: half_added}
+    return roundings[str(desc.fields["RoundingMode"])](x.astype(np.float32)).astype(np.float16)
 
 
 def _denormal(x: Array) -> Array:
@@ -173,15 +186,10 @@ _SAME: dict[str, tuple[str, str, Value]] = {
         "documentation and DirectML.dll differ where the sum rounds, and then either answer passes",
         rounded(half_added, AWAY, ("FLOAT32",), native=True),
     ),
-    "half-added-float16-in-float32": (
-        "adds a half to FLOAT16 in FLOAT32 and cuts",
-        "FLOAT32 holds every sum of a FLOAT16 and a half",
-        rounded(lambda x: half_added(x.astype(np.float32)), AWAY, ("FLOAT16",), native=True),
-    ),
-    "float16-through-float32": (
-        "rounds FLOAT16 in FLOAT32 and stores it rounded",
-        "every integer that FLOAT32 gives is one that FLOAT16 holds",
-        changed(lambda x, right: {e: f for e, f in ()} or right, types=("FLOAT16",)),
+    "float16-in-float32": (
+        "rounds FLOAT16 in FLOAT32, by adding a half where halves go away from zero",
+        "FLOAT32 holds every sum of a FLOAT16 and a half, and FLOAT16 every integer that it gives",
+        _in_float32,
     ),
     "minus-zero-lost-away": (
         f"gives 0 for -0 in {AWAY}",

@@ -1,0 +1,51 @@
+"""Every mutant, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cache
+from itertools import chain
+
+from dmlcts.conformance.mutants.in_place import in_place_mutants
+from dmlcts.conformance.mutants.mutant import Mutant
+from dmlcts.conformance.mutants.placement import placement_mutants
+from dmlcts.conformance.mutants.strides import stride_mutants
+from dmlcts.conformance.mutants.validation import validation_mutants
+from dmlcts.conformance.mutants.values import value_mutants
+from dmlcts.reference.registry import references
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.model import Operator
+
+MAKERS = (value_mutants, stride_mutants, placement_mutants, in_place_mutants, validation_mutants)
+
+
+def mutated_operators() -> tuple[Operator, ...]:
+    """The operators that there are mutants of: all that have a spec and a reference."""
+    return tuple(load(name) for name in operator_names() if name in references())
+
+
+@cache
+def mutants() -> tuple[Mutant, ...]:
+    """Every mutant, in a fixed order; names are unique, and each concerns an operator."""
+    return tuple(_made())
+
+
+def _made() -> Iterator[Mutant]:
+    operators = mutated_operators()
+    names: set[str] = set()
+    for mutant in chain.from_iterable(maker(operators) for maker in MAKERS):
+        if mutant.name in names:
+            raise AssertionError(f"two mutants are called {mutant.name}")
+        names.add(mutant.name)
+        if mutant.operators:
+            yield mutant
+
+
+def find_mutant(name: str) -> Mutant:
+    """The mutant of that name. Raises KeyError; the message names the nearest."""
+    known = {mutant.name: mutant for mutant in mutants()}
+    if name not in known:
+        near = get_close_matches(name, known, n=3, cutoff=0.3)
+        raise KeyError(f"no mutant {name!r}; near it: {', '.join(near) or 'none'}")
+    return known[name]

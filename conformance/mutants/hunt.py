@@ -1,0 +1,120 @@
+"""Runs the suite's cases on mutants until one fails: which mutants does it find, and which survive?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dmlcts.conformance.mutants.mutant import Mutant
+from dmlcts.conformance.options import RunOptions
+from dmlcts.conformance.session import Session
+from dmlcts.generator.case import Case
+from dmlcts.generator.suite import operator_cases, select
+from dmlcts.reports.record import ERROR, FAIL, PASS, Result
+from dmlcts.spec.model import DOCUMENTED
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """What became of a mutant: ``kills`` are the first case that failed, by operator, and what it said."""
+
+    mutant: Mutant
+    kills: Mapping[str, tuple[str, str]]
+
+    @property
+    def survives_in(self) -> tuple[str, ...]:
+        """The operators in which no case finds it."""
+        return tuple(name for name in self.mutant.operators if name not in self.kills)
+
+    @property
+    def killed(self) -> bool:
+        """Whether it is found in every operator that it concerns."""
+        return not self.survives_in
+
+    @property
+    def surprising(self) -> bool:
+        """Whether a fault survives, or what is said to be no fault is found."""
+        return bool(self.kills) if self.mutant.equivalent else not self.killed
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as JSON."""
+        return {
+            "name": self.mutant.name,
+            "operators": list(self.mutant.operators),
+            "does": self.mutant.does,
+            "basis": self.mutant.basis,
+            "equivalent": bool(self.mutant.equivalent),
+            "reason": self.mutant.equivalent,
+            "killed": self.killed,
+            "kills": {operator: {"case": case, "message": message} for operator, (case, message) in self.kills.items()},
+        }
+
+
+def chosen_cases(operator: str, level: str, basis: str) -> list[Case]:
+    """The cases of an operator that a hunt runs, in the suite's order."""
+    return select(operator_cases(operator), level=level, basis=basis)
+
+
+def hunt(mutant: Mutant, level: str, basis: str) -> Hunt:
+    """Runs the cases of every operator that the mutant concerns, each until the first that fails.
+
+    What is unsupported neither finds a mutant nor clears it.
+    """
+    kills: dict[str, tuple[str, str]] = {}
+    with TemporaryDirectory() as folder, Session(RunOptions(backend=mutant.backend, level=level, basis=basis, out=folder)) as session:
+        for operator in mutant.operators:
+            cases = sorted(chosen_cases(operator, level, basis), key=lambda case: case.kind not in mutant.first)
+            found = first_failure(session, cases)
+            if found is not None:
+                kills[operator] = (found.case, found.message)
+    return Hunt(mutant, kills)
+
+
+def first_failure(session: Session, cases: Iterable[Case]) -> Result | None:
+    """The first result that is a failure or an error, None if there is none."""
+    return next((result for result in map(session.run, cases) if result.status in (FAIL, ERROR)), None)
+
+
+def reference_failure(operators: Sequence[str], level: str, basis: str) -> Result | None:
+    """The first case that the reference itself does not pass, None if it passes all: only then do mutants prove anything."""
+    with TemporaryDirectory() as folder, Session(RunOptions(level=level, basis=basis, out=folder)) as session:
+        results = (session.run(case) for operator in operators for case in chosen_cases(operator, level, basis))
+        return next((result for result in results if result.status != PASS), None)
+
+
+def summary(hunts: Sequence[Hunt], operators: Sequence[str]) -> dict[str, Any]:
+    """Totals as JSON: of mutants overall, and of mutants in each operator. Equivalent mutants are counted apart from the rest."""
+    faults = [entry for entry in hunts if not entry.mutant.equivalent]
+    by_operator = {}
+    for operator in operators:
+        concerned = [entry for entry in hunts if operator in entry.mutant.operators]
+        planted = [entry for entry in concerned if not entry.mutant.equivalent]
+        by_operator[operator] = {
+            "killed": sum(operator in entry.kills for entry in planted),
+            "total": len(planted),
+            "equivalent": len(concerned) - len(planted),
+        }
+    return {
+        "killed": sum(entry.killed for entry in faults),
+        "total": len(faults),
+        "equivalent": len(hunts) - len(faults),
+        "survivors": [
+            {
+                "name": entry.mutant.name,
+                "operators": list(entry.survives_in),
+                "equivalent": bool(entry.mutant.equivalent),
+                "reason": entry.mutant.equivalent,
+            }
+            for entry in hunts
+            if not entry.killed
+        ],
+        "mutants": [entry.to_json() for entry in hunts],
+        "by_operator": by_operator,
+    }
+
+
+def wanted(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
+    """The mutants that cases of a basis should find: what only DirectML.dll was measured to do is nobody's fault without it."""
+    return [mutant for mutant in mutants if basis != DOCUMENTED or mutant.basis == DOCUMENTED]

@@ -1,0 +1,55 @@
+"""Text in the terminal, in a log, in a pipe and in a shell."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from io import UnsupportedOperation
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LINE = 250
+"""Columns of a table in a log, where nothing is too wide."""
+
+
+def console() -> Console:
+    """Standard output as every command uses it: text as it is (``:name:`` is no emoji), and in a pipe or a log no line is cut or broken.
+
+    When whoever reads has gone, as ``head`` does, nothing more is said and the work goes on.
+    """
+    from rich.console import Console  # here, so that `--help` is quick
+
+    class Patient(Console):
+        def on_broken_pipe(self) -> None:
+            self.quiet = True
+            silence()
+
+    terminal = sys.stdout.isatty()
+    return Patient(highlight=False, emoji=False, soft_wrap=not terminal, width=None if terminal else _LINE)
+
+
+def silence() -> None:
+    """Sends standard output nowhere, so that nothing fails that is still written, at the interpreter's end at the latest."""
+    with suppress(OSError, UnsupportedOperation):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def set_encoding() -> None:
+    """UTF-8, or what PYTHONIOENCODING asks for; what the encoding lacks becomes '?'. Windows' pipes have other defaults."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            encoding = None if os.environ.get("PYTHONIOENCODING") else "utf-8"
+            stream.reconfigure(encoding=encoding, errors="replace")
+
+
+def command_text(words: Sequence[str]) -> str:
+    """A command as it can be pasted into this platform's shell."""
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

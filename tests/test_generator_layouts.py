@@ -1,0 +1,151 @@
+"""Layouts: strides worked out by hand, no two elements of an output in one place, and pairwise combinations that miss no pair."""
+
+from itertools import combinations, product
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlcts.generator.layouts import GAPPED, INPUT_LAYOUTS, LAYOUTS, OUTPUT_LAYOUTS, laid_out
+from dmlcts.generator.pairwise import pairwise
+from dmlcts.spec.desc import TensorDesc
+
+SHAPES = [
+    (1,), (7,), (1, 1), (4, 1), (1, 5), (3, 4), (2, 3, 4), (1, 3, 1), (2, 3, 4, 5), (1, 2, 3, 4), (5, 4, 3, 2), (2, 1, 1, 3),
+    (2, 2, 2, 2, 2), (2, 3, 1, 5, 1, 2, 3, 1), (1, 1, 1, 1, 1, 1, 1, 1), (2, 2, 2, 2, 2, 2, 2, 2), (1, 1, 1, 257),
+]  # fmt: skip
+
+
+def strides(layout: str, *sizes: int) -> tuple[int, ...] | None:
+    return laid_out(TensorDesc("UINT8", sizes), layout).strides
+
+
+def places(layout: str, sizes: tuple[int, ...]) -> list[int]:
+    """Where each element lies, in elements from the first, in row-major order."""
+    steps = laid_out(TensorDesc("UINT8", sizes), layout).effective_strides
+    return [sum(i * step for i, step in zip(index, steps, strict=True)) for index in np.ndindex(sizes)]
+
+
+@pytest.mark.parametrize(
+    ("layout", "sizes", "expected"),
+    [
+        ("packed", (2, 3, 4, 5), None),
+        ("strided", (2, 3, 4, 5), (60, 20, 5, 1)),
+        ("padded", (2, 3, 4, 5), (116, 37, 8, 1)),  # rows 5 + 3 apart, planes 4 * 8 + 5, blocks 3 * 37 + 5
+        ("permuted", (2, 3, 4, 5), (1, 2, 6, 24)),
+        ("spread", (2, 3, 4, 5), (120, 40, 10, 2)),
+        ("broadcast", (2, 3, 4, 5), (12, 4, 1, 0)),
+        ("broadcast-all", (2, 3, 4, 5), (0, 0, 0, 0)),
+        # sizes of 1
+        ("strided", (2, 1, 3, 1), (3, 3, 1, 1)),
+        ("padded", (2, 1, 3, 1), (22, 17, 4, 1)),  # 1 + 3, 3 * 4 + 5, 1 * 17 + 5
+        ("permuted", (2, 1, 3, 1), (1, 2, 2, 6)),
+        ("spread", (2, 1, 3, 1), (6, 6, 2, 2)),
+        ("broadcast", (2, 1, 3, 1), (1, 1, 0, 1)),  # along the last dimension of more than one element
+        ("broadcast", (1, 1), (1, 0)),
+        # one dimension
+        ("strided", (7,), (1,)),
+        ("padded", (7,), (1,)),
+        ("permuted", (7,), (1,)),
+        ("spread", (7,), (2,)),
+        ("broadcast", (7,), (0,)),
+        ("broadcast-all", (7,), (0,)),
+        # eight
+        ("strided", (2, 1, 2, 1, 2, 1, 2, 3), (24, 24, 12, 12, 6, 6, 3, 1)),
+        ("padded", (2, 1, 2, 1, 2, 1, 2, 3), (118, 113, 54, 49, 22, 17, 6, 1)),  # 3 + 3, 12 + 5, 17 + 5, 44 + 5, ...
+        ("permuted", (2, 1, 2, 1, 2, 1, 2, 3), (1, 2, 2, 4, 4, 8, 8, 16)),
+        ("broadcast", (2, 1, 2, 1, 2, 1, 2, 3), (8, 8, 4, 4, 2, 2, 1, 0)),
+    ],
+)
+def test_strides(layout: str, sizes: tuple[int, ...], expected: tuple[int, ...] | None) -> None:
+    assert strides(layout, *sizes) == expected
+
+
+def test_only_the_strides_change() -> None:
+    before = TensorDesc("FLOAT16", (2, 3), flags=1, alignment=32)
+    after = laid_out(before, "spread")
+    assert (after.data_type, after.sizes, after.flags, after.alignment, after.total_size) == ("FLOAT16", (2, 3), 1, 32, None)
+    assert after.bytes == 2 * 12  # to past the last element, 11 in, up to a multiple of 4
+    with pytest.raises(KeyError):
+        laid_out(before, "diagonal")
+
+
+@pytest.mark.parametrize("sizes", SHAPES)
+@pytest.mark.parametrize("layout", OUTPUT_LAYOUTS)
+def test_no_two_elements_of_an_output_share_a_place(layout: str, sizes: tuple[int, ...]) -> None:
+    found = places(layout, sizes)
+    assert len(set(found)) == prod(sizes)
+    assert min(found) == 0
+
+
+@pytest.mark.parametrize("sizes", SHAPES)
+def test_layouts_without_gaps_fill_their_extent(sizes: tuple[int, ...]) -> None:
+    for layout in ("packed", "strided", "permuted"):
+        assert sorted(places(layout, sizes)) == list(range(prod(sizes)))
+
+
+@pytest.mark.parametrize("sizes", [sizes for sizes in SHAPES if sum(size > 1 for size in sizes) > 1])
+def test_layouts_with_gaps_have_some_and_a_transposed_one_is_not_packed(sizes: tuple[int, ...]) -> None:
+    for layout in GAPPED:
+        found = places(layout, sizes)
+        assert max(found) >= prod(sizes), layout
+    assert places("permuted", sizes) != places("packed", sizes)
+
+
+@pytest.mark.parametrize("sizes", [sizes for sizes in SHAPES if prod(sizes) > 1])
+def test_broadcasts_repeat_elements(sizes: tuple[int, ...]) -> None:
+    assert len(set(places("broadcast-all", sizes))) == 1
+    last = [size for size in sizes if size > 1][-1]
+    found = places("broadcast", sizes)
+    assert len(set(found)) == prod(sizes) // last
+    assert max(found) == prod(sizes) // last - 1  # no gaps in what is left
+
+
+def test_outputs_have_the_layouts_without_zero_strides() -> None:
+    assert set(INPUT_LAYOUTS) == set(LAYOUTS)
+    for layout in LAYOUTS:
+        assert (layout in OUTPUT_LAYOUTS) == (0 not in (strides(layout, 2, 3, 4) or ())), layout
+
+
+# Pairwise
+
+
+def pairs(rows: list[dict[str, Any]], a: str, b: str) -> set[tuple[Any, Any]]:
+    return {(row[a], row[b]) for row in rows}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"A": INPUT_LAYOUTS, "Output": OUTPUT_LAYOUTS},
+        {"A": INPUT_LAYOUTS, "B": INPUT_LAYOUTS, "Output": OUTPUT_LAYOUTS},
+        {"A": INPUT_LAYOUTS, "B": INPUT_LAYOUTS, "C": INPUT_LAYOUTS, "D": ("x", "y"), "Output": OUTPUT_LAYOUTS},
+        {"A": (1, 2), "B": (1, 2, 3), "C": (1,), "D": tuple(range(9))},
+    ],
+)
+def test_every_pair_stands_in_a_row(parameters: dict[str, tuple[Any, ...]]) -> None:
+    rows = pairwise(parameters)
+    assert all(list(row) == list(parameters) for row in rows)
+    for a, b in combinations(parameters, 2):
+        assert pairs(rows, a, b) == set(product(parameters[a], parameters[b])), (a, b)
+    assert len({tuple(row.values()) for row in rows}) == len(rows)
+
+
+def test_far_fewer_rows_than_the_product() -> None:
+    three = pairwise({"A": INPUT_LAYOUTS, "B": INPUT_LAYOUTS, "Output": OUTPUT_LAYOUTS})
+    assert 49 <= len(three) <= 56  # at least the pairs of A and B; the product has 245
+    ten = pairwise({f"T{i}": INPUT_LAYOUTS for i in range(10)})
+    assert len(ten) <= 3 * 49  # the product has 282,475,249
+
+
+def test_rows_are_always_the_same() -> None:
+    parameters = {"A": INPUT_LAYOUTS, "B": INPUT_LAYOUTS, "Output": OUTPUT_LAYOUTS}
+    rows = pairwise(parameters)
+    assert rows == pairwise(parameters)
+    assert rows[0] == {"A": "packed", "B": "packed", "Output": "packed"}
+
+
+def test_one_parameter_or_none() -> None:
+    assert pairwise({"A": (1, 2, 3)}) == [{"A": 1}, {"A": 2}, {"A": 3}]
+    assert pairwise({}) == []

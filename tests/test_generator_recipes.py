@@ -1,0 +1,220 @@
+"""Recipes turn bytes into values of every data type, and a case's data are the same bytes everywhere."""
+
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlcts.generator.case import Data
+from dmlcts.generator.data import array, inputs, recipe_array, recipe_bytes, same_where_broadcast, stream
+from dmlcts.generator.layouts import INPUT_LAYOUTS, laid_out
+from dmlcts.generator.recipes import RECIPES
+from dmlcts.generator.suite import find_case
+from dmlcts.spec.abi import abi, data_type
+from dmlcts.spec.desc import TensorDesc
+from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.model import Literal
+
+TYPES = tuple(abi().data_types)
+FLOATS = ("FLOAT16", "FLOAT32", "FLOAT64")
+
+
+def made(recipe: str, data_type_name: str, raw: bytes, **parameters: Any) -> list[Any]:
+    """What a recipe makes of raw bytes."""
+    count = len(raw) // RECIPES[recipe].width(data_type_name)
+    values = recipe_array(recipe, parameters, TensorDesc(data_type_name, (count,)), raw)
+    assert values.dtype == numpy_dtype(data_type_name)
+    return [value.item() for value in values]
+
+
+# Streams and data are pinned: whoever changes them changes what every case tests, and old results are not comparable any more.
+
+
+@pytest.mark.parametrize(
+    ("seed", "first"),
+    [
+        ("", "46b9dd2b0ba88d13"),  # SHAKE-256 of nothing, as FIPS 202's test vectors have it
+        ("x", "c851121abe809597"),
+        ("ELEMENT_WISE_BIT_OR/UINT8/4d/ATensor", "c74cfe2c7b1a527f"),
+    ],
+)
+def test_stream_is_shake_256_of_the_seed(seed: str, first: str) -> None:
+    assert stream(seed, 8).hex() == first
+    assert stream(seed, 100)[:8].hex() == first
+    assert len(stream(seed, 100)) == 100
+
+
+OR_A = [
+    199, 76, 254, 44, 123, 26, 82, 127, 32, 90, 107, 41, 48, 202, 239,
+    195, 87, 185, 244, 26, 113, 58, 38, 64, 139, 16, 141, 112, 74, 187,
+]  # fmt: skip
+OR_B = [
+    50, 182, 56, 41, 149, 128, 89, 206, 103, 53, 60, 194, 173, 177, 200,
+    95, 61, 216, 101, 178, 2, 32, 193, 229, 13, 20, 152, 143, 54, 1,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("case", "tensor", "sizes", "values"),
+    [
+        ("ELEMENT_WISE_BIT_OR/UINT8/4d", "ATensor", (5, 1, 3, 2), OR_A),
+        ("ELEMENT_WISE_BIT_OR/UINT8/4d", "BTensor", (5, 1, 3, 2), OR_B),
+        ("ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/1d", "ATensor", (2,), [2376643152, 1334342762]),
+        ("ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/1d", "BTensor", (2,), [16, 15]),
+        ("ELEMENT_WISE_ROUND/FLOAT16/1d/TOWARD_ZERO", "InputTensor", (2,), [-332.5, 95.5]),
+        ("ELEMENT_WISE_ROUND/FLOAT32/2d/TOWARD_ZERO", "InputTensor", (3, 2), [402.0, -146.75, -5.5, -483.5, -127.75, 458.25]),
+    ],
+)
+def test_data_of_a_case_are_pinned(case: str, tensor: str, sizes: tuple[int, ...], values: list[float]) -> None:
+    found = inputs(find_case(case))[tensor]
+    assert found.shape == sizes
+    assert found.ravel().tolist() == values
+
+
+def test_data_are_the_same_in_every_process() -> None:
+    """Nothing hangs on the order of a set of strings, which differs between processes: xdist's workers must see the same cases."""
+    code = (
+        "import json, hashlib; from dmlcts.generator.suite import operator_cases; from dmlcts.generator.case import to_json;"
+        "cases = [to_json(c) for n in ('ELEMENT_WISE_BIT_OR', 'ELEMENT_WISE_ROUND') for c in operator_cases(n)];"
+        "print(hashlib.sha256(json.dumps(cases).encode()).hexdigest())"
+    )
+    command = [sys.executable, "-c", code]
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONHASHSEED": seed}, text=True)
+        for seed in ("0", "1")
+    ]
+    said = {process.communicate(timeout=60)[0] for process in started}
+    assert [process.returncode for process in started] == [0, 0]
+    assert len(said) == 1
+
+
+def test_every_tensor_of_every_case_has_its_own_stream() -> None:
+    data = Data("any-bits")
+    tensor = TensorDesc("UINT8", (64,))
+    assert array(data, tensor, "a").tolist() == array(data, tensor, "a").tolist()
+    assert array(data, tensor, "a").tolist() != array(data, tensor, "b").tolist()
+    case = find_case("ELEMENT_WISE_BIT_OR/UINT8/4d")
+    other = replace(case, id="ELEMENT_WISE_BIT_OR/UINT8/5d")
+    assert inputs(case)["ATensor"].tolist() != inputs(other)["ATensor"].tolist()
+
+
+# any-bits
+
+
+@pytest.mark.parametrize(
+    ("data_type_name", "raw", "expected"),
+    [
+        ("UINT8", "00ff80", [0, 255, 128]),
+        ("INT8", "00ff807f", [0, -1, -128, 127]),
+        ("UINT16", "0100ff00", [1, 255]),
+        ("INT16", "00800100", [-32768, 1]),
+        ("UINT32", "04030201", [0x01020304]),
+        ("INT32", "ffffffff00000080", [-1, -(2**31)]),
+        ("UINT64", "0807060504030201", [0x0102030405060708]),
+        ("INT64", "0000000000000080", [-(2**63)]),
+        ("FLOAT16", "003c007c0080", [1.0, math.inf, -0.0]),
+        ("FLOAT32", "0000803f01000000", [1.0, 2.0**-149]),
+        ("FLOAT64", "000000000000f03f", [1.0]),
+    ],
+)
+def test_any_bits_are_the_bytes_little_endian(data_type_name: str, raw: str, expected: list[float]) -> None:
+    assert made("any-bits", data_type_name, bytes.fromhex(raw)) == expected
+
+
+@pytest.mark.parametrize("data_type_name", TYPES)
+def test_any_bits_reach_every_pattern(data_type_name: str) -> None:
+    width = data_type(data_type_name).bits
+    if width < 8:
+        low = -8 if data_type_name == "INT4" else 0
+        raw = bytes(range(256))
+        assert sorted(made("any-bits", data_type_name, raw)) == sorted(list(range(low, low + 16)) * 16)
+        return
+    tensor = TensorDesc(data_type_name, (256,))
+    values = array(Data("any-bits"), tensor, "every pattern")
+    patterns = values.view(bits_dtype(data_type_name)).astype(object)
+    assert np.bitwise_or.reduce(patterns) == 2**width - 1
+    assert np.bitwise_and.reduce(patterns) == 0
+    assert values.tobytes() == stream("every pattern", recipe_bytes("any-bits", tensor))
+
+
+def test_any_bits_keep_the_bits_of_a_signalling_nan() -> None:
+    raw = bytes.fromhex("010080ff")
+    values = recipe_array("any-bits", {}, TensorDesc("FLOAT32", (1,)), raw)
+    assert values.tobytes() == raw
+
+
+# below-width, quarters, uniform
+
+
+@pytest.mark.parametrize("data_type_name", ["UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT64"])
+def test_below_width_are_all_amounts_below_the_width_and_no_other(data_type_name: str) -> None:
+    width = data_type(data_type_name).bits
+    found = made("below-width", data_type_name, bytes(range(256)))
+    assert found == [byte % width for byte in range(256)]
+    assert set(found) == set(range(width))
+
+
+@pytest.mark.parametrize("data_type_name", FLOATS)
+def test_quarters_are_multiples_of_a_quarter_within_the_limit(data_type_name: str) -> None:
+    raw = np.arange(1 << 16, dtype="<u2").tobytes()
+    found = made("quarters", data_type_name, raw, limit=500)
+    assert all((4 * value).is_integer() for value in found)
+    assert (min(found), max(found), len(set(found))) == (-500.0, 500.0, 4001)
+    assert found[:3] == [-500.0, -499.75, -499.5]  # all zero bytes, to which Hypothesis shrinks, are a value like any other
+    halves = sum(value % 1 == 0.5 for value in found)
+    assert 0.24 < halves / len(found) < 0.26
+
+
+def test_uniform_leaves_the_upper_bound_out_in_narrow_types_too() -> None:
+    highest, lowest = b"\xff\xff\xff\xff", b"\0\0\0\0"
+    for data_type_name, below in (("FLOAT16", 1 - 2.0**-11), ("FLOAT32", 1 - 2.0**-24), ("FLOAT64", 1 - 2.0**-32)):
+        assert made("uniform", data_type_name, highest + lowest, low=0, high=1) == [below, 0.0]
+    assert made("uniform", "INT8", highest + lowest, low=-3, high=4) == [3, -3]
+    assert made("uniform", "FLOAT32", b"\0\0\0\x80", low=-2, high=6) == [2.0]
+
+
+def test_uniform_integers_are_rounded_down_and_not_toward_zero() -> None:
+    raw = b"".join(((i << 26).to_bytes(4, "little")) for i in range(64))
+    found = made("uniform", "INT8", raw, low=-2, high=2)
+    assert [found.count(value) for value in (-2, -1, 0, 1)] == [16, 16, 16, 16]
+
+
+# From a recipe to a tensor
+
+
+@pytest.mark.parametrize("layout", INPUT_LAYOUTS)
+def test_elements_that_share_a_place_are_equal(layout: str) -> None:
+    tensor = laid_out(TensorDesc("UINT32", (2, 3, 4)), layout)
+    values = array(Data("any-bits"), tensor, "shared")
+    places: dict[int, set[int]] = {}
+    for index in np.ndindex(tensor.sizes):
+        place = sum(i * stride for i, stride in zip(index, tensor.effective_strides, strict=True))
+        places.setdefault(place, set()).add(int(values[index]))
+    assert all(len(found) == 1 for found in places.values())
+    assert len(places) == {"broadcast": 6, "broadcast-all": 1}.get(layout, 24)
+    assert len({min(found) for found in places.values()}) == len(places)
+
+
+def test_same_where_broadcast_fills_from_the_first_element_only() -> None:
+    values = np.arange(6).reshape(2, 3)
+    assert same_where_broadcast(values, TensorDesc("INT64", (2, 3), (0, 1))).tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert same_where_broadcast(values, TensorDesc("INT64", (2, 3), (1, 0))).tolist() == [[0, 0, 0], [3, 3, 3]]
+    assert same_where_broadcast(values, TensorDesc("INT64", (2, 3), (3, 1))) is values
+
+
+def test_special_values_stand_each_times_and_start_again_at_the_end() -> None:
+    data = Data(special="zeros", parameters={"each": 2})
+    assert [math.copysign(1, x) for x in array(data, TensorDesc("FLOAT32", (2, 3)), "").ravel()] == [1, 1, -1, -1, 1, 1]
+    assert array(Data(special="single-bits"), TensorDesc("UINT4", (5,)), "").tolist() == [1, 2, 4, 8, 1]
+
+
+def test_a_literal_is_taken_as_it_is() -> None:
+    literal = Literal("FLOAT32", (2, 2), (1.5, "nan", "0xBF800000", "-inf"))
+    found = array(Data(literal=literal), TensorDesc("FLOAT32", (2, 2)), "").ravel()
+    assert [found[0], found[2], found[3]] == [1.5, -1.0, -math.inf]
+    assert math.isnan(found[1])

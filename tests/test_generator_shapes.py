@@ -1,0 +1,246 @@
+"""Valid descs: choices of data types with the level that first allows them, sizes, attributes, and specs made for these tests."""
+
+from typing import Any
+
+import pytest
+
+from dmlcts.generator.shapes import (
+    NotGenerable,
+    attribute_choices,
+    attribute_values,
+    dimension_counts,
+    level_of,
+    make_desc,
+    padded_run,
+    representatives,
+    tensor_sizes,
+    tied_tensors,
+    type_choices,
+    usual_dimension_count,
+)
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.loader import load, load_text
+from dmlcts.spec.model import Field, Operator
+
+ANY = ["FLOAT64", "FLOAT32", "FLOAT16", "INT64", "INT32", "INT16", "INT8", "UINT64"]
+
+
+def two_tensors(support: str, constraints: str = "  same-sizes: {same: Sizes, of: [InputTensor, OutputTensor]}") -> Operator:
+    """An operator with an input, an output, and these tables and constraints."""
+    return load_text(
+        f"""
+operator: ELEMENT_WISE_IDENTITY
+type: 1
+introduced: "1_0"
+summary: For a test.
+fields:
+  - {{name: InputTensor, kind: input, type: TENSOR_DESC}}
+  - {{name: OutputTensor, kind: output, type: TENSOR_DESC}}
+support:
+{support}
+constraints:
+{constraints}
+shapes:
+  - sizes: {{InputTensor: ["*S"], OutputTensor: ["*S"]}}
+values: {{InputTensor: {{random: {{recipe: any-bits}}}}}}
+tolerance: {{class: exact}}
+sources:
+  - title: none
+"""
+    )
+
+
+# Data types
+
+
+def test_choices_go_from_the_oldest_level_on_in_the_order_of_the_tables() -> None:
+    found = type_choices(load("ELEMENT_WISE_BIT_OR"))
+    assert [choice.label for choice in found] == ["UINT32", "UINT16", "UINT8", *ANY]
+    assert [str(choice.level) for choice in found] == ["3_0"] * 3 + ["4_1"] * 8
+    assert found[0].types == (("ATensor", "UINT32"), ("BTensor", "UINT32"), ("OutputTensor", "UINT32"))
+    assert found[0].main == "UINT32"
+
+
+def test_a_type_of_several_tables_has_the_lowest_level() -> None:
+    levels = {choice.label: str(choice.level) for choice in type_choices(load("ELEMENT_WISE_BIT_SHIFT_RIGHT"))}
+    assert levels == {"UINT32": "2_1", "UINT16": "2_1", "UINT8": "2_1", "UINT64": "4_1"}
+
+
+def test_tensors_that_are_not_tied_are_combined_and_the_label_names_both() -> None:
+    found = type_choices(load("ELEMENT_WISE_BIT_COUNT"))
+    assert [choice.label for choice in found[:4]] == ["UINT32-UINT32", "UINT32-UINT8", "UINT16-UINT32", "UINT16-UINT8"]
+    assert len(found) == 11 * 2
+    assert len({choice.types for choice in found}) == len(found)
+    assert {choice.label for choice in found if str(choice.level) == "3_0"} == {
+        f"{a}-{b}" for a in ("UINT32", "UINT16", "UINT8") for b in ("UINT32", "UINT8")
+    }
+
+
+def test_types_that_only_one_of_tied_tensors_lists_are_left_out() -> None:
+    support = '  - {level: "1_0", tensors: {InputTensor: {dimensions: 1-8, types: [FLOAT32, INT8, UINT8]}, OutputTensor: {dimensions: 1-8, types: [UINT8, FLOAT32]}}}'
+    tied = "  same-data-type: {same: DataType, of: [InputTensor, OutputTensor]}"
+    assert [choice.label for choice in type_choices(two_tensors(support, tied))] == ["FLOAT32", "UINT8"]
+    assert len(type_choices(two_tensors(support))) == 6
+
+
+def test_representatives_are_one_of_each_width_the_oldest_first() -> None:
+    assert [choice.label for choice in representatives(load("ELEMENT_WISE_BIT_XOR"))] == ["UINT32", "UINT16", "UINT8", "FLOAT64"]
+    assert [choice.label for choice in representatives(load("ELEMENT_WISE_ROUND"))] == ["FLOAT32", "FLOAT16"]
+    widths = [choice.widths for choice in representatives(load("ELEMENT_WISE_BIT_COUNT"))]
+    assert sorted(widths) == [(a, b) for a in (8, 16, 32, 64) for b in (8, 32)]
+
+
+def test_tied_tensors_are_joined_through_a_third() -> None:
+    chained = """  a: {same: DataType, of: [InputTensor, OutputTensor]}
+  b: {same: Sizes, of: [InputTensor, OutputTensor]}"""
+    support = '  - {level: "1_0", tensors: {InputTensor: {dimensions: "4", types: [FLOAT32]}, OutputTensor: {dimensions: "4", types: [FLOAT32]}}}'
+    operator = two_tensors(support, chained)
+    assert tied_tensors(operator, "DataType") == [("InputTensor", "OutputTensor")]
+    assert tied_tensors(operator, "DimensionCount") == [("InputTensor",), ("OutputTensor",)]
+    assert tied_tensors(load("ELEMENT_WISE_BIT_OR"), "DataType") == [("ATensor", "BTensor", "OutputTensor")]
+    assert tied_tensors(load("ELEMENT_WISE_BIT_COUNT"), "DataType") == [("InputTensor",), ("OutputTensor",)]
+
+
+def test_a_condition_ties_nothing() -> None:
+    support = '  - {level: "1_0", tensors: {InputTensor: {dimensions: "4", types: [FLOAT32]}, OutputTensor: {dimensions: "4", types: [FLOAT32]}}}'
+    sometimes = "  a: {same: DataType, of: [InputTensor, OutputTensor], when: InputTensor.DimensionCount > 4}"
+    assert tied_tensors(two_tensors(support, sometimes), "DataType") == [("InputTensor",), ("OutputTensor",)]
+
+
+# Dimension counts and levels
+
+
+def test_dimension_counts_are_those_of_any_level() -> None:
+    operator = load("ELEMENT_WISE_ROUND")
+    assert dimension_counts(operator, type_choices(operator)[0]) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize(("dimensions", "usual"), [("1-8", 4), ("4-5", 4), ("1-2", 2), ("5-8", 5), ("8", 8), ('"1"', 1)])
+def test_the_usual_count_is_the_nearest_to_four(dimensions: str, usual: int) -> None:
+    row = f"{{dimensions: {dimensions}, types: [FLOAT32]}}" if '"' in dimensions else f'{{dimensions: "{dimensions}", types: [FLOAT32]}}'
+    operator = two_tensors(f'  - {{level: "1_0", tensors: {{InputTensor: {row}, OutputTensor: {row}}}}}')
+    assert usual_dimension_count(operator, type_choices(operator)[0]) == usual
+
+
+@pytest.mark.parametrize(
+    ("name", "data_type", "count", "level"),
+    [
+        ("ELEMENT_WISE_ROUND", "FLOAT32", 4, "2_1"),
+        ("ELEMENT_WISE_ROUND", "FLOAT32", 5, "3_0"),
+        ("ELEMENT_WISE_ROUND", "FLOAT16", 1, "3_0"),
+        ("ELEMENT_WISE_ROUND", "FLOAT64", 4, None),
+        ("ELEMENT_WISE_ROUND", "FLOAT32", 9, None),
+        ("ELEMENT_WISE_BIT_SHIFT_RIGHT", "UINT64", 4, "4_1"),
+        ("ELEMENT_WISE_BIT_SHIFT_RIGHT", "UINT8", 4, "2_1"),
+        ("ELEMENT_WISE_BIT_OR", "INT8", 1, "4_1"),
+    ],
+)
+def test_the_level_of_a_desc_is_the_lowest_that_lists_it(name: str, data_type: str, count: int, level: str | None) -> None:
+    operator = load(name)
+    tensor = TensorDesc(data_type, (1,) * count)
+    fields: dict[str, object] = {field.name: tensor for field in operator.fields if field.is_tensor}
+    if name == "ELEMENT_WISE_ROUND":
+        fields["RoundingMode"] = "TOWARD_ZERO"
+    found = level_of(operator, OperatorDesc(name, fields))
+    assert (str(found) if found else None) == level
+
+
+def test_one_tensor_outside_the_table_has_no_level() -> None:
+    fields = {"InputTensor": TensorDesc("UINT8", (1,)), "OutputTensor": TensorDesc("UINT16", (1,))}
+    assert level_of(load("ELEMENT_WISE_BIT_COUNT"), OperatorDesc("ELEMENT_WISE_BIT_COUNT", fields)) is None
+
+
+# Sizes
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count", "expected"),
+    [
+        ((2, 3, 4, 5), 4, (2, 3, 4, 5)),
+        ((2, 3), 4, (1, 1, 2, 3)),
+        ((2, 3, 4, 5), 2, (24, 5)),
+        ((2, 3, 4, 5), 1, (120,)),
+        ((7,), 8, (1, 1, 1, 1, 1, 1, 1, 7)),
+    ],
+)
+def test_runs_are_padded_with_ones_or_their_head_is_multiplied(
+    sizes: tuple[int, ...], count: int, expected: tuple[int, ...]
+) -> None:
+    assert padded_run(sizes, count) == expected
+
+
+def test_a_run_stands_for_the_dimensions_that_a_star_does() -> None:
+    operator = load_text(
+        """
+operator: ELEMENT_WISE_IDENTITY
+type: 1
+introduced: "1_0"
+summary: For a test.
+fields:
+  - {name: InputTensor, kind: input, type: TENSOR_DESC}
+  - {name: OutputTensor, kind: output, type: TENSOR_DESC}
+support:
+  - {level: "1_0", tensors: {InputTensor: {dimensions: "4", types: [FLOAT32]}, OutputTensor: {dimensions: "4", types: [FLOAT32]}}}
+constraints: {}
+shapes:
+  - sizes: {InputTensor: ["*S", "1"], OutputTensor: ["2 * 3", "*S"]}
+values: {InputTensor: {random: {recipe: any-bits}}}
+tolerance: {class: exact}
+sources:
+  - title: none
+"""
+    )
+    assert tensor_sizes(operator, (4, 5)) == {"InputTensor": (4, 5, 1), "OutputTensor": (6, 4, 5)}
+
+
+def test_symbols_that_need_a_solver_are_said_to_be_so() -> None:
+    text = """
+operator: ELEMENT_WISE_IDENTITY
+type: 1
+introduced: "1_0"
+summary: For a test.
+fields:
+  - {name: InputTensor, kind: input, type: TENSOR_DESC}
+  - {name: OutputTensor, kind: output, type: TENSOR_DESC}
+support:
+  - {level: "1_0", tensors: {InputTensor: {dimensions: "4", types: [FLOAT32]}, OutputTensor: {dimensions: "4", types: [FLOAT32]}}}
+constraints: {}
+SHAPES
+values: {InputTensor: {random: {recipe: any-bits}}}
+tolerance: {class: exact}
+sources:
+  - title: none
+"""
+    symbols = load_text(text.replace("SHAPES", 'shapes:\n  - sizes: {InputTensor: ["N"], OutputTensor: ["N"]}'))
+    with pytest.raises(NotGenerable, match="ELEMENT_WISE_IDENTITY: the size 'N' of InputTensor"):
+        tensor_sizes(symbols, (1,))
+    with pytest.raises(NotGenerable, match="no shapes"):
+        tensor_sizes(load_text(text.replace("SHAPES\n", "shapes: []\n")), (1,))
+
+
+def test_a_desc_has_the_fields_in_the_order_of_the_struct() -> None:
+    operator = load("ELEMENT_WISE_ROUND")
+    choice = type_choices(operator)[1]
+    desc = make_desc(operator, choice.types, (2, 3), {"RoundingMode": "TOWARD_ZERO"})
+    tensor = TensorDesc("FLOAT16", (2, 3))
+    assert desc == OperatorDesc("ELEMENT_WISE_ROUND", {"InputTensor": tensor, "OutputTensor": tensor, "RoundingMode": "TOWARD_ZERO"})
+    assert list(desc.fields) == ["InputTensor", "OutputTensor", "RoundingMode"]
+
+
+# Attributes
+
+
+def test_attributes_go_through_every_constant_of_their_enumeration() -> None:
+    assert attribute_choices(load("ELEMENT_WISE_ROUND")) == (
+        {"RoundingMode": "HALVES_TO_NEAREST_EVEN"},
+        {"RoundingMode": "TOWARD_ZERO"},
+        {"RoundingMode": "TOWARD_INFINITY"},
+    )
+    assert attribute_choices(load("ELEMENT_WISE_BIT_OR")) == ({},)
+
+
+def test_an_attribute_without_a_domain_cannot_be_generated_unless_it_may_be_absent() -> None:
+    optional: Any = Field("Alpha", "attribute", "FLOAT", optional=True)
+    assert attribute_values(optional) == (None,)
+    with pytest.raises(NotGenerable, match="Alpha has no domain"):
+        attribute_values(Field("Alpha", "attribute", "FLOAT"))
