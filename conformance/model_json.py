@@ -90,13 +90,13 @@ def check(data: Any, part: str, where: str) -> None:
     error = next(iter(_validator(part).iter_errors(data)), None)
     if error is None:
         return
-    kind, place = error.kind, joined(where, error.instance_path)
+    kind, path = error.kind, error.instance_path
     if kind.name == "required":
-        raise ModelError(f"{joined(place, [kind.property])} is missing")
+        raise ModelError(f"{joined(where, [*path, kind.property])} is missing")
     if kind.name == "additionalProperties":
         known = ", ".join(_schema()["$defs"][part]["properties"])
-        raise ModelError(f"{joined(place, kind.unexpected[:1])} is unknown; known: {known}")
-    raise ModelError(f"{place}: {_short(str(error.message))}")
+        raise ModelError(f"{joined(where, [*path, *kind.unexpected[:1]])} is unknown; known: {known}")
+    raise ModelError(f"{joined(where, path)}: {_short(str(error.message))}")
 
 
 def joined(where: str, path: Sequence[str | int]) -> str:

@@ -20,7 +20,7 @@ from dmlcts.conformance.model_values import IMAGES, data_type_named, initial_val
 from dmlcts.spec.abi import abi, data_type
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.desc_json import read_desc
-from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
 
 
@@ -156,15 +156,13 @@ def _dispatchable(data: Mapping[str, Any], resources: Mapping[str, Resource], wh
         raise ModelError(f"{where}: {_ELSEWHERE[kind.lower()]} are not supported here, only DirectML operators")
     _check_flags(data.get("executionFlags", []), f"{where}.executionFlags")
     try:
-        desc = read_desc({key: value for key, value in data.items() if key not in _BESIDE_DESC}, _operator, where)
+        desc = read_desc({key: value for key, value in data.items() if key not in _BESIDE_DESC}, load, where)
     except (ValueError, TypeError) as error:
         raise ModelError(f"{error}" if str(error).startswith(where) else f"{where}: {error}") from None
-    operator = _operator(desc.type)
+    operator = load(desc.type)
     for entry in operator.fields:
         if desc.fields.get(entry.name) is None and not entry.optional:
             raise ModelError(f"{where}.{entry.name} is missing")
-    for name, tensor in desc.tensors():
-        _check_tensor(tensor, f"{where}.{name}")
     owned = _bindings(data.get("bindings", {}), Dispatchable(operator, desc), resources, f"{where}.bindings")
     for name in owned:
         if operator.field(name.partition("[")[0]).kind != "input":
@@ -172,31 +170,10 @@ def _dispatchable(data: Mapping[str, Any], resources: Mapping[str, Resource], wh
     return Dispatchable(operator, desc, owned)
 
 
-def _operator(name: str) -> Operator:
-    """The operator of that name as DirectML.h spells it. Raises KeyError."""
-    if name.removeprefix("DML_OPERATOR_") not in operator_names():
-        raise KeyError(f"no spec for operator {name!r}; `dmlcts spec list` shows those there are")
-    return load(name)
-
-
 def _check_flags(flags: str | Sequence[str], where: str) -> None:
     for flag in [flags] if isinstance(flags, str) else flags:
         if flag.removeprefix("DML_EXECUTION_FLAG_") not in abi().execution_flags:
             raise ModelError(f"{where}: unknown flag {flag!r}; known: {', '.join(abi().execution_flags)}")
-
-
-def _check_tensor(tensor: TensorDesc, where: str) -> None:
-    """The numbers of a tensor desc are such as its struct can hold; whether they are right is for the backend to say."""
-    fields: list[tuple[str, Sequence[Any], int]] = [
-        ("Sizes", tensor.sizes, 32),
-        ("Strides", tensor.strides or (), 32),
-        ("TotalTensorSizeInBytes", () if tensor.total_size is None else (tensor.total_size,), 64),
-        ("GuaranteedBaseOffsetAlignment", (tensor.alignment,), 32),
-    ]
-    for name, values, bits in fields:
-        for value in values:
-            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << bits:
-                raise ModelError(f"{where}.{name} must be whole numbers from 0 to {(1 << bits) - 1}, not {value!r}")
 
 
 # Commands

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from dmlcts.conformance.session import Session
     from dmlcts.reports.record import Result
 
 
@@ -33,27 +34,36 @@ def generated_from(version: str) -> None:
         )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """xdist: a backend that cannot be started is found before the processes are, which could only fail one by one."""
+    if config.getoption("--dmlcts-backend") != "reference" or config.getoption("--dmlcts-waivers"):
+        _open(config).close()
+
+
 @pytest.fixture(scope="session")
 def run_case(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
     """Runs the case of an id: returns if it passes, and fails, skips (unsupported) or xfails (waived) the test otherwise."""
+    from dmlcts.generator.suite import find_case
+
+    with _open(request.config) as session:
+        yield lambda case_id: _settle(session.run(find_case(case_id)))
+
+
+def _open(config: pytest.Config) -> Session:
+    """The session that the options ask for; ends pytest with a line if there is none."""
     from dmlcts.conformance.backend import BackendUnavailable
     from dmlcts.conformance.options import RunOptions
     from dmlcts.conformance.session import Session
-    from dmlcts.generator.suite import find_case
+    from dmlcts.reports.waivers import WaiverError
 
-    option = request.config.getoption
-    options = RunOptions(
-        backend=option("--dmlcts-backend"),
-        timeout=option("--dmlcts-timeout"),
-        waivers=option("--dmlcts-waivers"),
-        seed=option("--dmlcts-seed"),
-    )
+    given = {name: config.getoption(f"--dmlcts-{name}") for name in ("backend", "timeout", "waivers", "seed")}
     try:
-        session = Session(options)
+        return Session(RunOptions(**given))
     except BackendUnavailable as error:
         pytest.exit(str(error), returncode=3)
-    with session:
-        yield lambda case_id: _settle(session.run(find_case(case_id)))
+    except WaiverError as error:
+        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 def _settle(result: Result) -> None:

@@ -49,7 +49,8 @@ def print_summary(record: Record, console: Console, out: Path | None = None) -> 
     if note and said.counts[NOT_RUN]:
         console.print(f"\n[yellow]{escape(note)}[/]")
     console.print(f"\n{escape(said.sentence)}", style="green" if said.ok else "bold")
-    rate = len(record.results) / record.manifest.seconds if record.manifest.seconds else 0
-    console.print(f"{record.manifest.seconds:.1f} s, {rate:,.0f} cases a second", style="dim")
+    if record.manifest.seconds:
+        ran = len(record.results) - record.counts()[NOT_RUN]
+        console.print(f"{record.manifest.seconds:.1f} s, {ran / record.manifest.seconds:,.0f} cases a second", style="dim")
     if out is not None:
         console.print(f"report: {escape(str(out / 'index.html'))}", style="dim", soft_wrap=True)

@@ -80,7 +80,17 @@ def read_tensor(data: Any, where: str) -> TensorDesc:
     for flag in given if isinstance(given, list) else [given]:
         flags |= flag if isinstance(flag, int) else _flag(str(flag), f"{where}.Flags")
     total = body.get("TotalTensorSizeInBytes")
-    return TensorDesc(data_type, sizes, strides, flags, total, int(body.get("GuaranteedBaseOffsetAlignment", 0)))
+    alignment = body.get("GuaranteedBaseOffsetAlignment", 0)
+    for name, values, bits in (
+        ("Sizes", sizes, 32),
+        ("Strides", strides or (), 32),
+        ("TotalTensorSizeInBytes", () if total is None else (total,), 64),
+        ("GuaranteedBaseOffsetAlignment", (alignment,), 32),
+    ):
+        for value in values:  # whether a number is right is for rules.py to say; here it must be one that the struct can hold
+            if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << bits:
+                raise DescError(f"{where}.{name} must be whole numbers from 0 to {(1 << bits) - 1}, not {value!r}")
+    return TensorDesc(data_type, sizes, strides, flags, total, alignment)
 
 
 def _flag(name: str, where: str) -> int:

@@ -85,9 +85,10 @@ def test_what_is_written_runs_and_gives_what_the_case_expects(operator: str, kin
         before = State(read_model(file))
         assert read_model(file).dispatchables["operator"].desc == case.desc
         for name, array in inputs(case).items():
-            stored = read_tensor(before.contents[name], case.desc.tensor(name))
+            stored = read_tensor(before.contents[case.in_place.get(name, name)], case.desc.tensor(name))
             assert stored.tobytes() == array.tobytes(), (case.id, name)
-        assert not agrees(case, before), f"{case.id} agrees before it has run"
+        if len(case.in_place) < 2:  # x | x is there already where the output lies on both inputs
+            assert not agrees(case, before), f"{case.id} agrees before it has run"
         state = run_file(file)
         assert agrees(case, state), case.id
         for name in output_names(load(operator), case.desc):
@@ -219,7 +220,6 @@ def test_an_array_of_tensors_is_bound_as_an_array(tmp_path: Path, monkeypatch: p
     operator = load_file(OPERATORS / "join.yaml")
     for module in ("model_read", "model_write", "execute"):
         monkeypatch.setattr(f"dmlcts.conformance.{module}.load", lambda _: operator)
-    monkeypatch.setattr("dmlcts.conformance.model_read.operator_names", lambda: ("JOIN",))
     tensors = (TensorDesc("FLOAT32", (1, 1, 1, 2)), TensorDesc("FLOAT32", (1, 1, 1, 1)))
     out = TensorDesc("FLOAT32", (1, 1, 1, 3))
     case = case_of(OperatorDesc("JOIN", {"InputCount": 2, "InputTensors": tensors, "OutputTensor": out, "Axis": 3}))

@@ -46,9 +46,7 @@ def command(case: str | None, expression: str, level: str, as_json: bool) -> Non
 def _print_case(case: Case) -> None:
     out = console()
     out.print(f"[bold]{escape(case.id)}[/]")
-    out.print(
-        f"{case.kind} case of level {case.level}; basis {case.basis}; promised from feature level {case.feature_level} on"
-    )
+    out.print(f"{case.kind} case of level {case.level}; basis {case.basis}; promised from feature level {case.feature_level} on")
     expected = {"rejection": f"must be refused: breaks {case.rule}", "relation": f"must keep the law {case.relation}"}
     out.print(escape(expected.get(case.expect, f"expected: {case.expect}")))
     if case.in_place:

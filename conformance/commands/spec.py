@@ -96,9 +96,7 @@ def show(operator: str, as_json: bool) -> None:
         return
     out = console()
     out.print(f"[bold]{found.name}[/]  type {found.type}, since feature level {found.introduced}\n{escape(found.summary)}\n")
-    _print_rows(
-        out, "fields", [(f.name, f"{'optional ' if f.optional else ''}{f.kind}", f.enum or f.type) for f in found.fields]
-    )
+    _print_rows(out, "fields", [(f.name, f"{'optional ' if f.optional else ''}{f.kind}", f.enum or f.type) for f in found.fields])
     for support in found.tables():
         when = "".join(f", {name} in {', '.join(map(str, values))}" for name, values in support.when.items())
         rows = [(n, "-".join(map(str, sorted({*r.dimensions}))) + "d", " ".join(r.data_types)) for n, r in support.tensors.items()]

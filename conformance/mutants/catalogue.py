@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from itertools import chain
 
+from dmlcts.conformance.mutants.half_checks import half_check_mutants
 from dmlcts.conformance.mutants.in_place import in_place_mutants
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.placement import placement_mutants
+from dmlcts.conformance.mutants.refusals import refusal_mutants
 from dmlcts.conformance.mutants.strides import stride_mutants
 from dmlcts.conformance.mutants.validation import validation_mutants
 from dmlcts.conformance.mutants.values import value_mutants
@@ -17,7 +20,25 @@ from dmlcts.reference.registry import references
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import Operator
 
-MAKERS = (value_mutants, stride_mutants, placement_mutants, in_place_mutants, validation_mutants)
+MAKERS: tuple[Callable[[Sequence[Operator]], Iterator[Mutant]], ...] = (
+    value_mutants,
+    stride_mutants,
+    placement_mutants,
+    in_place_mutants,
+    validation_mutants,
+    half_check_mutants,
+    refusal_mutants,
+)
+"""What makes mutants of operators, in the order in which they are run."""
+
+EQUIVALENT: dict[str, dict[str, str]] = {
+    "bytes/big-endian/input-0": {"ELEMENT_WISE_BIT_COUNT": "the order of bytes does not change how many bits are set"},
+    "in-place/twice": {
+        "ELEMENT_WISE_BIT_OR": "(a | b) | b == a | b",
+        "ELEMENT_WISE_ROUND": "an integer is rounded to itself",
+    },
+}
+"""The mutants of any operator that are no fault in some, and why: mutant, operator, reason."""
 
 
 def mutated_operators() -> tuple[Operator, ...]:
@@ -38,8 +59,13 @@ def _made() -> Iterator[Mutant]:
         if mutant.name in names:
             raise AssertionError(f"two mutants are called {mutant.name}")
         names.add(mutant.name)
-        if mutant.operators:
-            yield mutant
+        reasons = EQUIVALENT.get(mutant.name, {})
+        faulty = tuple(name for name in mutant.operators if name not in reasons)
+        if faulty:
+            yield replace(mutant, operators=faulty)
+        for name in mutant.operators:
+            if name in reasons:
+                yield replace(mutant, name=f"{mutant.name}/{name}", operators=(name,), equivalent=reasons[name])
 
 
 def find_mutant(name: str) -> Mutant:

@@ -7,10 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from dmlcts.conformance.mutants.mutant import Array, Mutant, Value
+from dmlcts.conformance.backend import Bytes
+from dmlcts.conformance.buffers import write_tensor
+from dmlcts.conformance.mutants.mutant import Array, Mutant, Value, Write
 from dmlcts.conformance.mutants.patterns import DETOURS, FLOATS, Change, low, through, without
 from dmlcts.reference.element_wise.bits import bits
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
 COUNT = "ELEMENT_WISE_BIT_COUNT"
 
@@ -128,9 +130,26 @@ _SAME: dict[str, tuple[str, Value]] = {
 """What looks like a fault and is none, with the reason."""
 
 
+def _as_type(name: str, other: str) -> Write:
+    """Writes an output of one type as if it were of another."""
+
+    def write(buffer: Bytes, tensor: TensorDesc, array: Array, offset: int) -> None:
+        if tensor.data_type != name:
+            write_tensor(buffer, tensor, array, offset)
+            return
+        written = np.ascontiguousarray(array.astype(other.lower())).reshape(-1).view(np.uint8)[: buffer.size - offset]
+        buffer[offset : offset + written.size] = written
+
+    return write
+
+
 def count_mutants() -> Iterator[Mutant]:
     """Every value fault of BIT_COUNT."""
     for name, (does, value) in _FAULTS.items():
         yield Mutant(f"{COUNT}/{name}", (COUNT,), does, value=value)
+    for name, other in (("UINT8", "UINT32"), ("UINT32", "UINT8")):
+        yield Mutant(
+            f"{COUNT}/{name.lower()}-as-{other.lower()}", (COUNT,), f"writes {name} as {other}", write=_as_type(name, other)
+        )
     for name, (reason, value) in _SAME.items():
         yield Mutant(f"{COUNT}/{name}", (COUNT,), "counts in another way", equivalent=reason, value=value)

@@ -63,7 +63,10 @@ def hunt(mutant: Mutant, level: str, basis: str) -> Hunt:
     What is unsupported neither finds a mutant nor clears it.
     """
     kills: dict[str, tuple[str, str]] = {}
-    with TemporaryDirectory() as folder, Session(RunOptions(backend=mutant.backend, level=level, basis=basis, out=folder)) as session:
+    with (
+        TemporaryDirectory() as folder,
+        Session(RunOptions(backend=mutant.backend, level=level, basis=basis, out=folder)) as session,
+    ):
         for operator in mutant.operators:
             cases = sorted(chosen_cases(operator, level, basis), key=lambda case: case.kind not in mutant.first)
             found = first_failure(session, cases)

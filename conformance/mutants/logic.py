@@ -121,12 +121,10 @@ def logic_mutants() -> Iterator[Mutant]:
             yield Mutant(f"{label}-{detour}-result", both, f"{does} in {name} results", value=result(change, (name,)))
             for operator, right in RIGHT.items():
                 value = _changed_operands(change, right, (name,))
-                yield Mutant(
-                    f"{operator}/{name.lower()}-{detour}-operands", (operator,), f"{does} in {name} operands", value=value
-                )
+                yield Mutant(f"{operator}/{name.lower()}-{detour}-operands", (operator,), f"{does} in {name} operands", value=value)
     for name in ("FLOAT16", "FLOAT64"):
-        yield Mutant(
-            f"bits/{name.lower()}-through-float32", both, f"works on {name} as FLOAT32", value=_through_float32(name)
-        )
+        yield Mutant(f"bits/{name.lower()}-through-float32", both, f"works on {name} as FLOAT32", value=_through_float32(name))
     for name, (operator, reason, function) in _SAME.items():
-        yield Mutant(f"{operator}/{name}", (operator,), "computes the same in another way", equivalent=reason, value=binary(function))
+        yield Mutant(
+            f"{operator}/{name}", (operator,), "computes the same in another way", equivalent=reason, value=binary(function)
+        )

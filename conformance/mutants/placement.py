@@ -10,7 +10,8 @@ import numpy as np
 from dmlcts.conformance.backend import BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.buffers import element_bytes, read_tensor, write_tensor
 from dmlcts.conformance.mutants.mutant import Around, Array, Mutant, Read, Write, read_at
-from dmlcts.spec.desc import TensorDesc, packed_strides
+from dmlcts.generator.shapes import type_choices
+from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
 
@@ -24,10 +25,16 @@ def placement_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     for position, concerned in enumerate((everyone, two)):
         read = _swapped_at(position)
         yield Mutant(f"bytes/big-endian/input-{position}", concerned, f"reads input {position} as big-endian", read=read)
+    for width in (8, 16, 32, 64):
+        concerned = tuple(o.name for o in operators if any(choice.widths[-1] == width for choice in type_choices(o)))
+        does = f"does not write the last of an odd number of {width}-bit elements"
+        yield Mutant(f"lost/odd-{width}-bit", concerned, does, first=("sizes",), write=_losing(_odd(width)))
     for name, (does, kept) in _LOSSES.items():
         yield Mutant(f"lost/{name}", everyone, f"does not write {does}", first=("sizes",), write=_losing(kept))
     for name, (does, spoil, basis) in _SPOILS.items():
-        yield Mutant(f"memory/{name}", everyone, does, basis=basis, first=("gaps",) if basis == MEASURED else (), around=_after(spoil))
+        yield Mutant(
+            f"memory/{name}", everyone, does, basis=basis, first=("gaps",) if basis == MEASURED else (), around=_after(spoil)
+        )
     for position, concerned in enumerate((everyone, two)):
         for name, (does, spoil_at) in _INPUT_SPOILS.items():
             around = _after(spoil_at(position))
@@ -51,7 +58,7 @@ Kept = Callable[[TensorDesc, Array], Array]
 """(tensor desc, the elements' numbers in row-major order) -> which are written."""
 
 
-def _narrow_odd(width: int) -> Kept:
+def _odd(width: int) -> Kept:
     """All but the last of an odd number of elements of that width."""
     return lambda tensor, i: (i < tensor.count - 1) | (tensor.count % 2 == 0) | (tensor.type.bits != width)
 
@@ -66,11 +73,15 @@ _LOSSES: dict[str, tuple[str, Kept]] = {
     "beyond-65536": ("elements beyond the 65,536th", lambda tensor, i: i < 65536),
     "every-33rd": ("every 33rd element", lambda tensor, i: i % 33 != 32),
     "rest-of-4": ("what is left of a division by 4", lambda tensor, i: i < tensor.count // 4 * 4),
-    "rest-of-32": ("what is left of a division by 32, beyond it", lambda tensor, i: (i < tensor.count // 32 * 32) | (tensor.count < 32)),
-    "rest-of-64": ("what is left of a division by 64, beyond it", lambda tensor, i: (i < tensor.count // 64 * 64) | (tensor.count < 64)),
+    "rest-of-32": (
+        "what is left of a division by 32, beyond it",
+        lambda tensor, i: (i < tensor.count // 32 * 32) | (tensor.count < 32),
+    ),
+    "rest-of-64": (
+        "what is left of a division by 64, beyond it",
+        lambda tensor, i: (i < tensor.count // 64 * 64) | (tensor.count < 64),
+    ),
     "rest-of-256": ("what is left of a division by 256, beyond it", lambda t, i: (i < t.count // 256 * 256) | (t.count < 256)),
-    "odd-8-bit": ("the last of an odd number of 8-bit elements", _narrow_odd(8)),
-    "odd-16-bit": ("the last of an odd number of 16-bit elements", _narrow_odd(16)),
     "last-row": ("the last row", lambda tensor, i: i < tensor.count - tensor.sizes[-1]),
     "last-column": ("the end of each row", lambda tensor, i: i % tensor.sizes[-1] < tensor.sizes[-1] - 1),
     "outside-last-4d": ("what more than 4 dimensions hold", lambda tensor, i: i < int(np.prod(tensor.sizes[-4:]))),
@@ -154,6 +165,10 @@ def _end(tensor: TensorDesc) -> int:
     return int(np.flatnonzero(element_bytes(tensor))[-1]) + 1
 
 
+def _padding(resource: Bytes, binding: BufferBinding, tensor: TensorDesc) -> None:
+    resource[binding.offset + _end(tensor) : binding.offset + tensor.bytes] = 0
+
+
 def _first_gap(resource: Bytes, binding: BufferBinding, tensor: TensorDesc) -> None:
     gaps = np.flatnonzero(~element_bytes(tensor)[: _end(tensor)])
     resource[binding.offset + gaps[:1]] ^= 0xFF
@@ -195,6 +210,7 @@ _SPOILS: dict[str, tuple[str, Callable[[Dispatch], None], str]] = {
         _in_output(lambda r, b, t: _turned(r, b.offset - 16, b.offset)),
         DOCUMENTED,
     ),
+    "padding": ("writes 0 between the last element and a multiple of four bytes", _in_output(_padding), MEASURED),
     "gaps-zeroed": ("writes 0 between elements", _in_output(_gaps), MEASURED),
     "gaps-filled": ("writes 255 between elements", _in_output(lambda r, b, t: _gaps(r, b, t, 255)), MEASURED),
     "first-gap": ("writes a byte after the first element or row", _in_output(_first_gap), MEASURED),
@@ -202,7 +218,10 @@ _SPOILS: dict[str, tuple[str, Callable[[Dispatch], None], str]] = {
 
 _INPUT_SPOILS: dict[str, tuple[str, Callable[[int], Callable[[Dispatch], None]]]] = {
     "first-byte": ("changes the first byte of", _in_input(lambda r, b, t: _turned(r, b.offset, b.offset + 1))),
-    "last-element": ("changes the last element of", _in_input(lambda r, b, t: _turned(r, b.offset + _end(t) - _size(t), b.offset + _end(t)))),
+    "last-element": (
+        "changes the last element of",
+        _in_input(lambda r, b, t: _turned(r, b.offset + _end(t) - _size(t), b.offset + _end(t))),
+    ),
     "gap": ("writes between elements of", _in_input(_first_gap)),
     "past-end": ("writes a byte past the end of", _in_input(lambda r, b, t: _turned(r, b.offset + b.size, b.offset + b.size + 1))),
 }

@@ -115,7 +115,10 @@ def _denormal(x: Array) -> Array:
 
 _FAULTS: dict[str, tuple[str, Value]] = {
     "half-added-float16": ("adds a half in FLOAT16 and cuts", rounded(half_added, AWAY, ("FLOAT16",), native=True)),
-    "half-added-to-even": ("adds a half in FLOAT32, cuts, and mends halves", rounded(_half_mended, EVEN, ("FLOAT32",), native=True)),
+    "half-added-to-even": (
+        "adds a half in FLOAT32, cuts, and mends halves",
+        rounded(_half_mended, EVEN, ("FLOAT32",), native=True),
+    ),
     "magic-number": ("rounds to even by adding and subtracting 1.5 * 2^23", rounded(_magic, EVEN, ("FLOAT32",), native=True)),
     "mode-ignored": ("rounds to even in every mode", rounded(np.rint)),
     "identity": ("does not round", rounded(lambda x: x)),
@@ -133,7 +136,10 @@ _FAULTS: dict[str, tuple[str, Value]] = {
     "through-int16": ("stores results as INT16", changed(_through("i2"))),
     "through-int32": ("stores FLOAT32 results as INT32", changed(_through("i4"), types=("FLOAT32",))),
     "through-int64": ("stores FLOAT32 results as INT64", changed(_through("i8"), types=("FLOAT32",))),
-    "through-float16": ("stores FLOAT32 results as FLOAT16", changed(lambda x, right: right.astype(np.float16), types=("FLOAT32",))),
+    "through-float16": (
+        "stores FLOAT32 results as FLOAT16",
+        changed(lambda x, right: right.astype(np.float16), types=("FLOAT32",)),
+    ),
     "wrapped-at-32-bits": (
         "cuts FLOAT32 results to 32 bits",
         changed(lambda x, right: (np.clip(right.astype("f8"), -(2.0**62), 2.0**62).astype("i8") << 32) >> 32, types=("FLOAT32",)),
@@ -161,7 +167,10 @@ _MEASURED: dict[str, tuple[str, Value]] = {
     "nan-to-0": ("gives 0 for NaN", changed(lambda x, right: np.nan_to_num(right, nan=0, posinf=np.inf, neginf=-np.inf))),
     "nan-to-infinity": ("gives infinity for NaN", changed(lambda x, right: np.where(np.isnan(x), np.inf, right))),
     "negative-nan-to-0": ("gives 0 for NaN with a sign", changed(lambda x, right: np.where(np.isnan(x) & np.signbit(x), 0, right))),
-    "infinity-to-largest": ("gives the largest number for infinity", changed(lambda x, right: np.where(np.isinf(x), np.nan_to_num(x), right))),
+    "infinity-to-largest": (
+        "gives the largest number for infinity",
+        changed(lambda x, right: np.where(np.isinf(x), np.nan_to_num(x), right)),
+    ),
     "infinity-to-nan": ("gives NaN for infinity", changed(lambda x, right: np.where(np.isinf(x), np.nan, right))),
     "infinity-to-0": ("gives 0 for infinity", changed(lambda x, right: np.where(np.isinf(x), 0, right))),
     "infinity-without-sign": ("gives positive infinity for both", changed(lambda x, right: np.where(np.isinf(x), np.inf, right))),

@@ -58,7 +58,9 @@ def _neighbours(a: Array, b: Array) -> Array:
 
 def _divided(name: str) -> Binary:
     """Divided by a power of two as a number of a floating-point type."""
-    return lambda a, b: np.minimum(np.floor(a.astype(name) / np.exp2(b.astype(name))), np.dtype(name).type(2.0**63)).astype(np.uint64)
+    return lambda a, b: np.minimum(np.floor(a.astype(name) / np.exp2(b.astype(name))), np.dtype(name).type(2.0**63)).astype(
+        np.uint64
+    )
 
 
 def _masked(mask: int) -> Binary:
@@ -118,9 +120,7 @@ _FAULTS: dict[str, tuple[str, Binary, tuple[str, ...]]] = {
 _BEYOND: dict[str, tuple[str, Binary, tuple[str, ...]]] = {
     "uint8-amount-masked-7": ("masks UINT8's amounts with 7", _masked(7), ("UINT8",)),
     "uint16-amount-masked-15": ("masks UINT16's amounts with 15", _masked(15), ("UINT16",)),
-    **{
-        f"{name.lower()}-amount-masked-63": (f"masks {name}'s amounts with 63", _masked(63), (name,)) for name in NARROW
-    },
+    **{f"{name.lower()}-amount-masked-63": (f"masks {name}'s amounts with 63", _masked(63), (name,)) for name in NARROW},
     **{
         f"{name.lower()}-beyond-width-0": (f"gives 0 in {name} where B is the width or more", _beyond_width(np.zeros_like), (name,))
         for name in NARROW

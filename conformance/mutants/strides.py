@@ -26,7 +26,9 @@ def stride_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     for name, (does, misreading) in (_ANY | _OF_INPUTS).items():
         for position, concerned in enumerate((everyone, two)):
             read = _misread_at(position, misreading)
-            yield Mutant(f"strides/{name}/input-{position}", concerned, f"{does}, in input {position}", first=("layout",), read=read)
+            yield Mutant(
+                f"strides/{name}/input-{position}", concerned, f"{does}, in input {position}", first=("layout",), read=read
+            )
     for name, (does, misreading) in _ANY.items():
         yield Mutant(f"strides/{name}/output", everyone, f"{does}, in the output", first=("layout",), write=_misplaced(misreading))
     yield Mutant(

@@ -98,9 +98,7 @@ def _of_attribute(name: str, value: object) -> Where:
 def _of_layouts(layouts: Mapping[int, str]) -> Where:
     def where(desc: OperatorDesc) -> bool:
         tensors = {position: _tensor(desc, position) for position in layouts}
-        return all(
-            tensors[position].strides == laid_out(tensors[position], layout).strides for position, layout in layouts.items()
-        )
+        return all(tensors[position].strides == laid_out(tensors[position], layout).strides for position, layout in layouts.items())
 
     return where
 

@@ -1,0 +1,128 @@
+"""What running cases costs besides the cases: ``python benchmarks/harness.py``.
+
+Medians of five, on the reference:
+
+- start-up: ``dmlcts --help``, and a run of one case, from nothing to the reports;
+- cases a second of level core from nothing to the reports, in this process (-n 0) and in two (-n 2): the small cases (all but the property
+  cases, each of which is 25 examples), and the whole level;
+- the harness's own cost of a small case: everything from the selection to the reports that is neither making its data, nor computing the
+  right answer, nor the backend's run; and its ratio to those three.
+
+Nothing is asserted: a machine under load is no failure.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+from unittest import mock
+
+TIMES = 5
+SMALL = "not property"
+DMLCTS = (sys.executable, "-c", "from dmlcts.conformance.cli import main; main()")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """The median time of ``work``."""
+    found = []
+    for _ in range(TIMES):
+        start = perf_counter()
+        work()
+        found.append(perf_counter() - start)
+    return median(found)
+
+
+def dmlcts(*arguments: str) -> float:
+    """The median time of a command in a process of its own. Raises CalledProcessError if it fails."""
+    return seconds(lambda: subprocess.run([*DMLCTS, *arguments], check=True, stdout=subprocess.DEVNULL))
+
+
+class Clock:
+    """Adds up the time spent in functions."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, its time counted."""
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            start = perf_counter()
+            try:
+                return function(*arguments, **named)
+            finally:
+                self.seconds += perf_counter() - start
+
+        return call
+
+
+@contextmanager
+def work_timed() -> Iterator[Clock]:
+    """Times what a case is about: its data, the right answer, and the backend's run."""
+    from dmlcts.conformance import execute
+    from dmlcts.conformance.backends.reference import ReferenceBackend
+
+    clock = Clock()
+    with (
+        mock.patch.object(execute, "case_inputs", clock.timed(execute.case_inputs)),
+        mock.patch.object(execute, "compute", clock.timed(execute.compute)),
+        mock.patch.object(ReferenceBackend, "run", clock.timed(ReferenceBackend.run)),
+    ):
+        yield clock
+
+
+def cost_of_a_case(folder: Path) -> tuple[float, float]:
+    """The harness's seconds a small case, and those of the work; the cases themselves are made before."""
+    from rich.console import Console
+
+    from dmlcts.conformance import parts
+    from dmlcts.conformance.options import RunOptions
+    from dmlcts.conformance.progress import Progress
+    from dmlcts.conformance.run import run
+    from dmlcts.reports import write_all
+
+    options = RunOptions(expression=SMALL, out=str(folder))
+
+    def once() -> tuple[float, float]:
+        with work_timed() as clock:
+            start = perf_counter()
+            record = run(options, 0, Progress(Console(file=StringIO()), quiet=True))
+            write_all(record, folder)
+            parts.end(folder)
+            whole = perf_counter() - start
+        return (whole - clock.seconds) / len(record.results), clock.seconds / len(record.results)
+
+    once()
+    found = [once() for _ in range(TIMES)]
+    return median(harness for harness, _ in found), median(work for _, work in found)
+
+
+def main() -> None:
+    """Measures and prints."""
+    from dmlcts.conformance.options import RunOptions, selected_cases
+
+    whole, small = (selected_cases(RunOptions(expression=expression)) for expression in ("", SMALL))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run = ("run", "--quiet", "--out", name)
+        print(f"dmlcts --help                      {dmlcts('--help'):7.2f} s")
+        print(f"dmlcts run, one case               {dmlcts(*run, '--case', small[0].id):7.2f} s")
+        for count in ("0", "2"):
+            for said, cases, chosen in (("small", small, ("-k", SMALL)), ("all of core", whole, ())):
+                taken = dmlcts(*run, "-n", count, *chosen)
+                print(f"-n {count}, {len(cases):,} cases, {said:<14} {taken:7.2f} s {len(cases) / taken:8,.0f} cases a second, start to end")
+        harness, work = cost_of_a_case(folder)
+    print(f"harness, a small case              {harness * 1e3:7.3f} ms {harness / work:8.2f} x the work (data, answer, backend)")
+    print(f"work, a small case                 {work * 1e3:7.3f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,302 @@
+"""What the suite must try, demand by demand: the lists of values, sizes, layouts and wrong descs that were asked for."""
+
+import math
+from math import prod
+
+import numpy as np
+import pytest
+
+from dmlcts.generator.case import REJECTION, Case
+from dmlcts.generator.data import inputs
+from dmlcts.generator.suite import operator_cases, select
+from dmlcts.spec.abi import abi, data_type
+from dmlcts.spec.desc import TensorDesc, packed_strides
+from dmlcts.spec.dtypes import bits_dtype
+from dmlcts.spec.loader import load, operator_names
+
+NAMES = operator_names()
+BINARY = ("ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_XOR", "ELEMENT_WISE_BIT_SHIFT_RIGHT")
+BITS = (*BINARY, "ELEMENT_WISE_BIT_COUNT")
+MODES = ("HALVES_TO_NEAREST_EVEN", "TOWARD_ZERO", "TOWARD_INFINITY")
+
+
+def cases(name: str, kind: str, level: str = "core") -> list[Case]:
+    """The documented cases of a kind at a level."""
+    return [case for case in select(operator_cases(name), level=level) if case.kind == kind]
+
+
+def shapes(name: str) -> set[tuple[int, ...]]:
+    return {next(case.desc.tensors())[1].sizes for case in cases(name, "sizes")}
+
+
+def counts(name: str) -> set[int]:
+    return {prod(sizes) for sizes in shapes(name)}
+
+
+# Tables
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_cell_of_every_table(name: str) -> None:
+    operator = load(name)
+    covered = {label for case in cases(name, "table", "full") for label in case.covers}
+    for table in operator.support:
+        for tensor, row in table.tensors.items():
+            for listed in row.data_types:
+                for count in row.dimension_counts():
+                    assert f"support/{table.level}/{tensor}/{listed}/{count}d" in covered
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["FLOAT16", "FLOAT32"])
+def test_every_rounding_mode_at_every_dimension_count(count: int, mode: str, name: str) -> None:
+    found = [
+        case
+        for case in cases("ELEMENT_WISE_ROUND", "table", "full")
+        if case.desc.fields["RoundingMode"] == mode
+        and case.desc.tensor("InputTensor").data_type == case.desc.tensor("OutputTensor").data_type == name
+        and case.desc.tensor("InputTensor").DimensionCount == count
+    ]
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_example_of_the_documentation(name: str) -> None:
+    documented = {example.id for example in load(name).examples if example.basis == "documented"}
+    assert {case.covers[-1].removeprefix("example/") for case in cases(name, "example", "smoke")} == documented
+
+
+# Values of the bit operators
+
+
+@pytest.mark.parametrize("name", BITS)
+@pytest.mark.parametrize("width", [8, 16, 32, 64])
+def test_patterns_for_bits(name: str, width: int) -> None:
+    ones = (1 << width) - 1
+    alternating = ones // 3
+    wanted = {0, 1, ones, alternating, ones ^ alternating, 1 << (width - 1), ones >> 1, *(1 << bit for bit in range(width))}
+    for tensor in ("ATensor", "BTensor") if name in BINARY[:2] else ("InputTensor",) if name not in BINARY else ("ATensor",):
+        seen: set[int] = set()
+        for case in cases(name, "values"):
+            found = inputs(case)[tensor]
+            if data_type(case.data_type).bits == width:
+                seen |= {int(pattern) & ones for pattern in found.ravel().view(bits_dtype(case.data_type))}
+        assert wanted <= seen, tensor
+
+
+@pytest.mark.parametrize("name", ["UINT8", "UINT16", "UINT32", "UINT64"])
+def test_shift_amounts(name: str) -> None:
+    width = data_type(name).bits
+    seen: set[int] = set()
+    for case in cases("ELEMENT_WISE_BIT_SHIFT_RIGHT", "values"):
+        if case.data_type == name:
+            seen |= set(inputs(case)["BTensor"].ravel().tolist())
+    assert {0, 1, width - 1} <= seen
+    assert max(seen) < width  # documented cases stop there
+
+
+@pytest.mark.parametrize("name", ["UINT8", "UINT16", "UINT32"])
+def test_shift_amounts_from_the_width_on_are_measured(name: str) -> None:
+    (case,) = [
+        case
+        for case in operator_cases("ELEMENT_WISE_BIT_SHIFT_RIGHT")
+        if case.kind == "example" and case.data_type == name and case.basis == "measured"
+    ]
+    amounts = set(inputs(case)["BTensor"].tolist())
+    width = data_type(name).bits
+    assert {width, 32, 33, 64, 255} <= amounts
+    assert min(amounts) >= width
+
+
+def test_random_data_of_a_shift_stay_below_the_width() -> None:
+    for case in operator_cases("ELEMENT_WISE_BIT_SHIFT_RIGHT"):
+        if case.basis == "documented" and case.expect != REJECTION:
+            assert (inputs(case)["BTensor"].astype(np.uint64) < data_type(case.data_type).bits).all(), case.id
+
+
+# Values of ROUND
+
+
+def seen_by_round(name: str, mode: str, basis: str = "documented") -> np.ndarray:
+    """Every value that ROUND is given in core, as float64; NaN and zeros keep their signs."""
+    found = [
+        inputs(case)["InputTensor"].ravel()
+        for case in select(operator_cases("ELEMENT_WISE_ROUND"), level="core", basis=basis)
+        if case.kind == "values" and case.data_type == name and case.desc.fields["RoundingMode"] == mode
+    ]
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        return np.concatenate(found).astype(np.float64)
+
+
+@pytest.mark.parametrize("name", ["FLOAT16", "FLOAT32"])
+@pytest.mark.parametrize("mode", MODES)
+def test_values_for_rounding(name: str, mode: str) -> None:
+    values = seen_by_round(name, mode)
+    have = set(values.tolist())
+    digits = {"FLOAT16": 10, "FLOAT32": 23}[name]
+    smallest = {"FLOAT16": 2.0**-24, "FLOAT32": 2.0**-149}[name]
+    assert {0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, -3.5} <= have  # halves of both signs, beside even and odd numbers
+    above, below = 1.5 + 2.0**-digits, 1.5 - 2.0**-digits
+    assert {above, below, -above, -below} <= have  # the numbers beside halves
+    assert {2.0**digits, 2.0**digits + 2, -(2.0 ** (digits + 1))} <= have  # no fraction is left there
+    assert 2.0**digits - 0.5 in have  # the last fraction
+    assert {smallest, -smallest} <= have  # denormals
+    zeros = values[values == 0]
+    assert set(np.signbit(zeros).tolist()) == {True, False}
+    assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("name", ["FLOAT16", "FLOAT32"])
+@pytest.mark.parametrize("mode", MODES)
+def test_nan_and_infinities_are_tried_on_the_measured_basis(name: str, mode: str) -> None:
+    values = seen_by_round(name, mode, "measured")
+    assert {math.inf, -math.inf} <= set(values.tolist())
+    assert np.isnan(values).any()
+
+
+# Sizes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sizes(name: str) -> None:
+    assert {1, 3, 4, 5, 31, 32, 33, 63, 64, 65, 255, 256, 257} <= counts(name)
+    assert sum(count > 65_536 for count in counts(name)) == 1
+    found = shapes(name)
+    assert any(sizes[0] > 1 and set(sizes[1:]) == {1} for sizes in found)  # ones behind
+    assert any(set(sizes[:-1]) == {1} and sizes[-1] > 1 for sizes in found)  # ones in front
+    assert any(sizes[0] > 1 and 1 in sizes[1:-1] and sizes[-1] > 1 for sizes in found)  # ones in the middle
+    assert any(all(size % 2 and size > 1 for size in sizes) for sizes in found)  # odd throughout
+
+
+# Layouts
+
+
+def layouts_of(name: str, tensor: str, level: str = "core") -> list[TensorDesc]:
+    return [case.desc.tensor(tensor) for case in cases(name, "layout", level)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_layouts_of_inputs_and_outputs(name: str) -> None:
+    operator = load(name)
+    for field in (*operator.inputs(), *operator.outputs()):
+        found = layouts_of(name, field.name)
+        given = [tensor for tensor in found if tensor.strides is not None]
+        assert any(tensor.strides is None for tensor in found), "packed"
+        assert any(tensor.strides == packed_strides(tensor.sizes) for tensor in given), "packed, with strides"
+        assert any(list(tensor.effective_strides) == sorted(tensor.effective_strides) for tensor in given), "permuted"
+        assert any(tensor.effective_strides[-1] == 1 and tensor.effective_strides[-2] > tensor.sizes[-1] for tensor in given), "padded"
+        assert any(tensor.effective_strides[-1] > 1 for tensor in given), "spread"
+        zero = [tensor for tensor in given if 0 in tensor.effective_strides]
+        assert bool(zero) == (field.kind == "input"), "broadcast"
+        if zero:
+            assert any(set(tensor.effective_strides) == {0} for tensor in zero)
+            assert any(set(tensor.effective_strides) != {0} for tensor in zero)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_both_inputs_are_laid_out_each_in_its_own_way(name: str) -> None:
+    for choice in ("UINT32", "UINT8"):
+        pairs = {
+            (case.desc.tensor("ATensor").strides, case.desc.tensor("BTensor").strides)
+            for case in cases(name, "layout", "full")
+            if case.data_type == choice
+        }
+        assert len(pairs) == 49
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_in_place_where_it_is_permitted_and_nowhere_else(name: str) -> None:
+    permitted: set[tuple[str, ...]] = set()
+    for entry in load(name).in_place:
+        permitted |= {(entry.output, tensor) for tensor in entry.inputs}
+        permitted |= {(entry.output, *entry.inputs)} if entry.together and len(entry.inputs) > 1 else set()
+    found = set()
+    for case in cases(name, "in-place", "full"):
+        assert len(set(case.in_place.values())) == 1
+        shared = {*case.in_place, *case.in_place.values()}
+        found.add(tuple(sorted(shared, key=lambda tensor: (not tensor.startswith("Output"), tensor))))
+        assert len({case.desc.tensor(tensor) for tensor in shared}) == 1, f"{case.id}: one resource, two descs"
+    assert found == permitted
+    assert (name == "ELEMENT_WISE_BIT_COUNT") == (not permitted)
+
+
+@pytest.mark.parametrize("name", ["ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_XOR"])
+def test_inputs_that_share_a_resource_hold_the_same(name: str) -> None:
+    found = [case for case in cases(name, "in-place", "full") if "+" in case.id]
+    assert found
+    for case in found:
+        values = inputs(case)
+        assert values["ATensor"].tobytes() == values["BTensor"].tobytes(), case.id
+
+
+# Wrong descs
+
+
+def rejected(name: str) -> list[Case]:
+    return cases(name, "negative")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_data_type_outside_the_table(name: str) -> None:
+    operator = load(name)
+    newest = max(operator.support, key=lambda table: table.level)
+    for tensor, row in newest.tensors.items():
+        tried = {
+            case.desc.tensor(tensor).data_type for case in rejected(name) if f"rejects/support/{tensor}/data-type" in case.covers
+        }
+        assert tried == (set(abi().data_types) | {"UNKNOWN"}) - set(row.data_types)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_dimension_count_outside_the_table(name: str) -> None:
+    for field in load(name).fields:
+        if field.is_tensor:
+            tried = {
+                len(case.desc.tensor(field.name).sizes)
+                for case in rejected(name)
+                if f"rejects/support/{field.name}/dimension-count" in case.covers
+            }
+            assert tried == {0, 9}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_buffers_that_are_too_small(name: str) -> None:
+    for field in load(name).fields:
+        if field.is_tensor:
+            assert any(case.bindings[field.name].short == 4 for case in rejected(name) if case.rule == f"binding/{field.name}/size")
+            (said,) = [case.desc.tensor(field.name) for case in rejected(name) if case.rule == f"tensor/{field.name}/total-size"]
+            assert said.total_size == said.least_bytes - 4
+
+
+def test_wrong_values_of_an_enumeration() -> None:
+    tried = {case.desc.fields["RoundingMode"] for case in rejected("ELEMENT_WISE_ROUND") if case.rule == "enum/RoundingMode"}
+    assert tried == {3, 0xFFFFFFFF}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_tensor_missing_unbound_and_misaligned(name: str) -> None:
+    rules = {case.rule for case in rejected(name)}
+    for field in load(name).fields:
+        if field.is_tensor:
+            assert {f"field/{field.name}", f"binding/{field.name}", f"binding/{field.name}/offset"} <= rules
+
+
+# Laws
+
+
+@pytest.mark.parametrize(
+    ("name", "laws"),
+    [
+        ("ELEMENT_WISE_BIT_XOR", {"f(a, a) == 0", "f(f(a, b), b) == a"}),
+        ("ELEMENT_WISE_BIT_OR", {"f(a, a) == a"}),
+        ("ELEMENT_WISE_BIT_COUNT", {"f(a) + f(b) == 2 * f(a | b) - f(a ^ b)"}),
+        ("ELEMENT_WISE_BIT_SHIFT_RIGHT", {"f(f(a, j), k) == f(a, j + k)"}),
+        ("ELEMENT_WISE_ROUND", {"f(f(x)) == f(x)", "f(-x) == -f(x)", "implies(x <= y, f(x) <= f(y))"}),
+    ],
+)
+def test_laws(name: str, laws: set[str]) -> None:
+    texts = {relation.label: relation.law.text for relation in load(name).relations}
+    tried = {texts[case.relation] for case in cases(name, "property") if case.relation}
+    assert laws <= tried
+    assert any(case.expect == "agreement" for case in cases(name, "property"))

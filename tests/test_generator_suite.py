@@ -1,0 +1,156 @@
+"""The choice among cases: levels, basis, feature level, words and shards."""
+
+from dataclasses import replace
+
+import pytest
+
+from dmlcts.generator.case import LEVELS, Case
+from dmlcts.generator.suite import find_case, matcher, operator_cases, select
+from dmlcts.spec.abi import abi, feature_level
+from dmlcts.spec.loader import operator_names
+
+EVERY = [case for name in operator_names() for case in operator_cases(name)]
+ROUND = operator_cases("ELEMENT_WISE_ROUND")
+
+
+def ids(cases: list[Case]) -> list[str]:
+    return [case.id for case in cases]
+
+
+# Levels and basis
+
+
+def test_each_level_contains_the_ones_before_it() -> None:
+    smoke, core, full = (set(ids(select(EVERY, level=level, basis="measured"))) for level in LEVELS)
+    assert smoke < core < full
+    assert len(full) == len(EVERY)
+    assert len(smoke) < 100
+    assert {case.level for case in select(EVERY, level="smoke")} == {"smoke"}
+
+
+def test_documented_leaves_out_what_is_measured_or_contested() -> None:
+    documented, both = select(ROUND), select(ROUND, basis="measured")
+    assert {case.basis for case in documented} == {"documented"}
+    assert {case.basis for case in both} == {"documented", "measured", "contested"}
+    assert ids(both) == ids(list(ROUND))
+    assert [case.id for case in both if case.basis == "documented"] == ids(documented)
+
+
+def test_the_order_is_kept() -> None:
+    assert ids(select(EVERY, level="core")) == [case.id for case in EVERY if case.level != "full" and case.basis == "documented"]
+
+
+# Feature levels
+
+
+@pytest.mark.parametrize("at", ["1_0", "2_1", "3_0", "4_0", "4_1", "6_4"])
+def test_a_feature_level_selects_what_it_and_older_ones_promise(at: str) -> None:
+    level = feature_level(at)
+    found = select(EVERY, at=level, basis="measured")
+    assert all(feature_level(case.feature_level) <= level for case in found)
+    assert ids(found) == [case.id for case in EVERY if feature_level(case.feature_level) <= level]
+    assert bool(found) == (at != "1_0")
+
+
+def test_levels_are_compared_as_numbers() -> None:
+    case = replace(ROUND[0], feature_level="2_1")
+    newest = max(abi().feature_levels.values())
+    assert select([case], at=newest) == [case]
+    assert select([replace(case, feature_level="6_4")], at=feature_level("2_1")) == []
+
+
+def test_at_3_0_the_types_of_4_1_are_not_selected() -> None:
+    found = select(operator_cases("ELEMENT_WISE_BIT_OR"), at=feature_level("3_0"))
+    assert {case.data_type for case in found} == {"UINT32", "UINT16", "UINT8"}
+
+
+# Shards
+
+
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_shards_are_a_partition(count: int) -> None:
+    shards = [set(ids(select(EVERY, shard=(index, count), basis="measured"))) for index in range(1, count + 1)]
+    assert sum(len(shard) for shard in shards) == len(EVERY)
+    assert set().union(*shards) == set(ids(EVERY))
+    assert all(len(EVERY) / count * 0.8 < len(shard) < len(EVERY) / count * 1.2 for shard in shards)
+
+
+def test_which_shard_a_case_is_in_depends_on_its_id_alone() -> None:
+    whole = set(ids(select(EVERY, shard=(2, 3))))
+    alone = {case.id for case in EVERY if select([case], shard=(2, 3))}
+    assert whole == alone
+    assert [bool(select([find_case("ELEMENT_WISE_BIT_OR/UINT8/4d")], shard=(index, 4))) for index in (1, 2, 3, 4)].count(True) == 1
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("expression", "matches"),
+    [
+        ("round", True),
+        ("ROUND", True),
+        ("float32/values", True),
+        ("halves and toward_zero", True),
+        ("halves and toward_infinity", False),
+        ("toward_infinity or toward_zero", True),
+        ("not toward_zero", False),
+        ("not toward_infinity and round", True),
+        ("not (toward_infinity or bit)", True),
+        ("(bit or round) and (float16 or float32)", True),
+        ("bit or round and float16", False),  # and binds more than or
+        ("not not round", True),
+        ("VALUES/HALVES", True),
+        ("andes", False),  # a word that begins like an operator
+        ("[0]", False),
+        ("'", False),
+        ("", True),
+    ],
+)
+def test_expressions(expression: str, matches: bool) -> None:
+    assert matcher(expression)("ELEMENT_WISE_ROUND/FLOAT32/values/halves/TOWARD_ZERO") is matches
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["a b", "a (b)", "(a)(b)", "a or b c", "and", "or a", "a and", "not", "a not b", "()", "a or ()", "(a", "a)", ")("],
+)
+def test_what_is_no_expression_is_said_to_be_none(expression: str) -> None:
+    with pytest.raises(ValueError, match="not an expression of words, and, or, not") as error:
+        matcher(expression)
+    assert repr(expression) in str(error.value)
+
+
+def test_words_are_no_python() -> None:
+    test = matcher("__import__('os').system('true')".replace("(", "").replace(")", ""))
+    assert test("ELEMENT_WISE_ROUND") is False
+    with pytest.raises(ValueError, match="not an expression"):
+        matcher("__import__('os')")
+
+
+def test_select_uses_the_expression_on_ids() -> None:
+    found = select(EVERY, matching=matcher("bit_count and uint16-uint8 and gaps and not padded"))
+    assert ids(found) == []  # they are measured
+    found = select(EVERY, matching=matcher("bit_count and uint16-uint8 and gaps and not padded"), basis="measured")
+    assert ids(found) == ["ELEMENT_WISE_BIT_COUNT/UINT16-UINT8/gaps/Output-spread"]
+
+
+# One case
+
+
+def test_a_case_is_found_by_its_id() -> None:
+    assert find_case("ELEMENT_WISE_ROUND/FLOAT32/4d/TOWARD_ZERO").kind == "table"
+
+
+@pytest.mark.parametrize(
+    ("case_id", "said"),
+    [
+        ("ELEMENT_WISE_BIT_AND/UINT8/4d", "there is no operator 'ELEMENT_WISE_BIT_AND'"),
+        ("", "there is no operator ''"),
+        ("ELEMENT_WISE_BIT_OR/UINT8/4D", "near it: .*ELEMENT_WISE_BIT_OR/UINT8/4d"),
+        ("ELEMENT_WISE_BIT_OR", "no case 'ELEMENT_WISE_BIT_OR'; near it"),
+    ],
+)
+def test_an_unknown_id_is_answered_with_what_there_is(case_id: str, said: str) -> None:
+    with pytest.raises(KeyError, match=said):
+        find_case(case_id)
