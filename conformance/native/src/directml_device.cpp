@@ -1,0 +1,134 @@
+#include "directml_device.h"
+
+#include <deque>
+#include <iterator>
+
+#include "desc_layout.h"
+
+namespace {
+
+constexpr uint32_t feature_levels[] = {0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0x4000, 0x4100, 0x5000,
+                                       0x5100, 0x5200, 0x6000, 0x6100, 0x6200, 0x6300, 0x6400};
+
+/// In the order of DML_TENSOR_DATA_TYPE, which begins with 1.
+constexpr const char* data_types[] = {"FLOAT32", "FLOAT16", "UINT32",  "UINT16", "UINT8", "INT32", "INT16",
+                                      "INT8",    "FLOAT64", "UINT64", "INT64",  "UINT4", "INT4"};
+
+/// The version in a DLL's resources, empty if it has none.
+std::string file_version(const std::wstring& path) {
+    DWORD ignored;
+    std::vector<char> block(GetFileVersionInfoSizeW(path.c_str(), &ignored));
+    VS_FIXEDFILEINFO* info = nullptr;
+    UINT size;
+    if (block.empty() || !GetFileVersionInfoW(path.c_str(), 0, static_cast<DWORD>(block.size()), block.data()) ||
+        !VerQueryValueW(block.data(), L"\\", reinterpret_cast<void**>(&info), &size)) {
+        return "";
+    }
+    const DWORD high = info->dwFileVersionMS, low = info->dwFileVersionLS;
+    return std::to_string(HIWORD(high)) + "." + std::to_string(LOWORD(high)) + "." + std::to_string(HIWORD(low)) +
+           (LOWORD(low) ? "." + std::to_string(LOWORD(low)) : "");
+}
+
+}  // namespace
+
+DirectMlLibrary::DirectMlLibrary(const Options& options) {
+    const bool named = !options.dll.empty();
+    wchar_t full[4096] = L"DirectML.dll";
+    if (named && !GetFullPathNameW(wide(options.dll).c_str(), 4096, full, nullptr)) throw protocol::Fault("--dll: " + last_error());
+    const DWORD where = named ? LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS
+                              : LOAD_LIBRARY_SEARCH_APPLICATION_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32;
+    module_ = LoadLibraryExW(full, nullptr, where);
+    if (!module_) throw protocol::Fault(utf8(full) + " cannot be loaded: " + last_error());
+    wchar_t found[4096] = L"";
+    GetModuleFileNameW(module_, found, 4096);
+    path = utf8(found);
+    version = file_version(found);
+}
+
+Com<dml::IDevice> DirectMlLibrary::create_device(ID3D12Device* device, uint32_t min_feature_level) const {
+    Com<dml::IDevice> made;
+    auto* create = function<dml::CreateDevice1>(module_, "DMLCreateDevice1", path);
+    need(create(device, 0, min_feature_level, dml::IDevice::iid, made.out()), "DMLCreateDevice1");
+    return made;
+}
+
+DirectMlDevice::DirectMlDevice(const DirectMlLibrary& library, D3d12Device& d3d12, const Options& options)
+    : library_(library), d3d12_(d3d12), options_(options), device_(library.create_device(d3d12.get(), options.min_feature_level)) {
+    need(device_->CreateCommandRecorder(dml::ICommandRecorder::iid, recorder_.out()), "CreateCommandRecorder");
+    if (options.graph) need(device_->QueryInterface(dml::IDevice1::iid, device1_.out()), "--compile graph: asking for IDMLDevice1");
+}
+
+HRESULT DirectMlDevice::removed_reason() const {
+    const HRESULT reason = device_->GetDeviceRemovedReason();
+    return FAILED(reason) ? reason : d3d12_.removed_reason();
+}
+
+HRESULT DirectMlDevice::compile(dml::IOperator* op, const std::vector<TensorSlot>& slots, uint32_t flags, void** compiled) const {
+    flags |= options_.execution_flags;
+    if (options_.graph) return compile_graph(op, slots, flags, compiled);
+    return device_->CompileOperator(op, flags, dml::ICompiledOperator::iid, compiled);
+}
+
+HRESULT DirectMlDevice::compile_graph(dml::IOperator* op, const std::vector<TensorSlot>& slots, uint32_t flags, void** compiled) const {
+    std::deque<dml::InputEdgeDesc> ins;  // deques, because the edges point into them
+    std::deque<dml::OutputEdgeDesc> outs;
+    std::vector<dml::TypedDesc> in_edges, out_edges;
+    uint32_t inputs = 0, outputs = 0;
+    for (const TensorSlot& slot : slots) {
+        uint32_t& index = slot.output ? outputs : inputs;
+        if (slot.present && slot.output) {
+            outs.push_back({0, index, index, nullptr});
+            out_edges.push_back({dml::edge_output, &outs.back()});
+        } else if (slot.present) {
+            ins.push_back({index, 0, index, nullptr});
+            in_edges.push_back({dml::edge_input, &ins.back()});
+        }
+        ++index;
+    }
+    const dml::OperatorNodeDesc node{op, nullptr};
+    const dml::TypedDesc nodes[] = {{dml::node_operator, &node}};
+    const dml::GraphDesc graph{inputs,           outputs,          1, nodes,  static_cast<uint32_t>(in_edges.size()),
+                               in_edges.data(),  static_cast<uint32_t>(out_edges.size()),
+                               out_edges.data(), 0,                nullptr};
+    return device1_->CompileGraph(&graph, flags, dml::ICompiledOperator::iid, compiled);
+}
+
+json::Value DirectMlDevice::describe() const {
+    std::string level = "1_0";
+    // A DLL may refuse a list with levels that are newer than itself: then the list is made shorter.
+    for (uint32_t count = static_cast<uint32_t>(std::size(feature_levels)); count; --count) {
+        const dml::FeatureLevelsQuery query{count, feature_levels};
+        uint32_t highest = 0;
+        if (SUCCEEDED(device_->CheckFeatureSupport(dml::feature_feature_levels, sizeof query, &query, sizeof highest, &highest))) {
+            level = feature_level_name(highest);
+            break;
+        }
+    }
+    json::Array types;
+    for (uint32_t type = 1; type <= std::size(data_types); ++type) {
+        BOOL supported = FALSE;
+        const HRESULT said =
+            device_->CheckFeatureSupport(dml::feature_tensor_data_type_support, sizeof type, &type, sizeof supported, &supported);
+        if (SUCCEEDED(said) && supported) types.push_back(data_types[type - 1]);
+    }
+    const bool software = d3d12_.software_under_wine;
+    return json::Object{
+        {"status", "ok"},
+        {"name", "DirectML"},
+        {"version", library_.version},
+        {"device", d3d12_.name},
+        {"feature_level", level},
+        {"data_types", std::move(types)},
+        // Known of the software adapter under Wine alone, by measurement: lavapipe flushes in arithmetic, and truncates to FLOAT16.
+        {"denormals", software ? "flush" : "any"},
+        {"half_store", software ? "truncate" : "nearest"},
+        {"details", json::Object{{"driver", d3d12_.driver},
+                                 {"dll", library_.path},
+                                 {"wine", wine::version()},
+                                 {"d3d12", options_.d3d12},
+                                 {"adapter", options_.warp ? json::Value("warp") : json::Value(options_.adapter.value_or(0))},
+                                 {"min_feature_level", feature_level_name(options_.min_feature_level)},
+                                 {"execution_flags", options_.execution_flag_names},
+                                 {"compile", options_.graph ? "graph" : "operator"}}},
+    };
+}

@@ -1,0 +1,148 @@
+// The host: reads requests, and answers them, until the suite is gone.
+#include <cstdio>
+#include <memory>
+#include <new>
+
+#include "directml_device.h"
+#include "operator_run.h"
+#include "options.h"
+#include "protocol.h"
+
+#include <shellapi.h>
+
+namespace {
+
+/// What lives as long as the host, with the device, which may have to be made anew.
+class Host {
+public:
+    explicit Host(const Options& options) : options_(options) {}
+
+    /// Answers requests. Returns the exit code.
+    int serve() {
+        while (const std::optional<std::string> text = streams_.next()) {
+            json::Value id;
+            Stopwatch watch(times_);
+            try {
+                const json::Value header = json::read(*text);
+                if (const json::Value* given = json::find(header, "id"); given && given->get<uint64_t>()) id = *given;
+                const std::string& request = json::as_string(json::at(header, "request"), "request");
+                if (request == "close") break;
+                if (request == "describe") streams_.write(device().describe());
+                else if (request == "run") run(header, id, watch);
+                else throw json::Error("there is no request '" + request + "'");
+            } catch (const protocol::Rejected& refused) {
+                streams_.write(json::Object{{"status", "rejected"},
+                                            {"id", id},
+                                            {"stage", refused.stage},
+                                            {"code", hex(static_cast<HRESULT>(refused.code))},
+                                            {"message", refused.message}});
+            } catch (const protocol::StreamError&) {
+                throw;
+            } catch (const json::Error& error) {
+                fail(id, "the request is wrong: " + std::string(error.what()));
+            } catch (const std::bad_alloc&) {
+                fail(id, "out of memory");
+            } catch (const protocol::Fault& fault) {
+                fail(id, fault.what());
+            }
+            renew();
+        }
+        if (options_.times) report();
+        return 0;
+    }
+
+private:
+    DirectMlDevice& device() {
+        Stopwatch watch(times_);
+        if (!library_) library_ = std::make_unique<DirectMlLibrary>(options_);
+        if (!d3d12_) d3d12_ = std::make_unique<D3d12Device>(options_);
+        if (!device_) device_ = std::make_unique<DirectMlDevice>(*library_, *d3d12_, options_);
+        watch.lap(Times::renew);
+        return *device_;
+    }
+
+    void run(const json::Value& header, const json::Value& id, Stopwatch& watch) {
+        const protocol::RunRequest request(header);
+        if (request.total != streams_.payload()) {
+            throw json::Error("the payload has " + std::to_string(streams_.payload()) + " bytes, and the resources " +
+                              std::to_string(request.total));
+        }
+        if (contents_.size() < request.total) contents_.resize(static_cast<size_t>(request.total));
+        streams_.read(contents_.data(), request.total);
+        watch.lap(Times::read);
+        const uint8_t* returned = run_operator(device(), header, request, contents_.data(), times_);
+        ++executed_;
+        Stopwatch writing(times_);
+        // All resources go back, inputs as well: the suite looks for stray writes in them.
+        json::Array indices;
+        for (size_t i = 0; i < request.resources.size(); ++i) indices.push_back(static_cast<uint64_t>(i));
+        streams_.write(json::Object{{"status", "ok"}, {"id", id}, {"resources", std::move(indices)}}, {{returned, request.total}});
+        writing.lap(Times::write);
+    }
+
+    void fail(const json::Value& id, const std::string& message) {
+        json::Object answer{{"status", "error"}, {"message", message}};
+        if (!id.is_null()) answer.push_back({"id", id});
+        streams_.write(answer);
+    }
+
+    /// Makes a removed device anew, while the suite judges the answer. What prevents it, the next request will say.
+    void renew() {
+        if (!device_ || SUCCEEDED(device_->removed_reason())) return;
+        device_.reset();
+        if (FAILED(d3d12_->removed_reason())) d3d12_.reset();  // on Windows; vkd3d's stays, and a new one costs 0.3 s
+        ++renewed_;
+        try {
+            device();
+        } catch (const protocol::Fault& fault) {
+            std::fprintf(stderr, "the removed device cannot be made anew: %s\n", fault.what());
+        }
+    }
+
+    void report() const {
+        std::fprintf(stderr, "%llu executed, %llu devices made anew; milliseconds:\n", executed_, renewed_);
+        for (int part = 0; part < Times::parts; ++part) std::fprintf(stderr, "%10.1f  %s\n", times_.spent[part], Times::names[part]);
+    }
+
+    const Options& options_;
+    protocol::Streams streams_;
+    std::unique_ptr<DirectMlLibrary> library_;
+    std::unique_ptr<D3d12Device> d3d12_;
+    std::unique_ptr<DirectMlDevice> device_;
+    std::vector<uint8_t> contents_;  // kept, so that it need not be filled with zeros for every request
+    Times times_;
+    unsigned long long executed_ = 0, renewed_ = 0;
+};
+
+std::vector<std::string> arguments() {
+    int count = 0;
+    wchar_t** words = CommandLineToArgvW(GetCommandLineW(), &count);
+    std::vector<std::string> found;
+    for (int i = 1; i < count; ++i) found.push_back(utf8(words[i]));
+    LocalFree(words);
+    return found;
+}
+
+int guarded() {
+    try {
+        const Options options = read_options(arguments(), !wine::version().empty());
+        if (options.help) return std::fputs(usage, stderr), 0;
+        return Host(options).serve();
+    } catch (const OptionError& error) {
+        std::fprintf(stderr, "%s\n%s", error.what(), usage);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "dmlcts-directml-host: %s\n", error.what());
+    }
+    return 2;
+}
+
+}  // namespace
+
+int main() {
+    SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX);  // a crash must not wait for a click
+    const int code = guarded();
+    std::fflush(nullptr);
+    // Without the drivers' farewell: there is nothing left to save, and some take longer over it than the suite waits.
+    TerminateProcess(GetCurrentProcess(), static_cast<UINT>(code));
+    return code;
+}

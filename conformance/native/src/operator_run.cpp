@@ -1,0 +1,229 @@
+#include "operator_run.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace {
+
+/// Stages as the protocol calls them.
+constexpr const char *at_create = "create", *at_compile = "compile", *at_initialize = "initialize", *at_bind = "bind",
+                     *at_dispatch = "dispatch";
+
+void accept(const char* stage, HRESULT code, const char* call) {
+    if (FAILED(code)) throw protocol::Rejected{stage, static_cast<uint32_t>(code), std::string(call) + " failed with " + hex(code)};
+}
+
+/// What the steps of a request share. Everything is released with it, after the GPU has finished.
+class Run {
+public:
+    Run(DirectMlDevice& device, const json::Value& header, const protocol::RunRequest& request)
+        : device_(device), d3d12_(device.d3d12()), request_(request), desc_(header) {
+        for (const protocol::Binding& binding : request.bindings) {
+            const auto same = [&](const TensorSlot& slot) { return slot.name == binding.tensor; };
+            if (std::none_of(desc_.slots().begin(), desc_.slots().end(), same)) {
+                throw json::Error("the operator has no tensor " + binding.tensor);
+            }
+        }
+    }
+
+    void create() {
+        accept(at_create, device_.get()->CreateOperator(&desc_.get(), dml::IOperator::iid, operator_.out()), "CreateOperator");
+    }
+
+    void compile() {
+        accept(at_compile, device_.compile(operator_.get(), desc_.slots(), request_.flags, compiled_.out()), "compilation");
+        dml::ICompiledOperator* const operators[] = {compiled_.get()};
+        accept(at_initialize,
+               device_.get()->CreateOperatorInitializer(1, operators, dml::IOperatorInitializer::iid, initializer_.out()),
+               "CreateOperatorInitializer");
+        initializer_->GetBindingProperties(&initializing_);
+        compiled_->GetBindingProperties(&executing_);
+    }
+
+    void upload(const uint8_t* contents) {
+        D3d12Device::Mapped& staged = d3d12_.upload(request_.total);
+        if (request_.total) std::memcpy(staged.bytes, contents, static_cast<size_t>(request_.total));
+        copy_all(staged.buffer.get(), D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+        if (const uint64_t size = std::max(initializing_.temporary_resource_size, executing_.temporary_resource_size)) {
+            temporary_ = d3d12_.buffer(size);
+        }
+        if (executing_.persistent_resource_size) persistent_ = d3d12_.buffer(executing_.persistent_resource_size);
+    }
+
+    void initialize() {
+        const uint32_t count = initializing_.required_descriptor_count;
+        heap_ = d3d12_.descriptors(std::max(count + executing_.required_descriptor_count, 1u));
+        d3d12_.list()->SetDescriptorHeaps(1, &heap_);
+        Com<dml::IBindingTable>& table = tables_[0];
+        make_table(at_initialize, initializer_.get(), 0, count, table);
+
+        // Of the operator's inputs, initialization gets those that DirectML is to own.
+        std::vector<dml::BufferBinding> owned;
+        bool any = false;
+        for (const TensorSlot& slot : desc_.slots()) {
+            if (slot.output) continue;
+            const protocol::Binding* binding = slot.owned ? request_.find(slot.name) : nullptr;
+            owned.push_back(binding ? bound(*binding) : dml::BufferBinding{});
+            any = any || binding;
+        }
+        const dml::BufferArrayBinding array{static_cast<uint32_t>(owned.size()), owned.data()};
+        const dml::BindingDesc inputs{dml::binding_buffer_array, &array};
+        if (any) table->BindInputs(1, &inputs);
+        bind_working_memory(table.get(), initializing_, true);
+        still_there(at_initialize, "binding for initialization");
+        device_.recorder()->RecordDispatch(d3d12_.list(), initializer_.get(), table.get());
+        still_there(at_initialize, "RecordDispatch of the initializer");
+        await_writes();
+    }
+
+    void bind() {
+        Com<dml::IBindingTable>& table = tables_[1];
+        make_table(at_bind, compiled_.get(), initializing_.required_descriptor_count, executing_.required_descriptor_count, table);
+        bind_working_memory(table.get(), executing_, false);
+        bind_tensors(false, "BindInputs");
+        bind_tensors(true, "BindOutputs");
+    }
+
+    void dispatch() {
+        device_.recorder()->RecordDispatch(d3d12_.list(), compiled_.get(), tables_[1].get());
+        still_there(at_dispatch, "RecordDispatch");
+    }
+
+    const uint8_t* execute() {
+        D3d12Device::Mapped& returned = d3d12_.readback(request_.total);
+        copy_all(returned.buffer.get(), D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_SOURCE);
+        d3d12_.submit();
+        const HRESULT reason = device_.removed_reason();
+        if (FAILED(reason)) throw protocol::Fault("after execution the DirectML device is removed: " + hex(reason));
+        return returned.bytes;
+    }
+
+private:
+    /// Copies all resources from `staged` into new buffers, or from their buffers to `staged`; a copy of whole buffers, guard bytes too.
+    void copy_all(ID3D12Resource* staged, D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after) {
+        const bool in = before == D3D12_RESOURCE_STATE_COPY_DEST;
+        if (in) {
+            for (const uint64_t size : request_.resources) buffers_.push_back(d3d12_.buffer(size));
+        } else {
+            transition(before, after);
+        }
+        uint64_t offset = 0;
+        for (size_t i = 0; i < buffers_.size(); ++i) {
+            const uint64_t size = request_.resources[i];
+            ID3D12Resource* buffer = buffers_[i].get();
+            if (size && in) d3d12_.list()->CopyBufferRegion(buffer, 0, staged, offset, size);
+            if (size && !in) d3d12_.list()->CopyBufferRegion(staged, offset, buffer, 0, size);
+            offset += size;
+        }
+        if (in) transition(before, after);
+    }
+
+    void transition(D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after) {
+        std::vector<D3D12_RESOURCE_BARRIER> barriers;
+        for (const Com<ID3D12Resource>& buffer : buffers_) {
+            D3D12_RESOURCE_BARRIER barrier{};
+            barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_TRANSITION;
+            barrier.Transition.pResource = buffer.get();
+            barrier.Transition.Subresource = D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES;
+            barrier.Transition.StateBefore = before;
+            barrier.Transition.StateAfter = after;
+            barriers.push_back(barrier);
+        }
+        if (!barriers.empty()) d3d12_.list()->ResourceBarrier(static_cast<UINT>(barriers.size()), barriers.data());
+    }
+
+    void await_writes() {
+        D3D12_RESOURCE_BARRIER barrier{};
+        barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_UAV;
+        d3d12_.list()->ResourceBarrier(1, &barrier);
+    }
+
+    /// Initialization and execution have a part of the descriptor heap each, since both are in one command list.
+    void make_table(const char* stage, dml::IDispatchable* dispatchable, uint32_t first, uint32_t count, Com<dml::IBindingTable>& table) {
+        dml::BindingTableDesc desc{dispatchable, heap_->GetCPUDescriptorHandleForHeapStart(), heap_->GetGPUDescriptorHandleForHeapStart(),
+                                   count};
+        desc.cpu.ptr += static_cast<SIZE_T>(first) * d3d12_.descriptor_size();
+        desc.gpu.ptr += static_cast<UINT64>(first) * d3d12_.descriptor_size();
+        accept(stage, device_.get()->CreateBindingTable(&desc, dml::IBindingTable::iid, table.out()), "CreateBindingTable");
+    }
+
+    void bind_working_memory(dml::IBindingTable* table, const dml::BindingProperties& properties, bool initializing) {
+        const dml::BufferBinding temporary{temporary_.get(), 0, properties.temporary_resource_size};
+        const dml::BufferBinding persistent{persistent_.get(), 0, executing_.persistent_resource_size};
+        const dml::BindingDesc temporary_desc{dml::binding_buffer, &temporary}, persistent_desc{dml::binding_buffer, &persistent};
+        if (temporary.size_in_bytes) table->BindTemporaryResource(&temporary_desc);
+        if (!persistent_) return;
+        if (initializing) table->BindOutputs(1, &persistent_desc);
+        else table->BindPersistentResource(&persistent_desc);
+    }
+
+    void bind_tensors(bool outputs, const char* call) {
+        std::vector<dml::BufferBinding> buffers;
+        buffers.reserve(desc_.slots().size());  // bindings point into it
+        std::vector<dml::BindingDesc> bindings;
+        for (const TensorSlot& slot : desc_.slots()) {
+            if (slot.output != outputs) continue;
+            const protocol::Binding* binding = slot.owned && !outputs ? nullptr : request_.find(slot.name);
+            if (binding) buffers.push_back(bound(*binding));
+            bindings.push_back(binding ? dml::BindingDesc{dml::binding_buffer, &buffers.back()} : dml::BindingDesc{});
+        }
+        const UINT count = static_cast<UINT>(bindings.size());
+        if (outputs) tables_[1]->BindOutputs(count, bindings.data());
+        else tables_[1]->BindInputs(count, bindings.data());
+        still_there(at_bind, call);
+    }
+
+    dml::BufferBinding bound(const protocol::Binding& binding) const {
+        return {buffers_[binding.resource].get(), binding.offset, binding.size};
+    }
+
+    /// Binding and recording return nothing: what they refuse removes the device.
+    void still_there(const char* stage, const char* call) {
+        const HRESULT reason = device_.removed_reason();
+        if (FAILED(reason)) {
+            throw protocol::Rejected{stage, static_cast<uint32_t>(reason), std::string(call) + " removed the device with " + hex(reason)};
+        }
+    }
+
+    DirectMlDevice& device_;
+    D3d12Device& d3d12_;
+    const protocol::RunRequest& request_;
+    OperatorDesc desc_;
+    Com<dml::IOperator> operator_;
+    Com<dml::ICompiledOperator> compiled_;
+    Com<dml::IOperatorInitializer> initializer_;
+    dml::BindingProperties initializing_{}, executing_{};
+    std::vector<Com<ID3D12Resource>> buffers_;
+    Com<ID3D12Resource> temporary_, persistent_;
+    ID3D12DescriptorHeap* heap_ = nullptr;
+    Com<dml::IBindingTable> tables_[2];  // for initialization, and for execution
+};
+
+}  // namespace
+
+const uint8_t* run_operator(DirectMlDevice& device, const json::Value& header, const protocol::RunRequest& request,
+                            const uint8_t* contents, Times& times) {
+    Stopwatch watch(times);
+    const uint8_t* returned = nullptr;
+    {
+        Run run(device, header, request);
+        watch.lap(Times::layout);
+        run.create();
+        watch.lap(Times::create);
+        run.compile();
+        watch.lap(Times::compile);
+        device.d3d12().begin();
+        run.upload(contents);
+        watch.lap(Times::memory);
+        run.initialize();
+        watch.lap(Times::initialize);
+        run.bind();
+        watch.lap(Times::bind);
+        run.dispatch();
+        watch.lap(Times::dispatch);
+        returned = run.execute();
+        watch.lap(Times::gpu);
+    }
+    watch.lap(Times::release);
+    return returned;
+}

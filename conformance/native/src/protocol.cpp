@@ -1,0 +1,133 @@
+#include "protocol.h"
+
+#include <algorithm>
+#include <cstring>
+
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#define dup _dup
+#define dup2 _dup2
+#define fdopen _fdopen
+#else
+#include <unistd.h>
+#endif
+
+namespace protocol {
+
+namespace {
+
+constexpr unsigned char magic[8] = {'D', 'M', 'L', 'C', 'T', 'S', 1, '\n'};
+constexpr size_t prefix_size = 20;
+
+// A pipe gives 64 KiB at a time, and Wine looks at all of the memory that it is to read into each time: one read of a large resource
+// would cost the square of its size.
+constexpr uint64_t chunk = 1 << 18;
+
+// Both ends are little endian, but what is assembled from bytes needs no packed struct.
+uint64_t little(const unsigned char* bytes, int count) {
+    uint64_t number = 0;
+    for (int i = count - 1; i >= 0; --i) number = number << 8 | bytes[i];
+    return number;
+}
+
+void put_little(unsigned char* bytes, int count, uint64_t number) {
+    for (int i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(number >> (8 * i));
+}
+
+}  // namespace
+
+Streams::Streams() : in_(stdin) {
+    std::fflush(stdout);
+    const int frames = dup(1);
+    if (frames < 0 || dup2(2, 1) < 0) throw StreamError("standard output cannot be kept apart");
+#ifdef _WIN32
+    _setmode(0, _O_BINARY);
+    _setmode(2, _O_BINARY);  // the suite shows what stands there, and a carriage return would be noise
+    _setmode(frames, _O_BINARY);
+#endif
+    out_ = fdopen(frames, "wb");
+    if (!out_) throw StreamError("standard output cannot be written");
+    std::setvbuf(in_, nullptr, _IOFBF, 1 << 16);
+    std::setvbuf(out_, nullptr, _IOFBF, 1 << 16);
+}
+
+std::optional<std::string> Streams::next() {
+    unsigned char prefix[prefix_size];
+    const size_t came = std::fread(prefix, 1, prefix_size, in_);
+    if (came == 0) return std::nullopt;
+    if (came < prefix_size) throw StreamError("standard input ended inside a frame");
+    if (std::memcmp(prefix, magic, sizeof magic) != 0) throw StreamError("standard input carries no frames of version 1");
+    const uint64_t length = little(prefix + 8, 4);
+    payload_ = little(prefix + 12, 8);
+    if (length > max_header) throw StreamError("a header of " + std::to_string(length) + " bytes is too long");
+    std::string header(static_cast<size_t>(length), '\0');
+    fill(header.data(), length);
+    return header;
+}
+
+void Streams::read(void* to, uint64_t size) {
+    if (size > payload_) throw StreamError("more was asked of a payload than there is");  // a mistake of this program's own
+    fill(to, size);
+    payload_ -= size;
+}
+
+void Streams::fill(void* to, uint64_t size) {
+    for (uint64_t done = 0; done < size;) {
+        const size_t part = static_cast<size_t>(std::min(size - done, chunk));
+        if (std::fread(static_cast<char*>(to) + done, 1, part, in_) != part) throw StreamError("standard input ended inside a frame");
+        done += part;
+    }
+}
+
+void Streams::put(const void* data, uint64_t size) {
+    for (uint64_t done = 0; done < size;) {
+        const size_t part = static_cast<size_t>(std::min(size - done, chunk));
+        if (std::fwrite(static_cast<const char*>(data) + done, 1, part, out_) != part) throw StreamError("standard output was closed");
+        done += part;
+    }
+}
+
+void Streams::write(const json::Value& header, const std::vector<Piece>& payload) {
+    std::vector<char> waste(static_cast<size_t>(std::min<uint64_t>(payload_, 1 << 16)));
+    while (payload_) read(waste.data(), std::min<uint64_t>(payload_, waste.size()));
+
+    const std::string text = json::write(header);
+    uint64_t length = 0;
+    for (const Piece& piece : payload) length += piece.size;
+    unsigned char prefix[prefix_size];
+    std::memcpy(prefix, magic, sizeof magic);
+    put_little(prefix + 8, 4, text.size());
+    put_little(prefix + 12, 8, length);
+    put(prefix, sizeof prefix);
+    put(text.data(), text.size());
+    for (const Piece& piece : payload) put(piece.data, piece.size);
+    if (std::fflush(out_) != 0) throw StreamError("standard output was closed");
+}
+
+RunRequest::RunRequest(const json::Value& header) : flags(0) {
+    constexpr uint64_t most = uint64_t{1} << 40;  // so that no sum below overflows
+    for (const json::Value& resource : json::as_array(json::at(header, "resources"), "resources")) {
+        resources.push_back(json::as_uint(json::at(resource, "size"), "a resource's size", most));
+        total += resources.back();
+        if (total > most) throw json::Error("the resources are too large");
+    }
+    for (const json::Value& entry : json::as_array(json::at(header, "bindings"), "bindings")) {
+        Binding binding{json::as_string(json::at(entry, "tensor"), "a binding's tensor"), 0,
+                        json::as_uint(json::at(entry, "offset"), "a binding's offset"),
+                        json::as_uint(json::at(entry, "size"), "a binding's size")};
+        const uint64_t index = json::as_uint(json::at(entry, "resource"), "a binding's resource");
+        if (index >= resources.size()) throw json::Error(binding.tensor + " is bound to a resource that there is not");
+        if (find(binding.tensor)) throw json::Error(binding.tensor + " is bound twice");
+        binding.resource = static_cast<size_t>(index);
+        bindings.push_back(std::move(binding));
+    }
+    if (const json::Value* given = json::find(header, "flags")) flags = static_cast<uint32_t>(json::as_uint(*given, "flags", UINT32_MAX));
+}
+
+const Binding* RunRequest::find(const std::string& tensor) const {
+    const auto found = std::find_if(bindings.begin(), bindings.end(), [&](const Binding& b) { return b.tensor == tensor; });
+    return found == bindings.end() ? nullptr : &*found;
+}
+
+}  // namespace protocol

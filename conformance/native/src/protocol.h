@@ -1,0 +1,85 @@
+// The suite's process protocol: frames on the standard streams, and requests to run. docs/process-protocol.md is its text.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "json.h"
+
+namespace protocol {
+
+/// The implementation refuses: a desc or bindings are wrong. `stage` is one of the protocol's, `code` an HRESULT.
+struct Rejected {
+    const char* stage;
+    uint32_t code;
+    std::string message;
+};
+
+/// Something else went wrong; it costs this request.
+struct Fault : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+/// What came is no frame: where the next one begins cannot be known, so that the host has to end.
+struct StreamError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+constexpr uint64_t max_header = 16u << 20;
+
+/// Bytes of a payload.
+struct Piece {
+    const void* data;
+    uint64_t size;
+};
+
+/// Standard input and output, for frames alone: from now on what anybody else prints goes to standard error.
+class Streams {
+public:
+    Streams();
+
+    /// The next frame's header; empty where the suite is gone. Throws StreamError.
+    std::optional<std::string> next();
+
+    /// Bytes of the payload that are still to be read.
+    uint64_t payload() const { return payload_; }
+
+    /// Reads part of the payload. Throws StreamError at the end of the stream.
+    void read(void* to, uint64_t size);
+
+    /// Writes a frame, after what was left unread of the payload: an answer comes after the end of its request.
+    /// Throws StreamError if the suite is gone.
+    void write(const json::Value& header, const std::vector<Piece>& payload = {});
+
+private:
+    void fill(void* to, uint64_t size);
+    void put(const void* data, uint64_t size);
+
+    std::FILE *in_, *out_;
+    uint64_t payload_ = 0;
+};
+
+struct Binding {
+    std::string tensor;
+    size_t resource;
+    uint64_t offset, size;
+};
+
+/// A request to run, without its desc, which is the header itself, and without the resources' contents, which are the payload.
+struct RunRequest {
+    std::vector<uint64_t> resources;  // sizes in bytes
+    std::vector<Binding> bindings;
+    uint32_t flags;
+    uint64_t total = 0;  // bytes of all resources
+
+    /// Throws json::Error for a request that is not what the protocol says.
+    explicit RunRequest(const json::Value& header);
+
+    const Binding* find(const std::string& tensor) const;
+};
+
+}  // namespace protocol
