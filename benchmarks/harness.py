@@ -118,7 +118,9 @@ def main() -> None:
         for count in ("0", "2"):
             for said, cases, chosen in (("small", small, ("-k", SMALL)), ("all of core", whole, ())):
                 taken = dmlcts(*run, "-n", count, *chosen)
-                print(f"-n {count}, {len(cases):,} cases, {said:<14} {taken:7.2f} s {len(cases) / taken:8,.0f} cases a second, start to end")
+                print(
+                    f"-n {count}, {len(cases):,} cases, {said:<14} {taken:7.2f} s {len(cases) / taken:8,.0f} cases a second, start to end"
+                )
         harness, work = cost_of_a_case(folder)
     print(f"harness, a small case              {harness * 1e3:7.3f} ms {harness / work:8.2f} x the work (data, answer, backend)")
     print(f"work, a small case                 {work * 1e3:7.3f} ms")

@@ -62,10 +62,12 @@ def _view(buffer: Array, desc: TensorDesc, offset: int = 0) -> Array:
     dtype = numpy_dtype(desc.data_type)
     steps = None if desc.strides is None else tuple(stride * dtype.itemsize for stride in desc.strides)
     try:
-        return np.ndarray(desc.sizes, dtype, buffer.data, offset, steps)
+        if offset >= 0:  # NumPy takes a negative one, and reads what lies before the buffer
+            return np.ndarray(desc.sizes, dtype, buffer.data, offset, steps)
     except (TypeError, ValueError):
-        said = f"{desc.data_type} of sizes {list(desc.sizes)} takes {desc.least_bytes} bytes"
-        raise ValueError(f"the buffer is too small: {said} from byte {offset} on") from None
+        pass
+    said = f"{desc.data_type} of sizes {list(desc.sizes)} takes {desc.least_bytes} bytes"
+    raise ValueError(f"the buffer is too small: {said} from byte {offset} on")
 
 
 def _nibbles(buffer: Bytes, offset: int) -> Bytes:

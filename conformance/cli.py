@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(130)
     except BrokenPipeError:
         silence()
-        sys.exit(0)
+        sys.exit(1)  # as click has it, and much like the signal that ends other programs then
     except Exception as error:
         known = exit_code_of(error)
         if known is None:

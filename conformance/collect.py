@@ -59,7 +59,7 @@ class CaseRun:
     """Collects the cases and runs those that this process is given. ``session`` None runs none. Closes the session at the end."""
 
     def __init__(self, session: Session | None, cases: Sequence[Case], folder: Path, process: str) -> None:
-        self.session, self.cases, self.folder = session, cases, folder
+        self.session, self.cases, self.stop = session, cases, folder / parts.STOP
         self.stream: TextIO = (folder / parts.RAN.format(process=process)).open("a", encoding="utf-8", newline="\n")
 
     @pytest.hookimpl(tryfirst=True)
@@ -78,7 +78,7 @@ class CaseRun:
         """Runs one item: one report, and one line in this process's file."""
         if not isinstance(item, CaseItem):
             return None
-        if self.session is None or parts.stopped(self.folder) is not None:
+        if self.session is None or self.stop.exists():
             return True
         result = result_in(self.session, item.case)
         write_line(self.stream, "result", result_json(result))

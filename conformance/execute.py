@@ -178,9 +178,10 @@ def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answe
             bindings[name] = bindings[case.in_place[name]]
             continue
         size = _bound_bytes(tensor)
-        offset = GUARD + (special.offset if special else 0)
+        # An offset of its own for each, so that one taken for another's shows; a multiple of what a binding must be aligned to.
+        offset = GUARD + 16 * len(resources) + (special.offset if special else 0)
         written = name in outputs or name in case.in_place.values()
-        resource = np.full(2 * GUARD + size + (16 if special else 0), _GUARD_BYTE if written else _INPUT_BYTE, np.uint8)
+        resource = np.full(offset + size + GUARD + (16 if special else 0), _GUARD_BYTE if written else _INPUT_BYTE, np.uint8)
         resource[offset : offset + size] = _GAP_BYTE if written else _INPUT_BYTE
         content = inputs.get(name) if name not in outputs else poison(answers.get(name), tensor)
         if content is not None:

@@ -18,7 +18,8 @@ FOLDER = "parts"
 SELECTED, CRASHED, RAN = "0-selected.jsonl", "1-crashed.jsonl", "2-ran-{process}.jsonl"
 """File names, in the order in which they are read. What a process wrote of a case counts more than what is thought of how it ended."""
 
-_STOP = "stop"
+STOP = "stop"
+"""The file that says that no further case is to be run, and why."""
 
 _REPORTS = ("results.jsonl", "junit.xml", "ctrf.json", "summary.md", "index.html")
 
@@ -45,13 +46,13 @@ def end(out: Path) -> None:
 
 def stop(parts: Path, reason: str = "") -> None:
     """Tells every process of the run that no further case is to be run."""
-    (parts / _STOP).write_text(reason, encoding="utf-8")
+    (parts / STOP).write_text(reason, encoding="utf-8")
 
 
-def stopped(parts: Path) -> str | None:
-    """The reason that was given to stop, None as long as nobody has."""
-    file = parts / _STOP
-    return file.read_text(encoding="utf-8") if file.exists() else None
+def reason_to_stop(parts: Path) -> str:
+    """What was given as the reason to stop; empty if there was none."""
+    file = parts / STOP
+    return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
 def read_parts(parts: Path) -> Record:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from dmlcts.conformance.collect import status_of
+from dmlcts.conformance.terminal import counted
 from dmlcts.reports.record import PASS, STATUSES
 
 _EVERY = 5.0
@@ -40,8 +41,8 @@ class Progress:
         """The run is about to start."""
         self.total = total
         if not self.quiet:
-            where = f" in {_counted(processes, 'process', 'es')}" if processes else ""
-            self.console.print(f"{_counted(total, 'case')}{where}")
+            where = f" in {counted(processes, 'process', 'es')}" if processes else ""
+            self.console.print(f"{counted(total, 'case')}{where}")
 
     def __enter__(self) -> Self:
         if self.console.is_terminal and not self.quiet:
@@ -50,7 +51,8 @@ class Progress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.bar.stop()
+        if not self.quiet:
+            self.bar.stop()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """pytest: a case is done."""
@@ -70,7 +72,3 @@ class Progress:
         """The counts so far: passes last, and nothing that is zero."""
         order = [status for status in STATUSES if status != PASS and self.counts[status]] + [PASS]
         return ", ".join(f"{self.counts[status]:,} {status.replace('_', ' ')}" for status in order)
-
-
-def _counted(number: int, noun: str, plural: str = "s") -> str:
-    return f"{number:,} {noun}{'' if number == 1 else plural}"

@@ -7,7 +7,7 @@ reference. An example that breaks the law is shrunk and becomes a case of its ow
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from time import perf_counter
@@ -25,6 +25,7 @@ from dmlcts.conformance.execute import Outcome, attempt, holds_bits, lay_out, ou
 from dmlcts.generator.case import AGREEMENT, REFERENCE, RELATION, Case, Data, to_json
 from dmlcts.generator.data import recipe_array, recipe_bytes, same_where_broadcast
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
+from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.shapes import make_desc
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Mismatch, Result
 from dmlcts.spec.abi import data_type
@@ -39,6 +40,9 @@ EXAMPLES = {"smoke": 10, "core": 25, "full": 100}
 """How many examples Hypothesis makes of a property case, by the run's level."""
 
 _SIZES = st.integers(1, 5)
+
+_MOST = 17
+"""How many different elements a tensor has in an example of agreement. A prime: no row or plane repeats the one before it."""
 
 
 class _Broken(Exception):
@@ -149,11 +153,13 @@ def _agreement_examples(trial: Trial) -> st.SearchStrategy[Case]:
         desc = make_desc(operator, types, run, attributes)
         layouts = {name: draw(st.sampled_from(INPUT_LAYOUTS if name in inputs else OUTPUT_LAYOUTS)) for name, _ in types}
         desc = desc.with_fields(**{name: laid_out(desc.tensor(name), layout) for name, layout in layouts.items()})
+        tensors = {name: desc.tensor(name) for name in case.data}
+        elements = _draw_elements(draw, case.data, {name: tensor.data_type for name, tensor in tensors.items()}, _MOST)
         data = {}
         for name, recipe in case.data.items():
-            tensor = desc.tensor(name)
-            size = recipe_bytes(recipe.recipe, tensor)
-            values = recipe_array(recipe.recipe, recipe.parameters, tensor, draw(st.binary(min_size=size, max_size=size)))
+            tensor, size = tensors[name], recipe_bytes(recipe.recipe, tensors[name])
+            raw = (elements[name] * tensor.count)[:size]  # from the first again, where there are fewer than the tensor has
+            values = recipe_array(recipe.recipe, recipe.parameters, tensor, raw)
             data[name] = Data(literal=array_literal(same_where_broadcast(values, tensor), tensor.data_type))
         return replace(case, id=f"{case.id}/example", desc=desc, expect=REFERENCE, data=data, covers=())
 
@@ -166,19 +172,31 @@ def _relation_examples(trial: Trial) -> st.SearchStrategy[Case]:
 
     @st.composite
     def examples(draw: st.DrawFn) -> Case:
-        count = draw(st.integers(1, 8))
+        recipes = {variable: case.data[name] for variable, name in relation.given.items()}
+        types = {variable: case.desc.tensor(name).data_type for variable, name in relation.given.items()}
         data = {}
-        for variable, name in relation.given.items():
-            tensor = TensorDesc(case.desc.tensor(name).data_type, (count,))
-            recipe = case.data[name]
-            size = recipe_bytes(recipe.recipe, tensor)
-            raw = draw(st.binary(min_size=size, max_size=size))
-            data[variable] = Data(
-                literal=array_literal(recipe_array(recipe.recipe, recipe.parameters, tensor, raw), tensor.data_type)
-            )
+        for variable, raw in _draw_elements(draw, recipes, types, 8).items():
+            recipe, name = recipes[variable], types[variable]
+            tensor = TensorDesc(name, (len(raw) // RECIPES[recipe.recipe].width(name),))
+            values = recipe_array(recipe.recipe, recipe.parameters, tensor, raw)
+            data[variable] = Data(literal=array_literal(values, name))
         return replace(case, id=f"{case.id}/example", expect=RELATION, data=data, covers=())
 
     return examples()
+
+
+def _draw_elements(draw: st.DrawFn, recipes: Mapping[str, Data], types: Mapping[str, str], most: int) -> dict[str, bytes]:
+    """The raw bytes of 1 to ``most`` elements of each tensor or variable.
+
+    They are drawn element by element, all tensors' together: so Hypothesis can leave out the elements that do not matter and keep those
+    that do. Drawn as one string of bytes they would be lost whenever a size shrinks.
+    """
+    widths = {name: RECIPES[recipe.recipe].width(types[name]) for name, recipe in recipes.items()}
+    found = dict.fromkeys(widths, b"")
+    for _ in range(draw(st.integers(1, most))):
+        for name, width in widths.items():
+            found[name] += draw(st.binary(min_size=width, max_size=width))
+    return found
 
 
 def relation_of(operator: Operator, label: str) -> Relation:

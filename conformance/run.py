@@ -26,6 +26,7 @@ from dmlcts.conformance.terminal import command_text
 from dmlcts.generator.case import Case
 from dmlcts.reports.record import Manifest, Record
 from dmlcts.reports.verdict import verdict
+from dmlcts.spec.abi import feature_level
 from dmlcts.spec.loader import operators_folder
 
 EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
@@ -58,7 +59,7 @@ def run(options: RunOptions, processes: int, progress: Progress, command: Sequen
             own = CaseRun(session, cases, folder, "main")
         with progress:
             code = _pytest(_arguments(options, processes, folder), [progress, own])
-    reason = parts.stopped(folder)
+    reason = parts.reason_to_stop(folder)
     if reason:
         raise BackendUnavailable(f"{reason} (in one of {processes} processes; fewer of them, -n 1 or -n 0, may be able to)")
     record = parts.read_parts(folder)
@@ -130,9 +131,15 @@ def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], c
         command=command_text(["dmlcts", *(command or ["run"])]),
         level=options.level,
         basis=options.basis,
-        feature_level=options.feature_level,
+        feature_level=str(feature_level(options.feature_level)),
         seed=options.seed,
-        platform={"system": platform.platform(), "machine": platform.machine(), "python": platform.python_version()},
+        platform={
+            "system": platform.system(),
+            "release": platform.release(),
+            "version": platform.version(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+        },
         started=_now(),
         selected=len(cases),
         shard=options.shard,

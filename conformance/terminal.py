@@ -53,3 +53,8 @@ def set_encoding() -> None:
 def command_text(words: Sequence[str]) -> str:
     """A command as it can be pasted into this platform's shell."""
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def counted(number: int, noun: str, plural: str = "s") -> str:
+    """``1 difference``, ``2 differences``; ``plural`` is what is put to more than one."""
+    return f"{number:,} {noun}{'' if number == 1 else plural}"

@@ -45,7 +45,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """How a tensor is bound where that is not the plain way: ``short`` bytes too few, an ``offset`` in bytes, or left ``absent``."""
+    """How a tensor is bound where that is not the plain way: ``short`` bytes too few (below 0: more), an ``offset``, or ``absent``."""
 
     short: int = 0
     offset: int = 0

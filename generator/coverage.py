@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS
-from dmlcts.generator.shapes import attribute_values
+from dmlcts.generator.shapes import attribute_values, dimension_counts, type_choices
 from dmlcts.generator.special import SPECIAL
 from dmlcts.generator.suite import make_cases
 from dmlcts.reference.registry import references
@@ -91,6 +91,10 @@ def _layouts(operator: Operator) -> Iterator[str]:
     for field in (*operator.inputs(), *operator.outputs()):
         for layout in INPUT_LAYOUTS if field.kind == "input" else OUTPUT_LAYOUTS:
             yield f"layout/{field.name}/{layout}"
+        yield from (f"slack/{field.name}/{what}" for what in ("total-size", "binding", "alignment"))
+    yield from (
+        f"layout/{count}d" for count in sorted({n for choice in type_choices(operator) for n in dimension_counts(operator, choice)})
+    )
 
 
 def _in_place(operator: Operator) -> Iterator[str]:

@@ -144,12 +144,18 @@ def _tensor_changes(
     # First the types of the base's own level, which break nothing but their constraint there, and those that differ in kind alone.
     for data_type in sorted(listed, key=lambda other: (listed[other] != lowest, abi().data_types[other].bits != tensor.type.bits)):
         yield f"data-type/{name}={data_type}", name, changed(data_type=data_type)
-    for index, size in enumerate(tensor.sizes):
-        yield f"sizes/{name}[{index}]+1", name, changed(sizes=(*tensor.sizes[:index], size + 1, *tensor.sizes[index + 1 :]))
+    for index, size in enumerate(tensor.sizes):  # a place each: an implementation may compare some of the sizes, or their product
+        larger = (*tensor.sizes[:index], size + 1, *tensor.sizes[index + 1 :])
+        yield f"sizes/{name}", f"{name}-size{index}", changed(sizes=larger)
+    yield f"sizes/{name}", f"{name}-exchanged", changed(sizes=tuple(reversed(tensor.sizes)))
     yield f"dimension-count/{name}+1", name, changed(sizes=(1, *tensor.sizes))
+    padded = laid_out(tensor, "padded")
     yield f"total-size/{name}-4", name, changed(total_size=tensor.bytes - 4)
+    yield f"total-size/{name}-padded-4", name, changed(strides=padded.strides, total_size=padded.bytes - 4)
     yield f"flags/{name}=2", name, changed(flags=2)
-    yield f"alignment/{name}=3", name, changed(alignment=3)
+    yield f"alignment/{name}=24", name, changed(alignment=24)
+    if tensor.type.bits > 8:
+        yield f"alignment/{name}-below-size", name, changed(alignment=tensor.type.bits // 16)
     if operator.field(name).kind == "output":
         yield f"strides/{name}-broadcast", name, base.with_fields(**{name: laid_out(tensor, "broadcast")})
         yield f"flags/{name}=OWNED_BY_DML", name, changed(flags=abi().tensor_flags["OWNED_BY_DML"])
@@ -160,7 +166,10 @@ def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
     for name, _ in base.tensors():
         yield Change(f"binding/unbound/{name}", base, {name: Binding(absent=True)}, frozenset({f"binding/{name}"}))
         yield Change(f"binding/size/{name}-4", base, {name: Binding(short=4)}, frozenset({f"binding/{name}/size"}))
-        yield Change(f"binding/offset/{name}+4", base, {name: Binding(offset=4)}, frozenset({f"binding/{name}/offset"}))
+        for offset in (4, 8):
+            yield Change(
+                f"binding/offset/{name}+{offset}", base, {name: Binding(offset=offset)}, frozenset({f"binding/{name}/offset"})
+            )
 
 
 def _replaced(desc: OperatorDesc, names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:

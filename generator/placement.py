@@ -1,16 +1,18 @@
-"""Cases about where tensors lie: layouts of every tensor combined pairwise, in-place execution, and the bytes between elements."""
+"""Cases about where tensors lie: layouts, more room than needed, in-place execution, and the bytes between elements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from dmlcts.generator.build import build
-from dmlcts.generator.case import Case
+from dmlcts.generator.case import Binding, Case
 from dmlcts.generator.layouts import GAPPED, INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
 from dmlcts.generator.pairwise import pairwise
 from dmlcts.generator.shapes import (
     TypeChoice,
     attribute_choices,
+    dimension_counts,
     make_desc,
     padded_run,
     representatives,
@@ -42,6 +44,41 @@ def layout_cases(operator: Operator) -> Iterator[Case]:
             )
 
 
+def rank_cases(operator: Operator) -> Iterator[Case]:
+    """Strides at every dimension count: each tensor padded, where ``layout_cases`` has the usual count alone."""
+    core = representatives(operator)
+    tensors = [field.name for field in operator.fields if field.is_tensor]
+    for choice in type_choices(operator):
+        for count in dimension_counts(operator, choice):
+            base = make_desc(operator, choice.types, padded_run(_SIZES, count), attribute_choices(operator)[0])
+            desc = _with_layouts(base, dict.fromkeys(tensors, "padded"))
+            label = f"layout/{count}d"
+            yield build(operator, "layout", (label,), desc, choice, level="core" if choice == core[0] else "full", covers=(label,))
+
+
+def slack_cases(operator: Operator) -> Iterator[Case]:
+    """More room than is needed: a larger total size, a larger binding, a guaranteed alignment. One tensor at a time."""
+    core = representatives(operator)
+    for choice in type_choices(operator):
+        base = _base(operator, choice)
+        for name, tensor in base.tensors():
+            for label, changed, bindings in (
+                ("total-size", replace(tensor, total_size=tensor.bytes + 16), {}),
+                ("binding", tensor, {name: Binding(short=-16)}),
+                ("alignment", replace(tensor, alignment=16), {}),
+            ):
+                yield build(
+                    operator,
+                    "slack",
+                    ("slack", f"{_short(name)}-{label}"),
+                    base.with_fields(**{name: changed}),
+                    choice,
+                    level="core" if choice == core[0] else "full",
+                    bindings=bindings,
+                    covers=(f"slack/{name}/{label}",),
+                )
+
+
 def in_place_cases(operator: Operator) -> Iterator[Case]:
     """Each permitted alias, packed and in every layout that both sides may have."""
     core = representatives(operator)
@@ -59,7 +96,7 @@ def in_place_cases(operator: Operator) -> Iterator[Case]:
                         desc,
                         choice,
                         level="full" if choice not in core else "smoke" if choice == core[0] and layout == "packed" else "core",
-                        in_place={name: aliased[0] for name in (permission.output, *aliased[1:])},
+                        in_place=dict.fromkeys((permission.output, *aliased[1:]), aliased[0]),
                         basis=permission.basis,
                         covers=(f"in-place/{permission.output}/{'+'.join(aliased)}",),
                     )

@@ -91,8 +91,10 @@ def every_finite(name: str) -> Array:
     """Every finite value of FLOAT16, of both zeros one; nothing for wider types."""
     if name != "FLOAT16":
         return np.empty(0, numpy_dtype(name))
-    values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    return values[np.isfinite(values) & (values.view(np.uint16) != 0x8000)]
+    patterns = np.arange(1 << 16, dtype=np.uint16)
+    values = patterns.view(np.float16)
+    found: Array = values[np.isfinite(values) & (patterns != 0x8000)]
+    return found
 
 
 def zeros(name: str) -> Array:

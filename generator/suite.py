@@ -12,7 +12,7 @@ from itertools import chain
 
 from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.negatives import negative_cases
-from dmlcts.generator.placement import gap_cases, in_place_cases, layout_cases
+from dmlcts.generator.placement import gap_cases, in_place_cases, layout_cases, rank_cases, slack_cases
 from dmlcts.generator.properties import property_cases
 from dmlcts.generator.tables import cell_cases, example_cases, size_cases, value_cases
 from dmlcts.spec.abi import FeatureLevel, feature_level
@@ -25,6 +25,8 @@ MAKERS: tuple[Callable[[Operator], Iterator[Case]], ...] = (
     value_cases,
     size_cases,
     layout_cases,
+    rank_cases,
+    slack_cases,
     in_place_cases,
     gap_cases,
     negative_cases,

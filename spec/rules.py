@@ -163,12 +163,12 @@ def _support(operator: Operator, desc: OperatorDesc, fields: Mapping[str, object
     for name, tensor in desc.tensors():
         row = table.tensors[name.partition("[")[0]]
         if tensor.data_type not in row.data_types:
-            known = ", ".join(row.data_types)
-            yield Violation(f"support/{name}/data-type", f"{name} is {tensor.data_type}; feature level {table.level} lists {known}")
+            said = f"{tensor.data_type}; feature level {table.level} lists {', '.join(row.data_types)}"
+            yield Violation(f"support/{name}/data-type", f"{name} is {said}", table.basis)
         low, high = row.dimensions
         if not low <= tensor.DimensionCount <= high:
             said = f"{tensor.DimensionCount} dimensions; feature level {table.level} lists {low} to {high}"
-            yield Violation(f"support/{name}/dimension-count", f"{name} has {said}")
+            yield Violation(f"support/{name}/dimension-count", f"{name} has {said}", table.basis)
 
 
 def _tensors(operator: Operator, desc: OperatorDesc) -> Found:
@@ -231,9 +231,9 @@ def _constraint(constraint: Constraint, desc: OperatorDesc, fields: Mapping[str,
         if constraint.when is not None and not _holds(constraint.when, fields):
             return
         if constraint.that is not None and _holds(constraint.that, fields) is False:
-            yield Violation(label, f"not true: {constraint.text}")
+            yield Violation(label, f"not true: {constraint.text}", constraint.basis)
     except FAILURES as error:
-        yield Violation(label, f"cannot be true: {constraint.text} ({error})")
+        yield Violation(label, f"cannot be true: {constraint.text} ({error})", constraint.basis)
         return
     if constraint.same is not None:
         found = {
@@ -242,7 +242,8 @@ def _constraint(constraint: Constraint, desc: OperatorDesc, fields: Mapping[str,
             if name in constraint.tensors or name.partition("[")[0] in constraint.tensors
         }
         if len(set(found.values())) > 1:
-            yield Violation(label, f"{constraint.same} differ: " + ", ".join(f"{n} {_shown(v)}" for n, v in found.items()))
+            said = ", ".join(f"{n} {_shown(v)}" for n, v in found.items())
+            yield Violation(label, f"{constraint.same} differ: {said}", constraint.basis)
 
 
 def _holds(expression: Expression, fields: Mapping[str, object]) -> bool | None:

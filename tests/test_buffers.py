@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.buffers import element_bytes, read_tensor, write_tensor
-from dmlcts.generator.data import array
 from dmlcts.generator.case import Data
+from dmlcts.generator.data import array
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
 from dmlcts.spec.abi import abi, data_type
 from dmlcts.spec.desc import TensorDesc

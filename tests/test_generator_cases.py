@@ -51,30 +51,30 @@ def test_an_id_says_operator_types_and_kind() -> None:
         assert kind == case.kind or (case.kind == "table" and re.fullmatch(r"[1-8]d", kind))
 
 
-PINNED = """
-ELEMENT_WISE_BIT_OR/UINT8/4d
-ELEMENT_WISE_BIT_OR/FLOAT64/8d
-ELEMENT_WISE_BIT_XOR/INT16/values/bit-patterns-x-single-bits
-ELEMENT_WISE_BIT_XOR/UINT32/sizes/1x1x1x65537
-ELEMENT_WISE_BIT_XOR/UINT32/sizes/3x5x7x9
-ELEMENT_WISE_BIT_XOR/UINT16/property/inverts-itself
-ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT8/values/single-bits-x-shift-amounts
-ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT8/example/beyond-width-uint8
-ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT64/in-place/Output-on-B/permuted
-ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT16/layout/A-packed.B-packed.Output-packed
-ELEMENT_WISE_BIT_COUNT/UINT32/example/page-1
-ELEMENT_WISE_BIT_COUNT/UINT16-UINT8/gaps/Output-padded
-ELEMENT_WISE_BIT_COUNT/FLOAT64-UINT32/property/inclusion-exclusion
-ELEMENT_WISE_BIT_COUNT/UINT8-UINT8/negative/data-type/OutputTensor=UINT64
-ELEMENT_WISE_ROUND/FLOAT16/1d/TOWARD_ZERO
-ELEMENT_WISE_ROUND/FLOAT32/values/beside-halves/TOWARD_INFINITY
-ELEMENT_WISE_ROUND/FLOAT32/example/adding-a-half-rounds
-ELEMENT_WISE_ROUND/FLOAT32/property/monotonic/TOWARD_ZERO
-ELEMENT_WISE_ROUND/FLOAT32/negative/enum/RoundingMode=3
-ELEMENT_WISE_ROUND/FLOAT32/negative/same-data-type/OutputTensor
-ELEMENT_WISE_ROUND/FLOAT16/negative/binding/size/InputTensor-4
-ELEMENT_WISE_ROUND/FLOAT16/negative/sizes/zero/InputTensor+OutputTensor
-""".split()
+PINNED = [
+    "ELEMENT_WISE_BIT_OR/UINT8/4d",
+    "ELEMENT_WISE_BIT_OR/FLOAT64/8d",
+    "ELEMENT_WISE_BIT_XOR/INT16/values/bit-patterns-x-single-bits",
+    "ELEMENT_WISE_BIT_XOR/UINT32/sizes/1x1x1x65537",
+    "ELEMENT_WISE_BIT_XOR/UINT32/sizes/3x5x7x9",
+    "ELEMENT_WISE_BIT_XOR/UINT16/property/inverts-itself",
+    "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT8/values/single-bits-x-shift-amounts",
+    "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT8/example/beyond-width-uint8",
+    "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT64/in-place/Output-on-B/permuted",
+    "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT16/layout/A-packed.B-packed.Output-packed",
+    "ELEMENT_WISE_BIT_COUNT/UINT32/example/page-1",
+    "ELEMENT_WISE_BIT_COUNT/UINT16-UINT8/gaps/Output-padded",
+    "ELEMENT_WISE_BIT_COUNT/FLOAT64-UINT32/property/inclusion-exclusion",
+    "ELEMENT_WISE_BIT_COUNT/UINT8-UINT8/negative/data-type/OutputTensor=UINT64",
+    "ELEMENT_WISE_ROUND/FLOAT16/1d/TOWARD_ZERO",
+    "ELEMENT_WISE_ROUND/FLOAT32/values/beside-halves/TOWARD_INFINITY",
+    "ELEMENT_WISE_ROUND/FLOAT32/example/adding-a-half-rounds",
+    "ELEMENT_WISE_ROUND/FLOAT32/property/monotonic/TOWARD_ZERO",
+    "ELEMENT_WISE_ROUND/FLOAT32/negative/enum/RoundingMode=3",
+    "ELEMENT_WISE_ROUND/FLOAT32/negative/same-data-type/OutputTensor",
+    "ELEMENT_WISE_ROUND/FLOAT16/negative/binding/size/InputTensor-4",
+    "ELEMENT_WISE_ROUND/FLOAT16/negative/sizes/zero/InputTensor+OutputTensor",
+]
 
 
 @pytest.mark.parametrize("case_id", PINNED)
@@ -122,7 +122,11 @@ def test_json_keeps_everything_that_a_case_may_have() -> None:
         data_type="FLOAT32",
         basis="contested",
         expect="values",
-        data={"InputTensor": Data(literal=literal), "B": Data(special="nans", parameters={"each": 3}), "C": Data("quarters", {"limit": 5})},
+        data={
+            "InputTensor": Data(literal=literal),
+            "B": Data(special="nans", parameters={"each": 3}),
+            "C": Data("quarters", {"limit": 5}),
+        },
         answers={"documented": {"OutputTensor": Literal("UINT8", (2,), (1, "_"))}},
         in_place={"OutputTensor": "InputTensor"},
         bindings={"InputTensor": Binding(4, 8, True)},
@@ -134,7 +138,15 @@ def test_json_keeps_everything_that_a_case_may_have() -> None:
     )
     back = from_json(json.loads(json.dumps(to_json(case))), load)
     assert back == case
-    for name, other in (("checks", ()), ("in_place", {}), ("rule", ""), ("note", ""), ("bindings", {}), ("answers", {}), ("basis", "measured")):
+    for name, other in (
+        ("checks", ()),
+        ("in_place", {}),
+        ("rule", ""),
+        ("note", ""),
+        ("bindings", {}),
+        ("answers", {}),
+        ("basis", "measured"),
+    ):
         assert from_json(to_json(replace(case, **{name: other})), load) != case  # type: ignore[arg-type]
 
 
@@ -297,7 +309,11 @@ def test_each_constraint_is_broken_alone(operator: str) -> None:
 @pytest.mark.parametrize("operator", NAMES)
 def test_each_constraint_is_broken_at_each_of_its_tensors(operator: str) -> None:
     for constraint in load(operator).constraints:
-        places = {case.id.rpartition("/")[2] for case in NEGATIVE if case.operator == operator and case.rule == f"constraint/{constraint.label}"}
+        places = {
+            case.id.rpartition("/")[2]
+            for case in NEGATIVE
+            if case.operator == operator and case.rule == f"constraint/{constraint.label}"
+        }
         assert places == set(constraint.tensors)
 
 

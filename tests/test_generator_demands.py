@@ -185,7 +185,9 @@ def test_layouts_of_inputs_and_outputs(name: str) -> None:
         assert any(tensor.strides is None for tensor in found), "packed"
         assert any(tensor.strides == packed_strides(tensor.sizes) for tensor in given), "packed, with strides"
         assert any(list(tensor.effective_strides) == sorted(tensor.effective_strides) for tensor in given), "permuted"
-        assert any(tensor.effective_strides[-1] == 1 and tensor.effective_strides[-2] > tensor.sizes[-1] for tensor in given), "padded"
+        assert any(tensor.effective_strides[-1] == 1 and tensor.effective_strides[-2] > tensor.sizes[-1] for tensor in given), (
+            "padded"
+        )
         assert any(tensor.effective_strides[-1] > 1 for tensor in given), "spread"
         zero = [tensor for tensor in given if 0 in tensor.effective_strides]
         assert bool(zero) == (field.kind == "input"), "broadcast"

@@ -117,7 +117,11 @@ def test_dimension_counts_are_those_of_any_level() -> None:
 
 @pytest.mark.parametrize(("dimensions", "usual"), [("1-8", 4), ("4-5", 4), ("1-2", 2), ("5-8", 5), ("8", 8), ('"1"', 1)])
 def test_the_usual_count_is_the_nearest_to_four(dimensions: str, usual: int) -> None:
-    row = f"{{dimensions: {dimensions}, types: [FLOAT32]}}" if '"' in dimensions else f'{{dimensions: "{dimensions}", types: [FLOAT32]}}'
+    row = (
+        f"{{dimensions: {dimensions}, types: [FLOAT32]}}"
+        if '"' in dimensions
+        else f'{{dimensions: "{dimensions}", types: [FLOAT32]}}'
+    )
     operator = two_tensors(f'  - {{level: "1_0", tensors: {{InputTensor: {row}, OutputTensor: {row}}}}}')
     assert usual_dimension_count(operator, type_choices(operator)[0]) == usual
 
@@ -223,7 +227,9 @@ def test_a_desc_has_the_fields_in_the_order_of_the_struct() -> None:
     choice = type_choices(operator)[1]
     desc = make_desc(operator, choice.types, (2, 3), {"RoundingMode": "TOWARD_ZERO"})
     tensor = TensorDesc("FLOAT16", (2, 3))
-    assert desc == OperatorDesc("ELEMENT_WISE_ROUND", {"InputTensor": tensor, "OutputTensor": tensor, "RoundingMode": "TOWARD_ZERO"})
+    assert desc == OperatorDesc(
+        "ELEMENT_WISE_ROUND", {"InputTensor": tensor, "OutputTensor": tensor, "RoundingMode": "TOWARD_ZERO"}
+    )
     assert list(desc.fields) == ["InputTensor", "OutputTensor", "RoundingMode"]
 
 

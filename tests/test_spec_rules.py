@@ -155,6 +155,11 @@ BROKEN: dict[str, tuple[Callable[[], OperatorDesc], list[str]]] = {
     "flags": (lambda: changed(valid("JOIN"), "InputTensors[2]", flags=2), ["tensor/InputTensors[2]/flags"]),
     "owned-output": (lambda: changed(valid("JOIN"), "OutputTensor", flags=1), ["tensor/OutputTensor/flags"]),
     "owned-recurrent": (lambda: changed(valid("LSTM"), "WeightTensor", flags=1), ["tensor/WeightTensor/flags"]),
+    "alignment-no-power-of-two": (lambda: changed(valid("JOIN"), "OutputTensor", alignment=48), ["tensor/OutputTensor/alignment"]),
+    "alignment-below-an-element": (lambda: changed(valid("JOIN"), "OutputTensor", alignment=4), ["tensor/OutputTensor/alignment"]),
+    "output-stride-0": (lambda: changed(valid("REDUCE"), "OutputTensor", strides=(0, 4, 1, 1)), ["tensor/OutputTensor/overlap"]),
+    "output-equal-strides": (lambda: changed(valid("REDUCE"), "OutputTensor", strides=(4, 4, 4, 1)), ["tensor/OutputTensor/overlap"]),
+    "output-extent": (lambda: changed(valid("SPLIT"), "OutputTensors[0]", strides=(2, 1)), ["tensor/OutputTensors[0]/overlap"]),
     # domains
     "axis": (lambda: set_to("JOIN", Axis=3), ["domain/Axis"]),
     "axes": (lambda: set_to("REDUCE", Axes=(1, 4)), ["domain/Axes"]),
@@ -280,6 +285,11 @@ VARIANTS: dict[str, Callable[[], OperatorDesc]] = {
     ),
     "gemm-constants-as-numbers": lambda: set_to("GEMM", TransA=1, TransB=0),
     "gemm-softmax": lambda: fused("GEMM", "ACTIVATION_SOFTMAX1"),
+    "join-aligned": lambda: changed(valid("JOIN"), "OutputTensor", alignment=8),
+    "split-aligned-to-an-element": lambda: changed(retyped("SPLIT", "INT8"), "InputTensor", alignment=1),
+    "reduce-to-size-1-of-stride-0": lambda: changed(valid("REDUCE"), "OutputTensor", strides=(4, 0, 1, 1)),
+    "split-just-large-enough": lambda: changed(valid("SPLIT"), "OutputTensors[0]", strides=(1, 3)),
+    "gemm-of-one-element-read-everywhere": lambda: changed(valid("GEMM"), "ATensor", strides=(0, 0, 0, 0)),
     "join-of-one": lambda: set_to("JOIN", InputCount=1, InputTensors=(TensorDesc("INT64", (2, 7, 5)),)),
     "slice-fewer-than-possible": lambda: resized("SLICE1", "OutputTensor", 1, 1),
     "padding-a-nan": lambda: set_to("PADDING1", PaddingValue=float("nan")),
@@ -589,3 +599,16 @@ def test_symbols_that_follow_from_others() -> None:
     assert violations(spec, made_desc((2, 3), (6, 7))) == []
     found = violations(spec, made_desc((2, 3), (6, 8)))
     assert [(v.label, v.message) for v in found] == [("shape/Y", "Y has 8 where Q is 7")]
+
+
+def test_a_violation_has_the_basis_of_its_rule() -> None:
+    def bases(desc: OperatorDesc) -> dict[str, str]:
+        return {violation.label: violation.basis for violation in violations(operator(desc.type), desc)}
+
+    assert bases(set_to("QUANTIZE", QuantizationType="NONE"))["constraint/some-quantization"] == "measured"
+    assert bases(changed(valid("QUANTIZE"), "QuantizationTensors[1]", data_type="INT4")) == {
+        "constraint/zero-point-of-output-type": "measured"
+    }
+    assert set(bases(retyped("FOLD", "FLOAT64")).values()) == {"measured"}
+    assert set(bases(retyped("GEMM", "FLOAT64")).values()) == {"documented"}
+    assert bases(changed(valid("JOIN"), "InputTensors[1]", data_type="UINT64")) == {"constraint/same-data-type": "documented"}

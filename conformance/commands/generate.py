@@ -9,6 +9,7 @@ import click
 
 from dmlcts.conformance.options import RunOptions, UsageError, selected_cases
 from dmlcts.conformance.run import spec_version
+from dmlcts.conformance.terminal import command_text, counted
 from dmlcts.generator.case import LEVELS
 from dmlcts.generator.emit import write_modules
 
@@ -25,4 +26,5 @@ def command(out: Path, **given: str) -> None:
     if not cases:
         raise UsageError("no case matches these options")
     files = write_modules(cases, out, metadata.version("directml-conformance"), spec_version())
-    click.echo(f"{len(cases):,} cases in {len(files)} modules in {out}; run them with: pytest {out} --dmlcts-backend reference")
+    again = command_text(["pytest", str(out), "--dmlcts-backend", "reference"])
+    click.echo(f"{counted(len(cases), 'case')} in {counted(len(files), 'module')} in {out}; run them with: {again}")

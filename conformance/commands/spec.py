@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dmlcts.conformance.options import UsageError
-from dmlcts.conformance.terminal import console
+from dmlcts.conformance.terminal import console, counted
 from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import SPECIAL
@@ -49,7 +49,7 @@ def list_(as_json: bool) -> None:
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("operator", "type", "since", "levels", "tolerance", "examples", "errata"):
-        table.add_column(column, justify="right" if column in ("type", "examples", "errata") else "left")
+        table.add_column(column, justify="right" if column in ("type", "examples", "errata") else "left", overflow="fold")
     for operator in operators:
         row = _row(operator)
         levels = " ".join(row["levels"])
@@ -70,11 +70,6 @@ def _row(operator: Operator) -> dict[str, Any]:
         "examples": len(operator.examples),
         "errata": len(operator.errata),
     }
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 difference``, ``2 differences``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def operator_named(name: str) -> Operator:
@@ -175,7 +170,7 @@ def _coverage_json(entry: Coverage) -> dict[str, Any]:
 
 def _print_coverage(found: list[Coverage]) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("operator", no_wrap=True)
+    table.add_column("operator", overflow="fold")
     for name in (*COLUMNS, "cases"):
         table.add_column(name, justify="right")
     for entry in found:

@@ -33,6 +33,7 @@ MAKERS: tuple[Callable[[Sequence[Operator]], Iterator[Mutant]], ...] = (
 
 EQUIVALENT: dict[str, dict[str, str]] = {
     "bytes/big-endian/input-0": {"ELEMENT_WISE_BIT_COUNT": "the order of bytes does not change how many bits are set"},
+    "in-place/copy/together": {"ELEMENT_WISE_BIT_OR": "x | x == x, so that what is not written is right already"},
     "in-place/twice": {
         "ELEMENT_WISE_BIT_OR": "(a | b) | b == a | b",
         "ELEMENT_WISE_ROUND": "an integer is rounded to itself",

@@ -21,7 +21,8 @@ _WIDE = ("UINT64", "INT64", "FLOAT64")
 
 def ones(x: Array) -> Array:
     """The number of bits set in each element."""
-    return np.bitwise_count(bits(x)).astype(np.int64)
+    counts: Array = np.bitwise_count(bits(x)).astype(np.int64)
+    return counts
 
 
 def _width(x: Array) -> int:
@@ -73,7 +74,8 @@ def _extended(name: str) -> Change:
 
 
 def _magnitude(pattern: Array) -> Array:
-    return bits(np.abs(pattern.view(f"i{pattern.dtype.itemsize}")))
+    magnitude: Array = bits(np.abs(pattern.view(f"i{pattern.dtype.itemsize}")))
+    return magnitude
 
 
 def _modulo(divisor: int, count: Array) -> Array:

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
+from dmlcts.conformance.array_backend import binding_violations
 from dmlcts.conformance.backend import BufferBinding, Dispatch
-from dmlcts.conformance.mutants.mutant import Mutant, Rules, broken_rules
+from dmlcts.conformance.mutants.mutant import Mutant, Rules
 from dmlcts.conformance.mutants.validation import FIRST
 from dmlcts.generator.shapes import tied_tensors, type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import TensorDesc
+from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
+from dmlcts.spec.rules import Violation, violations
 
 Sizes = tuple[int, ...]
 
@@ -43,7 +46,13 @@ def _has_types_alike(operator: Operator, alike: Callable[[TensorDesc, TensorDesc
 
 def _seeing(repair: Repair) -> Rules:
     """Checks what ``repair`` makes of a dispatch: what the mutant does not look at is then as it should be."""
-    return lambda dispatch, broken: broken_rules(repair(dispatch)) if broken else broken
+
+    def rules(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
+        seen = repair(dispatch)
+        # What is bound must still hold the tensors that are there, and not those that are seen.
+        return broken and (violations(load(seen.desc.type), seen.desc) or binding_violations(replace(seen, desc=dispatch.desc)))
+
+    return rules
 
 
 def _with_tensors(dispatch: Dispatch, change: Callable[[str, TensorDesc], TensorDesc]) -> Dispatch:
@@ -92,8 +101,9 @@ def _broadcastable(first: Sizes, other: Sizes) -> bool:
 
 def _bindings(change: Callable[[TensorDesc, BufferBinding], BufferBinding]) -> Repair:
     def repair(dispatch: Dispatch) -> Dispatch:
-        changed = {name: change(dispatch.desc.tensor(name), binding) for name, binding in dispatch.bindings.items()}
-        return replace(dispatch, bindings=changed)
+        tensors = {name: dispatch.desc.tensor(name) for name in dispatch.bindings}
+        changed = {name: change(tensors[name], binding) for name, binding in dispatch.bindings.items() if _known(tensors[name])}
+        return replace(dispatch, bindings={**dispatch.bindings, **changed})
 
     return repair
 

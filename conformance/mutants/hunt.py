@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dmlcts.conformance.mutants.mutant import Mutant
+from dmlcts.conformance.mutants.mutant import Mutant, MutantBackend
 from dmlcts.conformance.options import RunOptions
 from dmlcts.conformance.session import Session
 from dmlcts.generator.case import Case
@@ -17,11 +17,20 @@ from dmlcts.spec.model import DOCUMENTED
 
 
 @dataclass(frozen=True, slots=True)
+class Kill:
+    """The first case that found a mutant, whether as a failure or as an error, and what it said."""
+
+    case: str
+    status: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Hunt:
-    """What became of a mutant: ``kills`` are the first case that failed, by operator, and what it said."""
+    """What became of a mutant: ``kills`` by operator."""
 
     mutant: Mutant
-    kills: Mapping[str, tuple[str, str]]
+    kills: Mapping[str, Kill]
 
     @property
     def survives_in(self) -> tuple[str, ...]:
@@ -48,7 +57,7 @@ class Hunt:
             "equivalent": bool(self.mutant.equivalent),
             "reason": self.mutant.equivalent,
             "killed": self.killed,
-            "kills": {operator: {"case": case, "message": message} for operator, (case, message) in self.kills.items()},
+            "kills": {operator: asdict(kill) for operator, kill in self.kills.items()},
         }
 
 
@@ -57,21 +66,19 @@ def chosen_cases(operator: str, level: str, basis: str) -> list[Case]:
     return select(operator_cases(operator), level=level, basis=basis)
 
 
-def hunt(mutant: Mutant, level: str, basis: str) -> Hunt:
-    """Runs the cases of every operator that the mutant concerns, each until the first that fails.
+def hunt(mutant: Mutant, level: str, basis: str, choose: Callable[[Case], bool] = lambda case: True) -> Hunt:
+    """Runs the cases of every operator that the mutant concerns, all or those chosen, each until the first that fails.
 
     What is unsupported neither finds a mutant nor clears it.
     """
-    kills: dict[str, tuple[str, str]] = {}
-    with (
-        TemporaryDirectory() as folder,
-        Session(RunOptions(backend=mutant.backend, level=level, basis=basis, out=folder)) as session,
-    ):
+    kills: dict[str, Kill] = {}
+    options = RunOptions(backend=mutant.backend, level=level, basis=basis)
+    with TemporaryDirectory() as folder, Session(replace(options, out=folder), MutantBackend(mutant)) as session:
         for operator in mutant.operators:
             cases = sorted(chosen_cases(operator, level, basis), key=lambda case: case.kind not in mutant.first)
-            found = first_failure(session, cases)
+            found = first_failure(session, filter(choose, cases))
             if found is not None:
-                kills[operator] = (found.case, found.message)
+                kills[operator] = Kill(found.case, found.status, found.message)
     return Hunt(mutant, kills)
 
 
@@ -118,6 +125,14 @@ def summary(hunts: Sequence[Hunt], operators: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def wanted(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
-    """The mutants that cases of a basis should find: what only DirectML.dll was measured to do is nobody's fault without it."""
-    return [mutant for mutant in mutants if basis != DOCUMENTED or mutant.basis == DOCUMENTED]
+def wanted(mutants: Iterable[Mutant], operators: Sequence[str], basis: str) -> list[Mutant]:
+    """The mutants that concern one of the operators and that cases of a basis should find, each for these operators alone.
+
+    What DirectML.dll was measured to do and no document says is demanded on the basis ``measured`` alone.
+    """
+    return [
+        replace(mutant, operators=concerned)
+        for mutant in mutants
+        if (basis != DOCUMENTED or mutant.basis == DOCUMENTED)
+        and (concerned := tuple(name for name in mutant.operators if name in operators))
+    ]

@@ -25,11 +25,11 @@ def _shared(dispatch: Dispatch, position: int | None = None) -> tuple[str, str] 
     return None
 
 
-def _in_a_copy(position: int | None) -> Around:
-    """In place, the result goes to a copy and stays there."""
+def _in_a_copy(*positions: int) -> Around:
+    """In place on the inputs at these positions, the result goes to a copy and stays there."""
 
     def around(dispatch: Dispatch, run: Run) -> None:
-        shared = _shared(dispatch, position)
+        shared = all(_shared(dispatch, position) for position in positions)
         run(replace(dispatch, resources=[resource.copy() for resource in dispatch.resources]) if shared else dispatch)
 
     return around
@@ -86,6 +86,9 @@ def in_place_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     for position, concerned in enumerate((first, second)):
         does = f"in place on input {position}, writes the result to a copy"
         yield Mutant(f"in-place/copy/input-{position}", concerned, does, first=_FIRST, around=_in_a_copy(position))
+    together = tuple(o.name for o in operators if any(p.together and len(p.inputs) > 1 for p in o.in_place))
+    does = "in place on all inputs, writes the result to a copy"
+    yield Mutant("in-place/copy/together", together, does, first=_FIRST, around=_in_a_copy(0, 1))
     does = "in place, overwrites elements before it reads them"
     yield Mutant("in-place/blocks-overlap", first, does, first=_FIRST, around=_blocks_overlap)
     does = "in place on the second input, overwrites it with the first"

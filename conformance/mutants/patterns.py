@@ -21,7 +21,8 @@ def _width(pattern: Array) -> int:
 
 
 def _sign(pattern: Array) -> Array:
-    return pattern & pattern.dtype.type(1 << (_width(pattern) - 1))
+    sign: Array = pattern & pattern.dtype.type(1 << (_width(pattern) - 1))
+    return sign
 
 
 def _float(pattern: Array) -> tuple[int, int, Array]:

@@ -40,6 +40,7 @@ def placement_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
             around = _after(spoil_at(position))
             yield Mutant(f"memory/{name}/input-{position}", concerned, f"{does} input {position}", around=around)
     yield Mutant("memory/offset-ignored", everyone, "binds from the beginning of the resource", around=_from_beginning)
+    yield Mutant("memory/offset-of-first", everyone, "binds every tensor at the first one's offset", around=_at_first_offset)
     yield Mutant("memory/adds-to-output", everyone, "combines the result with what stood in the output", write=_combining)
 
 
@@ -225,6 +226,11 @@ _INPUT_SPOILS: dict[str, tuple[str, Callable[[int], Callable[[Dispatch], None]]]
     "gap": ("writes between elements of", _in_input(_first_gap)),
     "past-end": ("writes a byte past the end of", _in_input(lambda r, b, t: _turned(r, b.offset + b.size, b.offset + b.size + 1))),
 }
+
+
+def _at_first_offset(dispatch: Dispatch, run: Run) -> None:
+    offset = next(iter(dispatch.bindings.values())).offset
+    run(replace(dispatch, bindings={name: replace(binding, offset=offset) for name, binding in dispatch.bindings.items()}))
 
 
 def _from_beginning(dispatch: Dispatch, run: Run) -> None:

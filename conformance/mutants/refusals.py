@@ -27,6 +27,8 @@ def refusal_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     yield _refusing(
         "in-place", tuple(operator.name for operator in operators if operator.in_place), "in-place execution", _in_place
     )
+    together = tuple(o.name for o in operators if any(p.together and len(p.inputs) > 1 for p in o.in_place))
+    yield _refusing("in-place-together", together, "in-place execution on several inputs", _together)
     for data_type in abi().data_types:
         for role, index, tensors in (("input", 0, _inputs), ("output", -1, _outputs)):
             concerned = tuple(o.name for o in operators if any(choice.types[index][1] == data_type for choice in type_choices(o)))
@@ -72,6 +74,10 @@ def _laid_out(tensors: Tensors, layout: str) -> Test:
 
 def _different_strides(dispatch: Dispatch) -> bool:
     return len({tensor.effective_strides for tensor in _inputs(dispatch)}) > 1
+
+
+def _together(dispatch: Dispatch) -> bool:
+    return len(dispatch.bindings) > 2 and len({binding.resource for binding in dispatch.bindings.values()}) == 1
 
 
 def _in_place(dispatch: Dispatch) -> bool:

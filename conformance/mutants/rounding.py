@@ -74,13 +74,15 @@ def changed(change: Callable[[Array, Array], Array], mode: str = "", types: tupl
 
 def half_added(x: Array) -> Array:
     """A half added in the number's own type, and the fraction cut off: what DirectML.dll does in FLOAT32."""
-    return np.trunc(x + np.copysign(x.dtype.type(0.5), x))
+    cut: Array = np.trunc(x + np.copysign(x.dtype.type(0.5), x))
+    return cut
 
 
 def _half_mended(x: Array) -> Array:
     """A half added in the number's own type, and odd results of halves mended: to even, but for what the sum rounded."""
     up = np.floor(x + x.dtype.type(0.5))
-    return np.where((up - x == 0.5) & (up % 2 != 0), up - 1, up).astype(x.dtype)
+    mended: Array = np.where((up - x == 0.5) & (up % 2 != 0), up - 1, up).astype(x.dtype)
+    return mended
 
 
 def _magic(x: Array) -> Array:
@@ -110,7 +112,8 @@ def _in_float32(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -
 
 
 def _denormal(x: Array) -> Array:
-    return (x != 0) & (np.abs(x) < np.finfo(x.dtype).smallest_normal)
+    small: Array = (x != 0) & (np.abs(x) < np.finfo(x.dtype).smallest_normal)
+    return small
 
 
 _FAULTS: dict[str, tuple[str, Value]] = {
@@ -144,12 +147,12 @@ _FAULTS: dict[str, tuple[str, Value]] = {
         "cuts FLOAT32 results to 32 bits",
         changed(lambda x, right: (np.clip(right.astype("f8"), -(2.0**62), 2.0**62).astype("i8") << 32) >> 32, types=("FLOAT32",)),
     ),
-    "beyond-2^24": ("gives 0 beyond 2^24", changed(lambda x, right: np.where(np.abs(x) > 2.0**24, 0, right), types=("FLOAT32",))),
-    "from-2^22-on-identity": (
+    "beyond-16777216": ("gives 0 beyond 2^24", changed(lambda x, right: np.where(np.abs(x) > 2.0**24, 0, right), types=("FLOAT32",))),
+    "identity-from-4194304-on": (
         "does not round FLOAT32 from 2^22 on",
         changed(lambda x, right: np.where(np.abs(x) >= 2.0**22, x, right), types=("FLOAT32",)),
     ),
-    "from-2^9-on-identity": (
+    "identity-from-512-on": (
         "does not round FLOAT16 from 2^9 on",
         changed(lambda x, right: np.where(np.abs(x) >= 2.0**9, x, right), types=("FLOAT16",)),
     ),

@@ -23,11 +23,13 @@ def _width(a: Array) -> int:
 
 def _arithmetic(a: Array, b: Array) -> Array:
     signed = a.view(f"i{a.dtype.itemsize}")
-    return np.right_shift(signed, b.astype(signed.dtype))
+    shifted: Array = np.right_shift(signed, b.astype(signed.dtype))
+    return shifted
 
 
 def _rotated(a: Array, b: Array) -> Array:
-    return (a >> b) | (a << ((_width(a) - b) % _width(a)))
+    rotated: Array = (a >> b) | (a << ((_width(a) - b) % _width(a)))
+    return rotated
 
 
 def _rounded(a: Array, b: Array) -> Array:

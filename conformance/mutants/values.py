@@ -128,6 +128,7 @@ _SIZES: dict[str, tuple[str, Where]] = {
     "count-of-256n": ("of a multiple of 256 elements", lambda desc: _tensor(desc).count % 256 == 0),
     "long-rows": ("where the last size is beyond 128", lambda desc: _tensor(desc).sizes[-1] > 128),
     "many-rows": ("of more than 16 rows", lambda desc: prod(_tensor(desc).sizes[:-1]) > 16),
+    "rows-beyond-65535": ("of more than 65,535 rows", lambda desc: prod(_tensor(desc).sizes[:-1]) > 65535),
     "count-beyond-1024": ("of more than 1,024 elements", lambda desc: _tensor(desc).count > 1024),
     "count-beyond-65536": ("of more than 65,536 elements", lambda desc: _tensor(desc).count > 65536),
 }

@@ -1,0 +1,227 @@
+"""Python backends that misbehave, each in one way: named on the command line as ``python:unruly:CLASS``.
+
+Those that misbehave in a case do so in ELEMENT_WISE_BIT_OR of UINT8 (``chosen``), and are the reference in every other.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dmlcts.conformance.backend import BackendFault, BackendInfo, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.spec.desc import OperatorDesc
+
+
+def chosen(desc: OperatorDesc) -> bool:
+    tensors = list(desc.tensors())
+    return desc.type == "ELEMENT_WISE_BIT_OR" and tensors[0][1].data_type == "UINT8"
+
+
+class Slow(ReferenceBackend):
+    def run(self, dispatch: Dispatch) -> None:
+        time.sleep(0.05)
+        super().run(dispatch)
+
+
+class Plain:
+    """No subclass of anything, and silent about data types."""
+
+    def __init__(self) -> None:
+        self.reference = ReferenceBackend()
+
+    def describe(self) -> BackendInfo:
+        return BackendInfo("plain", "1.0", feature_level="3_0")
+
+    def run(self, dispatch: Dispatch) -> None:
+        self.reference.run(dispatch)
+
+    def close(self) -> None:
+        pass
+
+
+# What happens in a case.
+
+
+class _InACase(ReferenceBackend):
+    def run(self, dispatch: Dispatch) -> None:
+        if chosen(dispatch.desc):
+            self.misbehave()
+        super().run(dispatch)
+
+    def misbehave(self) -> None:
+        raise NotImplementedError
+
+
+class Raises(_InACase):
+    def misbehave(self) -> None:
+        raise ZeroDivisionError("on purpose [/bold]")
+
+
+class Exits(_InACase):
+    def misbehave(self) -> None:
+        sys.exit(5)
+
+
+class Skips(_InACase):
+    def misbehave(self) -> None:
+        pytest.skip("pytest's own outcome")
+
+
+class Dies(_InACase):
+    def misbehave(self) -> None:
+        os._exit(9)
+
+
+class Faults(_InACase):
+    def misbehave(self) -> None:
+        raise BackendFault("the device was removed", "0x887A0005")
+
+
+class Refuses(_InACase):
+    def misbehave(self) -> None:
+        raise Rejected("not today", "compile", "E_FAIL")
+
+
+class Declines(_InACase):
+    def misbehave(self) -> None:
+        raise Unsupported("no UINT8 in BIT_OR")
+
+
+class Prints(ReferenceBackend):
+    def run(self, dispatch: Dispatch) -> None:
+        print('{"result": "hello"}', flush=True)
+        os.write(1, b"from a descriptor\n")
+        super().run(dispatch)
+
+
+class _Returns(ReferenceBackend):
+    def compute(self, desc: OperatorDesc, inputs: Mapping[str, Any]) -> Any:
+        right = super().compute(desc, inputs)
+        return self.instead(right) if chosen(desc) else right
+
+    def instead(self, right: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+
+class ReturnsNothing(_Returns):
+    def instead(self, right: dict[str, Any]) -> Any:
+        return None
+
+
+class ReturnsNoOutput(_Returns):
+    def instead(self, right: dict[str, Any]) -> Any:
+        return {}
+
+
+class ReturnsAnotherShape(_Returns):
+    def instead(self, right: dict[str, Any]) -> Any:
+        return {name: array.ravel() for name, array in right.items()}
+
+
+class ReturnsAnotherType(_Returns):
+    def instead(self, right: dict[str, Any]) -> Any:
+        return {name: array.astype(np.int8) for name, array in right.items()}
+
+
+class ReturnsALesserCount(_Returns):
+    def instead(self, right: dict[str, Any]) -> Any:
+        return {name: array[..., :-1] for name, array in right.items()}
+
+
+class ReturnsAList(_Returns):
+    def instead(self, right: dict[str, Any]) -> Any:
+        return {name: array.tolist() for name, array in right.items()}
+
+
+class Wrong(_Returns):
+    def instead(self, right: dict[str, Any]) -> Any:
+        return {name: array ^ 1 for name, array in right.items()}
+
+
+class Uint32Only(ReferenceBackend):
+    def __init__(self) -> None:
+        super().__init__()
+        self.info = BackendInfo("narrow", data_types=("UINT32",))
+
+
+class Nothing(ReferenceBackend):
+    def __init__(self) -> None:
+        super().__init__()
+        self.info = BackendInfo("nothing")
+
+    def run(self, dispatch: Dispatch) -> None:
+        raise Unsupported("nothing at all")
+
+
+# What happens before and after.
+
+
+class RaisesWhenMade:
+    def __init__(self) -> None:
+        raise RuntimeError("no device")
+
+
+class ExitsWhenMade:
+    def __init__(self) -> None:
+        sys.exit(0)
+
+
+class HasNoRun:
+    def describe(self) -> BackendInfo:
+        return BackendInfo("no run")
+
+    def close(self) -> None:
+        pass
+
+
+class RaisesWhenAsked(ReferenceBackend):
+    def describe(self) -> BackendInfo:
+        raise OSError("driver does not answer")
+
+
+class DescribedByADict(ReferenceBackend):
+    def describe(self) -> Any:
+        return {"name": "a dict"}
+
+
+class OfNoLevel(ReferenceBackend):
+    def describe(self) -> BackendInfo:
+        return BackendInfo("described", feature_level="9_9")
+
+
+class OfNoType(ReferenceBackend):
+    def describe(self) -> BackendInfo:
+        return BackendInfo("described", data_types=("uint32",))
+
+
+class OfNoJson(ReferenceBackend):
+    def describe(self) -> BackendInfo:
+        return BackendInfo("described", details={"handle": object()})
+
+
+class RaisesWhenClosed(ReferenceBackend):
+    def close(self) -> None:
+        raise RuntimeError("closed already")
+
+
+class ForOne(ReferenceBackend):
+    """A device that one process can have at a time: UNRULY_LOCK names the file that says who has it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = Path(os.environ["UNRULY_LOCK"])
+        try:
+            self.lock.touch(exist_ok=False)
+        except FileExistsError:
+            raise RuntimeError("the device is taken") from None
+
+    def close(self) -> None:
+        self.lock.unlink()

@@ -1,0 +1,140 @@
+"""Coverage: complete for the five operators, and each maker, and each single case that alone covers a promise, is missed when it is gone."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from dmlcts.generator import coverage as module
+from dmlcts.generator.case import Case
+from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
+from dmlcts.generator.suite import MAKERS, make_cases, operator_cases
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.model import Operator
+
+NAMES = operator_names()
+
+
+def missing(found: Coverage) -> dict[str, tuple[str, ...]]:
+    return {column.name: column.missing for column in found.columns if column.missing}
+
+
+def without(monkeypatch: pytest.MonkeyPatch, name: str, *gone: str) -> dict[str, tuple[str, ...]]:
+    """What is missing when the cases with these ids are."""
+    left = tuple(case for case in operator_cases(name) if case.id not in gone)
+    assert len(left) == len(operator_cases(name)) - len(gone)
+    monkeypatch.setattr(module, "make_cases", lambda operator: left)
+    return missing(coverage(load(name)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_promise_has_a_case(name: str) -> None:
+    found = coverage(load(name))
+    assert missing(found) == {}
+    assert found.complete
+    assert found.operator == name
+    assert found.cases == len(operator_cases(name))
+    assert [column.name for column in found.columns] == list(COLUMNS)
+    assert all(column.covered == column.promised for column in found.columns)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_columns_promise_what_the_spec_says(name: str) -> None:
+    operator = load(name)
+    promised = {column.name: column.promised for column in coverage(operator).columns}
+    cells = sum(len(row.data_types) * len(row.dimension_counts()) for table in operator.support for row in table.tensors.values())
+    assert promised["support"] == cells
+    assert promised["examples"] == len(operator.examples)
+    assert promised["relations"] == 1 + len(operator.relations)
+    assert promised["attributes"] == (3 if name == "ELEMENT_WISE_ROUND" else 0)
+    assert promised["layouts"] == 7 * len(operator.inputs()) + 5 * len(operator.outputs())
+    assert promised["reference"] == 1
+
+
+COLUMN_OF_MAKER = {
+    "example_cases": "examples",
+    "cell_cases": "support",
+    "value_cases": "values",
+    "layout_cases": "layouts",
+    "in_place_cases": "in-place",
+    "negative_cases": "rejections",
+    "property_cases": "relations",
+}
+
+
+@pytest.mark.parametrize("maker", COLUMN_OF_MAKER)
+def test_a_maker_that_is_gone_is_missed(maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlcts.generator.suite.MAKERS", tuple(m for m in MAKERS if m.__name__ != maker))
+    found = missing(coverage(load("ELEMENT_WISE_ROUND")))
+    column = COLUMN_OF_MAKER[maker]
+    assert list(found) == [column]
+    if column != "support":  # other cases stand in cells of 4 dimensions too
+        promised = next(c.promised for c in coverage(load("ELEMENT_WISE_ROUND")).columns if c.name == column)
+        assert len(found[column]) == promised
+
+
+def only_cover(name: str) -> dict[str, Case]:
+    """Promises that one case alone covers, with it."""
+    cases = operator_cases(name)
+    promised = {label for promises in COLUMNS.values() for label in promises(load(name))}
+    counts = Counter(label for case in cases for label in case.covers)
+    return {label: case for case in cases for label in case.covers if counts[label] == 1 and label in promised}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_case_that_is_gone_is_missed_and_nothing_else_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = only_cover(name)
+    assert alone
+    for label, case in list(alone.items())[:: max(1, len(alone) // 12)]:
+        lost = {promise for labels in without(monkeypatch, name, case.id).values() for promise in labels}
+        assert lost == {other for other, owner in alone.items() if owner is case}, label
+        assert label in lost
+
+
+def test_an_example_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = without(monkeypatch, "ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_BIT_COUNT/UINT32/example/page-1")
+    assert found == {"examples": ("example/page-1",)}
+
+
+def test_a_table_cell_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = without(monkeypatch, "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_OR/INT8/3d")
+    assert found == {"support": tuple(f"support/4_1/{tensor}/INT8/3d" for tensor in ("ATensor", "BTensor", "OutputTensor"))}
+
+
+def test_a_promise_that_no_maker_knows_is_missing() -> None:
+    """A spec that promises more than its cases can cover: a table of a level with types that only one of tied tensors has."""
+    operator = load("ELEMENT_WISE_ROUND")
+    newest = operator.support[0]
+    row = newest.tensors["InputTensor"]
+    wider = replace(newest, tensors={**newest.tensors, "InputTensor": replace(row, data_types=(*row.data_types, "INT8"))})
+    found = missing(coverage(replace(operator, support=(wider, *operator.support[1:]))))
+    assert found["support"] == tuple(f"support/3_0/InputTensor/INT8/{count}d" for count in range(1, 9))
+
+
+def test_an_operator_without_a_reference_is_not_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "references", lambda: {})
+    found = coverage(load("ELEMENT_WISE_BIT_OR"))
+    assert missing(found) == {"reference": ("reference",)}
+    assert not found.complete
+
+
+def test_what_directml_accepts_is_no_promise() -> None:
+    from dmlcts.spec.model import Acceptance
+
+    operator = load("ELEMENT_WISE_BIT_COUNT")
+
+    def rejections(of: Operator) -> int:
+        return next(column.promised for column in coverage(of).columns if column.name == "rejections")
+
+    rule = "tensor/OutputTensor/alignment"
+    for accepted, fewer in ((Acceptance(rule, "a probe"), 1), (Acceptance(rule, "a probe", ("UINT8",)), 0)):
+        lenient = replace(operator, accepts=(accepted,))
+        assert rejections(operator) - rejections(lenient) == fewer
+        assert coverage(lenient).complete
+
+
+def test_cases_of_all_levels_and_bases_count() -> None:
+    operator = load("ELEMENT_WISE_ROUND")
+    documented = {label for case in make_cases(operator) if case.basis == "documented" for label in case.covers}
+    assert "values/InputTensor/nans" not in documented
+    assert coverage(operator).complete

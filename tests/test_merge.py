@@ -1,0 +1,123 @@
+"""Shards put together: every result once, and nothing that is no shard of the same run."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dmlcts.reports.merge import MergeError, merge
+from dmlcts.reports.record import Manifest, Record, Result
+
+MANIFEST = Manifest(
+    suite_version="0.1.0",
+    spec_version="abc",
+    backend={"name": "reference", "version": "2.0", "feature_level": "6_4", "device": "NumPy"},
+    backend_spec="reference",
+    command="dmlcts run --shard 1/2",
+    level="core",
+    basis="documented",
+    feature_level="6_4",
+    seed="",
+    platform={"system": "one"},
+    started="2027-03-01T10:00:00Z",
+    finished="2027-03-01T10:01:00Z",
+    seconds=60.0,
+    selected=2,
+    shard="1/2",
+)
+
+
+def results(*cases: str, status: str = "pass") -> tuple[Result, ...]:
+    return tuple(Result(case, "X", "UINT8", "table", "documented", "3_0", status) for case in cases)
+
+
+FIRST = Record(MANIFEST, results("a", "c"))
+SECOND = Record(
+    replace(
+        MANIFEST,
+        shard="2/2",
+        started="2027-03-01T09:59:00Z",
+        finished="2027-03-01T10:00:30Z",
+        seconds=30.0,
+        platform={"system": "two"},
+    ),
+    results("b", "d", status="fail"),
+)
+
+
+def other(**changes: Any) -> Record:
+    return replace(SECOND, manifest=replace(SECOND.manifest, **changes))
+
+
+def test_two_shards_become_one_run() -> None:
+    found = merge([FIRST, SECOND])
+    assert [result.case for result in found.results] == ["a", "c", "b", "d"]
+    assert found.counts()["pass"] == found.counts()["fail"] == 2
+    manifest = found.manifest
+    assert (manifest.shard, manifest.selected, manifest.seconds, manifest.interrupted) == ("", 4, 90.0, False)
+    assert (manifest.started, manifest.finished) == ("2027-03-01T09:59:00Z", "2027-03-01T10:01:00Z")
+    assert manifest.command == "dmlcts merge, of 2 shards"
+    assert (manifest.backend_spec, manifest.level, manifest.spec_version) == ("reference", "core", "abc")
+
+
+def test_the_order_of_shards_does_not_matter_but_for_that_of_results() -> None:
+    assert {result.case for result in merge([SECOND, FIRST]).results} == {"a", "b", "c", "d"}
+
+
+def test_one_that_was_interrupted_makes_the_whole_so() -> None:
+    assert merge([FIRST, other(interrupted=True)]).manifest.interrupted
+
+
+def test_more_than_nine_shards_are_counted_as_numbers() -> None:
+    shards = [Record(replace(MANIFEST, shard=f"{i}/11"), results(str(i))) for i in range(1, 12)]
+    assert len(merge(shards).results) == 11
+    with pytest.raises(MergeError, match=r"shards are missing: 2, 10$"):
+        merge([shard for shard in shards if shard.manifest.shard not in ("2/11", "10/11")])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("suite_version", "0.2.0"),
+        ("spec_version", "abd"),
+        ("backend_spec", "directml"),
+        ("level", "full"),
+        ("basis", "measured"),
+        ("feature_level", "3_0"),
+        ("seed", "1"),
+        ("selection", "round"),
+    ],
+)
+def test_shards_of_different_runs_are_refused(name: str, value: str) -> None:
+    with pytest.raises(MergeError, match=f"not shards of one run: {name} is '.*' and '{value}'"):
+        merge([FIRST, other(**{name: value})])
+
+
+@pytest.mark.parametrize(("name", "value"), [("name", "mine"), ("version", "2.1"), ("feature_level", "5_0")])
+def test_shards_of_different_backends_are_refused(name: str, value: str) -> None:
+    backend = {**MANIFEST.backend, name: value}
+    with pytest.raises(MergeError, match=f"the backends differ, {name} is '{MANIFEST.backend[name]}' and '{value}'"):
+        merge([FIRST, other(backend=backend)])
+
+
+def test_shards_may_have_run_on_different_machines() -> None:
+    merge([FIRST, other(backend={**MANIFEST.backend, "device": "another"}, platform={"system": "another"}, command="another")])
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([], "no records to merge"),
+        ([FIRST], "shards are missing: 2"),
+        ([SECOND], "shards are missing: 1"),
+        ([FIRST, FIRST], "shards are missing: 2"),
+        ([FIRST, SECOND, other()], "a shard is given twice|the same case"),
+        ([FIRST, other(shard="2/3")], "not shards of one run: 1/2, 2/3"),
+        ([FIRST, other(shard="")], "not shards of one run: 1/2, a whole run"),
+        ([other(shard="")], "not shards of one run: a whole run"),
+        ([FIRST, replace(SECOND, results=results("a"))], "two shards have the same case"),
+    ],
+)
+def test_what_is_missing_or_too_much(records: list[Record], said: str) -> None:
+    with pytest.raises(MergeError, match=said):
+        merge(records)

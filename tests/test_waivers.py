@@ -1,0 +1,174 @@
+"""Waivers: what they match, when they end, and what is wrong with a file."""
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from dmlcts.reports.record import STATUSES, Result
+from dmlcts.reports.waivers import Waiver, WaiverError, apply_waivers, read_waivers
+
+TODAY = date(2027, 3, 1)
+CASE = "ELEMENT_WISE_ROUND/FLOAT16/values/halves/TOWARD_ZERO"
+
+
+def result(status: str, case: str = CASE) -> Result:
+    return Result(case, "ELEMENT_WISE_ROUND", "FLOAT16", "values", "documented", "2_1", status, "what it said")
+
+
+def waiver(cases: str = "ELEMENT_WISE_ROUND/FLOAT16/*", expires: date | None = None, reason: str = "truncates") -> Waiver:
+    return Waiver(cases, reason, "https://example.org/issues/12", expires)
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "waivers.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+# Applying
+
+
+@pytest.mark.parametrize(
+    ("status", "becomes"),
+    [
+        ("fail", "waived"),
+        ("error", "waived"),
+        ("pass", "unexpected_pass"),
+        ("unsupported", "unsupported"),
+        ("not_run", "not_run"),
+        ("waived", "waived"),
+        ("unexpected_pass", "unexpected_pass"),
+    ],
+)
+def test_what_becomes_of_each_status(status: str, becomes: str) -> None:
+    assert status in STATUSES
+    assert apply_waivers(result(status), [waiver()], TODAY).status == becomes
+
+
+def test_a_waived_failure_keeps_its_message_and_names_reason_and_issue() -> None:
+    found = apply_waivers(result("fail"), [waiver()], TODAY)
+    assert found == replace(result("fail"), status="waived", waiver="truncates (https://example.org/issues/12)")
+
+
+def test_an_unexpected_pass_says_that_the_waiver_must_go() -> None:
+    found = apply_waivers(result("pass"), [waiver()], TODAY)
+    assert found.message == "passes, and is waived: truncates (https://example.org/issues/12); remove the waiver"
+    assert found.waiver
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_what_no_waiver_matches_is_as_it_was(status: str) -> None:
+    assert apply_waivers(result(status), [waiver("ELEMENT_WISE_ROUND/FLOAT32/*")], TODAY) == result(status)
+    assert apply_waivers(result(status), [], TODAY) == result(status)
+
+
+@pytest.mark.parametrize(
+    ("cases", "matches"),
+    [
+        (CASE, True),
+        ("ELEMENT_WISE_ROUND/*", True),
+        ("*/TOWARD_ZERO", True),
+        ("ELEMENT_WISE_ROUND/FLOAT??/*", True),
+        ("ELEMENT_WISE_ROUND", False),
+        ("element_wise_round/*", False),
+        ("ELEMENT_WISE_ROUND/FLOAT16", False),
+    ],
+)
+def test_globs(cases: str, matches: bool) -> None:
+    assert waiver(cases).matches(CASE) is matches
+
+
+def test_an_id_matches_itself_though_it_has_brackets() -> None:
+    case = "ELEMENT_WISE_ROUND/FLOAT32/negative/sizes/InputTensors[0]+1"
+    assert waiver(case).matches(case)
+    assert waiver("*/sizes/InputTensors[0]*").matches(case)
+    assert not waiver(case).matches(case.replace("[0]", "0"))
+    assert not waiver("*/FLOAT[13]*").matches(case)
+
+
+# Expiry
+
+
+@pytest.mark.parametrize(("expires", "applies"), [(date(2027, 2, 28), False), (date(2027, 3, 1), True), (date(2027, 3, 2), True)])
+def test_the_last_day_still_counts(expires: date, applies: bool) -> None:
+    assert apply_waivers(result("fail"), [waiver(expires=expires)], TODAY).status == ("waived" if applies else "fail")
+
+
+def test_a_failure_says_that_its_waiver_expired_and_a_pass_says_nothing() -> None:
+    old = waiver(expires=date(2027, 1, 31))
+    assert apply_waivers(result("fail"), [old], TODAY).message == "what it said (its waiver expired on 2027-01-31)"
+    assert apply_waivers(result("pass"), [old], TODAY) == result("pass")
+    assert apply_waivers(result("unsupported"), [old], TODAY) == result("unsupported")
+
+
+def test_an_expired_waiver_does_not_hide_one_that_is_valid() -> None:
+    both = [waiver(expires=date(2027, 1, 31), reason="old"), waiver(expires=date(2028, 1, 1), reason="new")]
+    assert apply_waivers(result("fail"), both, TODAY).waiver.startswith("new")
+    assert apply_waivers(result("pass"), both, TODAY).status == "unexpected_pass"
+
+
+def test_the_first_valid_one_counts() -> None:
+    assert apply_waivers(result("fail"), [waiver(reason="first"), waiver(reason="second")], TODAY).waiver.startswith("first")
+
+
+# Reading
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        """
+waivers:
+  - cases: ELEMENT_WISE_ROUND/FLOAT16/*
+    reason: the driver truncates FLOAT16 stores
+    issue: https://example.org/issues/12
+    expires: 2027-03-01
+  - {cases: "*", reason: because, issue: "#7"}
+""",
+    )
+    assert read_waivers(file) == (
+        Waiver(
+            "ELEMENT_WISE_ROUND/FLOAT16/*", "the driver truncates FLOAT16 stores", "https://example.org/issues/12", date(2027, 3, 1)
+        ),
+        Waiver("*", "because", "#7", None),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "must have a list `waivers`"),
+        ("waivers:", "must have a list `waivers`"),
+        ("- cases: x", "must have a list `waivers`"),
+        ("waivers: {cases: x}", "must have a list `waivers`"),
+        ("waivers: [x]", r"waivers\[0\] must be a mapping"),
+        ("waivers: [{cases: x, reason: y}]", r"waivers\[0\].issue is missing"),
+        ("waivers: [{cases: x, issue: y}]", r"waivers\[0\].reason is missing"),
+        ("waivers: [{reason: x, issue: y}]", r"waivers\[0\].cases is missing"),
+        ("waivers: [{cases: x, reason: ' ', issue: y}]", r"waivers\[0\].reason is missing"),
+        ("waivers: [{cases: [x], reason: y, issue: z}]", r"waivers\[0\].cases is missing"),
+        ("waivers: [{cases: x, reason: y, issue: 12}]", r"waivers\[0\].issue is missing"),
+        ("waivers: [{cases: x, reason: y, issue: z}, {case: x, reason: y, issue: z}]", r"waivers\[1\]: unknown case"),
+        ("waivers: [{cases: x, reason: y, issue: z, expires: soon}]", r"waivers\[0\].expires must be a date .* not 'soon'"),
+        ("waivers: [{cases: x, reason: y, issue: z, expires: 2027}]", r"waivers\[0\].expires must be a date"),
+        ("waivers: [{cases: x, reason: y, issue: z, expires: 2027-03-01 12:00:00}]", r"waivers\[0\].expires must be a date"),
+        ("waivers: [{cases: x, reason: y, issue: z, expires: 2027-02-30}]", "cannot be read: day"),
+        ("waivers: [", "cannot be read"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_with_its_name_and_place(tmp_path: Path, text: str, said: str) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(WaiverError, match=said) as error:
+        read_waivers(file)
+    assert str(error.value).startswith(str(file))
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(WaiverError, match="cannot be read"):
+        read_waivers(tmp_path / "none.yaml")
+    file = tmp_path / "latin.yaml"
+    file.write_bytes("waivers: [{cases: é}]".encode("latin-1"))
+    with pytest.raises(WaiverError, match="cannot be read"):
+        read_waivers(file)
