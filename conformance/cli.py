@@ -20,9 +20,11 @@ COMMANDS = {
     "generate": "write pytest modules",
     "merge": "put the results of several shards together",
     "mutants": "how many planted faults the suite finds",
+    "probe": "what a backend accepts and refuses, against the documentation",
     "report": "write the reports of a results file",
     "repro": "write a case out: its model and its arrays",
     "run": "execute cases on a backend and report",
+    "setup": "prepare what the backend directml needs",
     "show": "print a case, or list cases",
     "spec": "list, show, check, cover and compare the specs",
 }

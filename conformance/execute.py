@@ -224,7 +224,7 @@ def trespasses(case: Case, layout: Layout) -> str:
     written = {dispatch.bindings[name].resource for name in dispatch.outputs}
     for name, binding in dispatch.bindings.items():
         now, before = layout.resources[binding.resource], layout.snapshot[binding.resource]
-        end = binding.offset + binding.size
+        end = binding.offset + dispatch.desc.tensor(name).bytes  # the total size may be overwritten, more room in the binding not
         if binding.resource not in written:
             if now.tobytes() != before.tobytes():
                 return f"the input {name} was changed, first at byte {_first(now, before) - binding.offset}"

@@ -27,7 +27,7 @@ def build(
     basis: str = DOCUMENTED,
     **more: Any,
 ) -> Case:
-    """A case of ``kind``. Its data are the spec's recipes unless given; it covers its table cells besides ``covers``."""
+    """A case of ``kind``. Its data are the spec's recipes unless given; it covers its attribute values besides ``covers``."""
     lowest = level_of(operator, desc)
     attributes = attribute_parts(operator, desc)
     return Case(
@@ -39,7 +39,7 @@ def build(
         data_type=choice.main,
         basis=basis,
         data=random_data(operator, desc) if data is None else data,
-        covers=(*support_cells(operator, desc), *attribute_labels(operator, desc), *covers),
+        covers=(*attribute_labels(operator, desc), *covers),
         **more,
     )
 

@@ -13,7 +13,6 @@ from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS
 from dmlcts.generator.shapes import attribute_values, dimension_counts, type_choices
 from dmlcts.generator.special import SPECIAL
 from dmlcts.generator.suite import make_cases
-from dmlcts.reference.registry import references
 from dmlcts.spec.model import Operator
 
 
@@ -45,22 +44,15 @@ class Coverage:
         return not any(column.missing for column in self.columns)
 
 
-def coverage(operator: Operator) -> Coverage:
-    """What the operator's cases, of all levels and bases, cover of its promises."""
+def coverage(operator: Operator, referenced: bool) -> Coverage:
+    """What the operator's cases, of all levels and bases, cover of its promises. ``referenced``: there is a reference function for it."""
     cases = make_cases(operator)
-    covered = {label for case in cases for label in case.covers}
+    covered = {label for case in cases for label in case.covers} | ({"reference"} if referenced else set())
     columns = []
     for name, promises in COLUMNS.items():
         labels = list(dict.fromkeys(promises(operator)))
-        columns.append(
-            Column(name, len(labels), tuple(label for label in labels if label not in covered and label not in _known(operator)))
-        )
+        columns.append(Column(name, len(labels), tuple(label for label in labels if label not in covered)))
     return Coverage(operator.name, tuple(columns), len(cases))
-
-
-def _known(operator: Operator) -> set[str]:
-    """Promises that no case covers because something else does: that there is a reference function."""
-    return {"reference"} if operator.name in references() else set()
 
 
 def _support(operator: Operator) -> Iterator[str]:

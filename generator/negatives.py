@@ -45,22 +45,21 @@ class Change:
 
 def negative_cases(operator: Operator) -> Iterator[Case]:
     """A case for each rule and each place where it can be broken; in core for the first choice of types, in full for all widths."""
-    newest = max(table.level for table in operator.support)
+    made: set[str] = set()
     for index, choice in enumerate(representatives(operator)):
         run = padded_run(_RUN, usual_dimension_count(operator, choice))
         base = make_desc(operator, choice.types, run, attribute_choices(operator)[0])
         for change in _changes(operator, base):
-            rule = _rule(change)
-            if _accepted(operator, change.rules, choice):
-                continue
+            rule, what = _rule(change), f"{change.desc} {change.bindings}"
+            if what in made or _accepted(operator, change.rules, choice):
+                continue  # a type that all tensors change to is the same desc for every choice
+            made.add(what)
             yield Case(
                 id=f"{operator.name}/{choice.label}/negative/{change.label}",
                 kind="negative",
                 level="core" if index == 0 else "full",
                 desc=change.desc,
-                feature_level=str(
-                    max(level_of(operator, base) or choice.level, newest if rule.startswith("support/") else choice.level)
-                ),
+                feature_level=str(_level(operator, level_of(operator, base) or choice.level, change)),
                 data_type=choice.main,
                 basis=change.basis,
                 expect=REJECTION,
@@ -80,6 +79,13 @@ def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
     }
 
 
+def _level(operator: Operator, base: FeatureLevel, change: Change) -> FeatureLevel:
+    """The lowest feature level, from that of the valid desc on, at which the change breaks just its rules."""
+    levels = sorted(level for level in abi().feature_levels.values() if level >= base)
+    alone = (level for level in levels if change.rules == {v.label for v in violations(operator, change.desc, level)})
+    return base if change.bindings else next(alone)
+
+
 def _rule(change: Change) -> str:
     """The rule that a change is about: a constraint if one is broken, else the first by name."""
     return min(change.rules, key=lambda label: (not label.startswith("constraint/"), label))
@@ -91,7 +97,7 @@ def _accepted(operator: Operator, rules: frozenset[str], choice: TypeChoice) -> 
 
 
 def _changes(operator: Operator, base: OperatorDesc) -> Iterator[Change]:
-    """The changes kept: all that break the general rules, and for each constraint and place the one that breaks least besides."""
+    """The changes kept: all that break the general rules, and for each constraint and tensor those that break least besides."""
     best: dict[tuple[str, str], Change] = {}
     for label, place, desc in _descs(operator, base):
         broken = violations(operator, desc)
@@ -105,7 +111,11 @@ def _changes(operator: Operator, base: OperatorDesc) -> Iterator[Change]:
                     best[rule, place] = Change(f"{rule.removeprefix('constraint/')}/{place}", desc, {}, rules)
         if not any(rule.startswith("constraint/") for rule in rules):
             yield Change(label, desc, {}, rules, MEASURED if all(v.basis == MEASURED for v in broken) else DOCUMENTED)
-    yield from best.values()
+    least: dict[tuple[str, str], int] = {}
+    for (rule, place), change in best.items():
+        of_tensor = rule, place.partition("-")[0]
+        least[of_tensor] = min(least.get(of_tensor, len(change.rules)), len(change.rules))
+    yield from (change for (rule, place), change in best.items() if len(change.rules) == least[rule, place.partition("-")[0]])
     yield from _binding_changes(base)
 
 
@@ -141,9 +151,11 @@ def _tensor_changes(
     for choice in type_choices(operator):
         listed.setdefault(dict(choice.types)[name], choice.level)
     lowest = level_of(operator, base)
-    # First the types of the base's own level, which break nothing but their constraint there, and those that differ in kind alone.
+    # First the types of the base's own level, which break nothing but their constraint there. Types of the same width are a place of their
+    # own: an implementation may compare widths alone.
     for data_type in sorted(listed, key=lambda other: (listed[other] != lowest, abi().data_types[other].bits != tensor.type.bits)):
-        yield f"data-type/{name}={data_type}", name, changed(data_type=data_type)
+        place = f"{name}-same-width" if abi().data_types[data_type].bits == tensor.type.bits else name
+        yield f"data-type/{name}={data_type}", place, changed(data_type=data_type)
     for index, size in enumerate(tensor.sizes):  # a place each: an implementation may compare some of the sizes, or their product
         larger = (*tensor.sizes[:index], size + 1, *tensor.sizes[index + 1 :])
         yield f"sizes/{name}", f"{name}-size{index}", changed(sizes=larger)

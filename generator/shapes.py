@@ -39,8 +39,13 @@ class TypeChoice:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The bit widths, for choosing one representative of each."""
+        """The width in bits of each tensor's elements."""
         return tuple(abi().data_types[name].bits for _, name in self.types)
+
+    @property
+    def formats(self) -> tuple[tuple[int, bool], ...]:
+        """Width in bits, and whether it is a floating type, of each tensor: what one representative is chosen of."""
+        return tuple((abi().data_types[name].bits, abi().data_types[name].is_float) for _, name in self.types)
 
 
 def tied_tensors(operator: Operator, what: str) -> list[tuple[str, ...]]:
@@ -72,10 +77,10 @@ def type_choices(operator: Operator) -> tuple[TypeChoice, ...]:
 
 
 def representatives(operator: Operator) -> tuple[TypeChoice, ...]:
-    """One choice for each combination of widths, of the oldest level that has it: what differs by width alone is tried on these."""
-    found: dict[tuple[int, ...], TypeChoice] = {}
+    """One choice for each combination of formats, of the oldest level that has it: what differs by them alone is tried on these."""
+    found: dict[tuple[tuple[int, bool], ...], TypeChoice] = {}
     for choice in type_choices(operator):
-        found.setdefault(choice.widths, choice)
+        found.setdefault(choice.formats, choice)
     return tuple(found.values())
 
 

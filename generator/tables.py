@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from math import prod
 
-from dmlcts.generator.build import build
+from dmlcts.generator.build import build, support_cells
 from dmlcts.generator.case import VALUES, Case, Data
 from dmlcts.generator.shapes import (
     TypeChoice,
@@ -31,7 +31,7 @@ _COUNTS = (1, 3, 4, 5, 31, 32, 33, 63, 64, 65, 255, 256, 257)
 """Element counts around the widths of vectors, waves and thread groups."""
 
 _LARGE = 65_537
-"""One more than a 16-bit index, or a dispatch of 256 groups of 256 threads, can reach."""
+"""One more than a 16-bit index, or a dispatch of 256 groups of 256 threads, can reach: as elements of a row, and as rows."""
 
 _MANY = 10_000
 """Special values above this number are left to level full."""
@@ -49,7 +49,8 @@ def cell_cases(operator: Operator) -> Iterator[Case]:
             for index, attributes in enumerate(attribute_choices(operator)):
                 level = "smoke" if count == usual and index == 0 else "core" if count == usual or index == 0 else "full"
                 desc = make_desc(operator, choice.types, run, attributes)
-                yield build(operator, "table", (f"{count}d",), desc, choice, level=level)
+                cells = support_cells(operator, desc)
+                yield build(operator, "table", (f"{count}d",), desc, choice, level=level, covers=cells)
 
 
 def size_cases(operator: Operator) -> Iterator[Case]:
@@ -58,7 +59,7 @@ def size_cases(operator: Operator) -> Iterator[Case]:
     first = attribute_choices(operator)[0]
     for choice in type_choices(operator):
         usual = usual_dimension_count(operator, choice)
-        for sizes in (*((1, 1, 1, count) for count in _COUNTS), *_SHAPES, (1, 1, 1, _LARGE)):
+        for sizes in (*((1, 1, 1, count) for count in _COUNTS), *_SHAPES, (1, 1, 1, _LARGE), (1, 1, _LARGE, 1)):
             run = padded_run(sizes, usual)
             level = "core" if choice == core[0] or (choice in core and prod(sizes) != _LARGE) else "full"
             desc = make_desc(operator, choice.types, run, first)

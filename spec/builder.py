@@ -16,15 +16,18 @@ from dmlcts.spec.expression import Expression, ExpressionError, compile_expressi
 from dmlcts.spec.model import (
     CONTESTED,
     DOCUMENTED,
+    ORACLE,
     UNDEFINED,
     Acceptance,
     Constraint,
+    Difference,
     Domain,
     Erratum,
     Example,
     Field,
     InPlace,
     Literal,
+    Measurement,
     Operator,
     Relation,
     Shape,
@@ -71,6 +74,7 @@ class _Builder:
             raise self.document.error(("type",), f"the ABI gives {name} the type {known}, not {self.data['type']}")
         file = self.document.file
         constraints = tuple(self.labelled("constraints", self.constraint))
+        measured = tuple(self.each("measured", self.measurement))
         return Operator(
             name=name,
             type=self.data["type"],
@@ -86,10 +90,11 @@ class _Builder:
             tolerance=self.tolerance(("tolerance",), self.data["tolerance"]),
             examples=tuple(self.labelled("examples", self.example)),
             relations=tuple(self.labelled("relations", self.relation)),
-            accepts=tuple(self.each("accepts", self.acceptance)),
+            accepts=(*self.each("accepts", self.acceptance), *_leniency(measured)),
             errata=tuple(self.labelled("errata", self.erratum)),
             sources=tuple(Source(**entry) for entry in self.data["sources"]),
             file=file,
+            measured=measured,
         )
 
     def each(self, key: str, build: Callable[[Path_, Any], T]) -> Iterator[T]:
@@ -357,9 +362,31 @@ class _Builder:
             raise self.document.error((*path, "rule"), f"there is no constraint {label!r}")
         return Acceptance(entry["rule"], entry["evidence"], tuple(entry.get("types", ())))
 
+    def measurement(self, path: Path_, entry: Mapping[str, Any]) -> Measurement:
+        self.level(entry["level"], (*path, "level"))
+        if entry["confirmed"] > entry["cells"]:
+            raise self.document.error((*path, "confirmed"), f"{entry['confirmed']} of {entry['cells']} cells cannot be confirmed")
+        lists = {key: tuple(map(_difference, entry.get(key, ()))) for key in ("accepts", "refuses", "unknown")}
+        return Measurement(**{**entry, **lists})
+
     def erratum(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Erratum:
         differences = tuple(entry.get("differences", ()))
         return Erratum(label, entry["text"], entry["evidence"], entry.get("severity", "erratum"), differences)
+
+
+def _difference(entry: Mapping[str, Any]) -> Difference:
+    what = entry.get("rule") or entry["what"]
+    ways, types = tuple(entry.get("ways", ())), tuple(entry.get("types", ()))
+    return Difference(what, ways, types, entry.get("said", ""), entry.get("waived", False))
+
+
+def _leniency(measured: Sequence[Measurement]) -> Iterator[Acceptance]:
+    """The rules that DirectML.dll was measured not to enforce where a negative case would demand it."""
+    for found in measured:
+        if found.by.partition(" ")[0] == ORACLE:
+            for entry in found.accepts:
+                if entry.waived:
+                    yield Acceptance(entry.what, f"probe of {found.by} on {found.date}", entry.types)
 
 
 _ONLY_OF = {

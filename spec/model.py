@@ -242,6 +242,50 @@ class Acceptance:
     data_types: tuple[str, ...] = ()
 
 
+ORACLE = "DirectML"
+"""The implementation whose leniency counts: what it was measured to accept is demanded of nobody (``Measurement.accepts``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where an implementation and the documentation differ. ``what`` is the rule that it does not enforce, or what it refuses.
+
+    ``ways`` are those of breaking the rule or of asking for the thing, all that were tried where empty; ``types`` the data types with
+    which, all where empty. ``said`` is the stage and code of a refusal, or the evidence. ``waived`` says that one of the negative cases
+    about the rule was accepted, so that none is demanded.
+    """
+
+    what: str
+    ways: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    said: str = ""
+    waived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What ``dmlcts probe`` found out about one implementation: ``by`` is its name and version, ``date`` a UTC one.
+
+    ``cells`` are those of the tables up to ``level``, of which ``confirmed`` were accepted. ``rejections`` counts refusals by stage.
+    ``accepts`` is what the documentation does not list and it accepts, ``refuses`` what is listed and refused, ``unknown`` what it gave
+    no answer about.
+    """
+
+    by: str
+    date: str
+    level: str
+    probes: int
+    cells: int
+    confirmed: int
+    device: str = ""
+    suite: str = ""
+    command: str = ""
+    rejections: Mapping[str, int] = field(default_factory=dict)
+    accepts: tuple[Difference, ...] = ()
+    refuses: tuple[Difference, ...] = ()
+    unknown: tuple[Difference, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Erratum:
     """A flaw of the documentation, with its evidence; ``differences`` are the keys of ``spec compare`` that it explains."""
@@ -285,6 +329,7 @@ class Operator:
     errata: tuple[Erratum, ...]
     sources: tuple[Source, ...]
     file: Path | None = None
+    measured: tuple[Measurement, ...] = ()
 
     def field(self, name: str) -> Field:
         """The field called ``name``. Raises KeyError."""

@@ -56,7 +56,7 @@ def test_ten_lines_pass_every_case_of_their_type_in_every_layout() -> None:
         for case in operator_cases("ELEMENT_WISE_BIT_OR")
         if case.data_type == "UINT32" and case.kind not in ("negative", "property") and case.level != "full"
     ]
-    assert {case.kind for case in tried} == {"table", "values", "sizes", "layout", "in-place", "gaps"}
+    assert {case.kind for case in tried} >= {"table", "values", "sizes", "layout", "slack", "in-place", "gaps"}
     assert [(case.id, result.message) for case in tried if (result := execute(case, backend, backend.info)).status != "pass"] == []
 
 
@@ -145,7 +145,7 @@ def test_a_class_without_compute_costs_the_case_and_not_the_run() -> None:
 
 def test_a_backend_that_does_not_validate_neither_passes_nor_fails_negative_cases() -> None:
     backend = Mine()
-    for case_id in ("same-sizes/BTensor", "binding/size/ATensor-4", "missing/ATensor"):
+    for case_id in ("same-sizes/BTensor-size0", "binding/size/ATensor-4", "missing/ATensor"):
         result = execute(find_case(f"ELEMENT_WISE_BIT_OR/UINT32/negative/{case_id}"), backend, backend.info)
         assert result.status == "unsupported"
         assert result.message.startswith("mine does not validate descs (")

@@ -57,9 +57,15 @@ def test_every_command_helps(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.fullmatch(r"dmlcts, version \d+\.\d+\.\d+\S*\n", capsys.readouterr().out)
 
 
-def test_help_loads_nothing_that_takes_time() -> None:
-    heavy = "numpy", "pytest", "hypothesis", "yaml", "jinja2", "rich", "dmlcts.spec", "dmlcts.generator"
-    script = f"import sys; from dmlcts.conformance.cli import dmlcts; dmlcts.main(['--help'], standalone_mode=False); " \
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--help"], ("numpy", "pytest", "hypothesis", "yaml", "jinja2", "rich", "dmlcts.spec", "dmlcts.generator")),
+        (["run", "--help"], ("pytest", "hypothesis", "jinja2", "rich", "dmlcts.reports")),
+    ],
+)
+def test_help_loads_nothing_that_takes_time(arguments: list[str], heavy: tuple[str, ...]) -> None:
+    script = f"import sys; from dmlcts.conformance.cli import dmlcts; dmlcts.main({arguments}, standalone_mode=False); " \
              f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"  # fmt: skip
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == "[]\n"

@@ -29,7 +29,7 @@ from dmlcts.spec.model import Literal, Tolerance
 OR = "ELEMENT_WISE_BIT_OR/UINT8/4d"
 XOR = "ELEMENT_WISE_BIT_XOR/UINT32/4d"
 ROUND = "ELEMENT_WISE_ROUND/FLOAT32/4d/TOWARD_ZERO"
-NEGATIVE = "ELEMENT_WISE_BIT_OR/UINT32/negative/same-sizes/BTensor"
+NEGATIVE = "ELEMENT_WISE_BIT_OR/UINT32/negative/same-sizes/BTensor-size2"
 NAMES = operator_names()
 
 
@@ -307,6 +307,17 @@ def test_gaps_may_be_overwritten_where_the_case_does_not_ask() -> None:
 
     assert after(case, overwritten).status == "pass"
     assert after(replace(case, checks=("gaps",)), overwritten).status == "fail"
+
+
+@pytest.mark.parametrize("name", ["ELEMENT_WISE_BIT_XOR/UINT8", "ELEMENT_WISE_BIT_OR/UINT64"])
+def test_more_room_in_a_binding_is_not_the_tensors_and_in_its_total_size_it_is(name: str) -> None:
+    def next_byte(dispatch: Dispatch) -> None:
+        tensor = dispatch.desc.tensor("OutputTensor")
+        put(dispatch, start(dispatch) + tensor.least_bytes, 0)
+
+    assert after(f"{name}/slack/Output-total-size", next_byte).status == "pass"
+    result = after(f"{name}/slack/Output-binding", next_byte)
+    assert result.message == "1 bytes past the end of OutputTensor were overwritten, first 0 bytes after it"
 
 
 def test_values_are_not_judged_where_memory_was_overwritten() -> None:

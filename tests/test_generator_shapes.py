@@ -84,10 +84,19 @@ def test_types_that_only_one_of_tied_tensors_lists_are_left_out() -> None:
 
 
 def test_representatives_are_one_of_each_width_the_oldest_first() -> None:
-    assert [choice.label for choice in representatives(load("ELEMENT_WISE_BIT_XOR"))] == ["UINT32", "UINT16", "UINT8", "FLOAT64"]
+    assert [choice.label for choice in representatives(load("ELEMENT_WISE_BIT_XOR"))] == [
+        "UINT32",
+        "UINT16",
+        "UINT8",
+        "FLOAT64",
+        "FLOAT32",
+        "FLOAT16",
+        "INT64",
+    ]
     assert [choice.label for choice in representatives(load("ELEMENT_WISE_ROUND"))] == ["FLOAT32", "FLOAT16"]
-    widths = [choice.widths for choice in representatives(load("ELEMENT_WISE_BIT_COUNT"))]
-    assert sorted(widths) == [(a, b) for a in (8, 16, 32, 64) for b in (8, 32)]
+    formats = [choice.formats for choice in representatives(load("ELEMENT_WISE_BIT_COUNT"))]
+    inputs = [(8, False), (16, False), (16, True), (32, False), (32, True), (64, False), (64, True)]
+    assert sorted(formats) == [(a, (b, False)) for a in inputs for b in (8, 32)]
 
 
 def test_tied_tensors_are_joined_through_a_third() -> None:

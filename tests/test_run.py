@@ -25,6 +25,9 @@ from dmlcts.reports.record import STATUSES, Record, read_record
 HOSTS = Path(__file__).parent / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
 REPORTS = {"results.jsonl", "junit.xml", "ctrf.json", "summary.md", "index.html", "data"}
+NAME = "vergleich ä [b]" + ("\\n" if os.name == "posix" else "")
+"""An output folder's name that needs care: in a shell, in markup and in JSON."""
+
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.cli import main; main()")
 
@@ -79,7 +82,7 @@ def reported(folder: Path) -> list[Mapping[str, int]]:
 @pytest.fixture(scope="module")
 def smoke(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """The reference at level smoke, in a folder whose name needs care."""
-    folder = tmp_path_factory.mktemp("run") / "vergleich ä [b]"
+    folder = tmp_path_factory.mktemp("run") / NAME
     return folder, started("run", "--level", "smoke", "--seed", "7", "--out", folder)
 
 
@@ -104,7 +107,7 @@ def test_the_manifest_is_complete(smoke: tuple[Path, subprocess.CompletedProcess
     assert (manifest.backend_spec, manifest.level, manifest.basis) == ("reference", "smoke", "documented")
     assert (manifest.feature_level, manifest.seed, manifest.shard, manifest.selection) == ("6_4", "7", "", "")
     assert manifest.command.startswith("dmlcts run --level smoke --seed 7 --out ")
-    assert "vergleich ä [b]" in manifest.command
+    assert NAME in manifest.command
     assert all(manifest.platform[key] for key in ("system", "release", "machine", "python"))
     assert manifest.selected == len(record.results)
     assert not manifest.interrupted
@@ -349,7 +352,7 @@ def test_a_disk_that_fills_up_costs_no_result(tmp_path: Path, monkeypatch: pytes
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dmlcts.conformance.commands.run.write_all", full)
+    monkeypatch.setattr("dmlcts.reports.write_all", full)
     assert dmlcts("run", "-q", "--case", CASE, "--out", tmp_path) == 2
     record: Record = parts.read_run(tmp_path)
     assert {result.case: result.status for result in record.results} == {CASE: "pass"}

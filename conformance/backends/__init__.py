@@ -23,6 +23,12 @@ def _process(argument: str) -> Backend:
     return open_process(argument)
 
 
+def _directml(argument: str) -> Backend:
+    from dmlcts.conformance.backends.directml import open_directml
+
+    return open_directml(argument)
+
+
 def _python(argument: str) -> Backend:
     module, colon, name = argument.partition(":")
     if not (module and colon and name):
@@ -66,11 +72,16 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-OPENERS: dict[str, Callable[[str], Backend]] = {"reference": _reference, "process": _process, "python": _python}
+OPENERS: dict[str, Callable[[str], Backend]] = {
+    "reference": _reference,
+    "directml": _directml,
+    "process": _process,
+    "python": _python,
+}
 
 
 def open_backend(spec: str) -> Backend:
-    """The backend that ``spec`` names: ``reference``, ``reference:cuda``, ``python:MODULE:CLASS``, ``process:COMMAND``.
+    """The backend that ``spec`` names: ``reference``, ``directml``, ``python:MODULE:CLASS``, ``process:COMMAND`` (`dmlcts backends` has them all).
 
     Raises:
         BackendUnavailable: no such backend, or it cannot be started; the message says what to do.

@@ -10,8 +10,9 @@ from dmlcts.conformance.backend import BackendUnavailable
 from dmlcts.conformance.backends import open_backend
 from dmlcts.conformance.commands.spec import json_option, print_json
 
-_TRIED = ("reference", "reference:cuda")
+_TRIED = ("reference", "reference:cuda", "directml")
 _FORMS = {
+    "directml:PATH": "another DirectML.dll; the host's options may follow, such as --adapter 1 (docs/directml.md)",
     "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.array_backend.ArrayBackend",
     "process:COMMAND": "any program that speaks the protocol of docs/process-protocol.md on its standard streams",
 }
@@ -44,5 +45,6 @@ def _tried(spec: str) -> dict[str, Any]:
         info = backend.describe()
     finally:
         backend.close()
-    said = " ".join(part for part in (info.name, info.version, f"({info.device})" if info.device else "") if part)
+    where = ", ".join(part for part in (info.device, info.details.get("driver")) if isinstance(part, str) and part)
+    said = " ".join(part for part in (info.name, info.version, f"({where})" if where else "") if part)
     return {"backend": spec, "usable": True, "said": f"{said}, feature level {info.feature_level}", "info": info.to_json()}

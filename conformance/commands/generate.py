@@ -7,11 +7,8 @@ from pathlib import Path
 
 import click
 
-from dmlcts.conformance.options import RunOptions, UsageError, selected_cases
-from dmlcts.conformance.run import spec_version
 from dmlcts.conformance.terminal import command_text, counted
 from dmlcts.generator.case import LEVELS
-from dmlcts.generator.emit import write_modules
 
 
 @click.command("generate")
@@ -22,6 +19,11 @@ from dmlcts.generator.emit import write_modules
 @click.option("-k", "expression", default="", metavar="EXPR", help="only cases whose id has these words")
 def command(out: Path, **given: str) -> None:
     """Writes pytest modules, one an operator, that run with plain pytest: pytest DIR --dmlcts-backend BACKEND."""
+    # Imported here, so that `--help` is quick.
+    from dmlcts.conformance.options import RunOptions, UsageError, selected_cases
+    from dmlcts.conformance.run import spec_version
+    from dmlcts.generator.emit import write_modules
+
     cases = selected_cases(RunOptions(**given))  # type: ignore[arg-type]
     if not cases:
         raise UsageError("no case matches these options")

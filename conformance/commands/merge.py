@@ -6,12 +6,6 @@ from pathlib import Path
 
 import click
 
-from dmlcts.conformance.options import UsageError
-from dmlcts.conformance.parts import read_run
-from dmlcts.conformance.run import exit_code
-from dmlcts.reports.merge import MergeError, merge
-from dmlcts.reports.record import write_record
-
 
 @click.command("merge")
 @click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -22,6 +16,13 @@ def command(shards: tuple[Path, ...], out: Path) -> None:
     A shard is a results file, or the output folder of a run. They must be of one suite, spec, backend and choice of cases. A missing
     shard is an error: name every one.
     """
+    # Imported here, so that `--help` is quick.
+    from dmlcts.conformance.options import UsageError
+    from dmlcts.conformance.parts import read_run
+    from dmlcts.conformance.run import exit_code
+    from dmlcts.reports.merge import MergeError, merge
+    from dmlcts.reports.record import write_record
+
     try:
         record = merge([read_run(path) for path in shards])
     except MergeError as error:

@@ -7,14 +7,8 @@ from typing import Any
 
 import click
 
-from dmlcts.conformance import parts
-from dmlcts.conformance.options import RunOptions
-from dmlcts.conformance.progress import Progress
-from dmlcts.conformance.run import command_line, exit_code, run
-from dmlcts.conformance.summary import print_summary
 from dmlcts.conformance.terminal import console
 from dmlcts.generator.case import LEVELS
-from dmlcts.reports import write_all
 
 OUT, OUT_OF_CASES = "results", "results-case"
 """The output folders where none is given. To run one case again does not replace the results that it was found in."""
@@ -69,6 +63,14 @@ def command(processes: int, quiet: bool, out: str | None, **given: Any) -> None:
     2 usage or input error, 3 the backend could not be started,
     130 stopped by Ctrl-C.
     """
+    # Imported here, so that `--help` is quick.
+    from dmlcts.conformance import parts
+    from dmlcts.conformance.options import RunOptions
+    from dmlcts.conformance.progress import Progress
+    from dmlcts.conformance.run import command_line, exit_code, run
+    from dmlcts.conformance.summary import print_summary
+    from dmlcts.reports import write_all
+
     folder = Path(out or (OUT_OF_CASES if given["cases"] or given["case_files"] else OUT))
     terminal = console()
     record = run(RunOptions(out=str(folder), **given), processes, Progress(terminal, quiet), command_line())

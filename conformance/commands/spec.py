@@ -16,6 +16,7 @@ from dmlcts.conformance.terminal import console, counted
 from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import SPECIAL
+from dmlcts.reference.registry import references
 from dmlcts.spec.abi import abi
 from dmlcts.spec.compare import compare
 from dmlcts.spec.document import SpecError
@@ -155,7 +156,8 @@ def unknown_names(operator: Operator) -> list[str]:
 @json_option
 def coverage_(operators: tuple[str, ...], as_json: bool) -> None:
     """Which promises of the specs no case tests. Exits with 1 if there is one."""
-    found = [coverage(operator) for operator in ([operator_named(name) for name in operators] or load_all())]
+    chosen = [operator_named(name) for name in operators] or load_all()
+    found = [coverage(operator, operator.name in references()) for operator in chosen]
     if as_json:
         print_json([_coverage_json(entry) for entry in found])
     else:

@@ -11,6 +11,7 @@ from dmlcts.conformance.backend import BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.buffers import element_bytes, read_tensor, write_tensor
 from dmlcts.conformance.mutants.mutant import Around, Array, Mutant, Read, Write, read_at
 from dmlcts.generator.shapes import type_choices
+from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
@@ -26,7 +27,9 @@ def placement_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
         read = _swapped_at(position)
         yield Mutant(f"bytes/big-endian/input-{position}", concerned, f"reads input {position} as big-endian", read=read)
     for width in (8, 16, 32, 64):
-        concerned = tuple(o.name for o in operators if any(choice.widths[-1] == width for choice in type_choices(o)))
+        concerned = tuple(
+            o.name for o in operators if any(data_type(choice.types[-1][1]).bits == width for choice in type_choices(o))
+        )
         does = f"does not write the last of an odd number of {width}-bit elements"
         yield Mutant(f"lost/odd-{width}-bit", concerned, does, first=("sizes",), write=_losing(_odd(width)))
     for name, (does, kept) in _LOSSES.items():

@@ -147,7 +147,10 @@ _FAULTS: dict[str, tuple[str, Value]] = {
         "cuts FLOAT32 results to 32 bits",
         changed(lambda x, right: (np.clip(right.astype("f8"), -(2.0**62), 2.0**62).astype("i8") << 32) >> 32, types=("FLOAT32",)),
     ),
-    "beyond-16777216": ("gives 0 beyond 2^24", changed(lambda x, right: np.where(np.abs(x) > 2.0**24, 0, right), types=("FLOAT32",))),
+    "beyond-16777216": (
+        "gives 0 beyond 2^24",
+        changed(lambda x, right: np.where(np.abs(x) > 2.0**24, 0, right), types=("FLOAT32",)),
+    ),
     "identity-from-4194304-on": (
         "does not round FLOAT32 from 2^22 on",
         changed(lambda x, right: np.where(np.abs(x) >= 2.0**22, x, right), types=("FLOAT32",)),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "guard.h"
+
 namespace {
 
 constexpr uint64_t placement = D3D12_DEFAULT_RESOURCE_PLACEMENT_ALIGNMENT;
@@ -29,6 +31,7 @@ std::string version_text(LARGE_INTEGER version) {
 }  // namespace
 
 D3d12Device::D3d12Device(const Options& options) {
+    guard::doing("making the D3D12 device");
     d3d12_ = LoadLibraryW(wide(options.d3d12).c_str());
     if (!d3d12_) throw protocol::Fault(options.d3d12 + " cannot be loaded: " + last_error());
     open_adapter(options);
@@ -96,6 +99,7 @@ void D3d12Device::begin() {
 
 void D3d12Device::submit() {
     recording_ = false;
+    guard::doing("execution");
     need(list_->Close(), "ID3D12GraphicsCommandList::Close");
     ID3D12CommandList* lists[] = {list_.get()};
     queue_->ExecuteCommandLists(1, lists);

@@ -1,9 +1,11 @@
 #include "directml_device.h"
 
+#include <algorithm>
 #include <deque>
 #include <iterator>
 
 #include "desc_layout.h"
+#include "guard.h"
 
 namespace {
 
@@ -37,6 +39,7 @@ DirectMlLibrary::DirectMlLibrary(const Options& options) {
     if (named && !GetFullPathNameW(wide(options.dll).c_str(), 4096, full, nullptr)) throw protocol::Fault("--dll: " + last_error());
     const DWORD where = named ? LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS
                               : LOAD_LIBRARY_SEARCH_APPLICATION_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32;
+    guard::doing("loading DirectML.dll");
     module_ = LoadLibraryExW(full, nullptr, where);
     if (!module_) throw protocol::Fault(utf8(full) + " cannot be loaded: " + last_error());
     wchar_t found[4096] = L"";
@@ -48,14 +51,17 @@ DirectMlLibrary::DirectMlLibrary(const Options& options) {
 Com<dml::IDevice> DirectMlLibrary::create_device(ID3D12Device* device, uint32_t min_feature_level) const {
     Com<dml::IDevice> made;
     auto* create = function<dml::CreateDevice1>(module_, "DMLCreateDevice1", path);
-    need(create(device, 0, min_feature_level, dml::IDevice::iid, made.out()), "DMLCreateDevice1");
+    guard::doing("DMLCreateDevice1");
+    need(create(device, 0, min_feature_level, dml::IDevice::iid, made.out()), "DMLCreateDevice1", made);
     return made;
 }
 
 DirectMlDevice::DirectMlDevice(const DirectMlLibrary& library, D3d12Device& d3d12, const Options& options)
     : library_(library), d3d12_(d3d12), options_(options), device_(library.create_device(d3d12.get(), options.min_feature_level)) {
-    need(device_->CreateCommandRecorder(dml::ICommandRecorder::iid, recorder_.out()), "CreateCommandRecorder");
-    if (options.graph) need(device_->QueryInterface(dml::IDevice1::iid, device1_.out()), "--compile graph: asking for IDMLDevice1");
+    guard::doing("CreateCommandRecorder");
+    need(device_->CreateCommandRecorder(dml::ICommandRecorder::iid, recorder_.out()), "CreateCommandRecorder", recorder_);
+    if (options.graph) need(device_->QueryInterface(dml::IDevice1::iid, device1_.out()), "--compile graph: asking for IDMLDevice1", device1_);
+    need(removed_reason(), "the new DirectML device is a removed one: GetDeviceRemovedReason");
 }
 
 HRESULT DirectMlDevice::removed_reason() const {
@@ -93,17 +99,27 @@ HRESULT DirectMlDevice::compile_graph(dml::IOperator* op, const std::vector<Tens
     return device1_->CompileGraph(&graph, flags, dml::ICompiledOperator::iid, compiled);
 }
 
-json::Value DirectMlDevice::describe() const {
-    std::string level = "1_0";
+uint32_t DirectMlDevice::highest_feature_level() const {
+    HRESULT said = S_OK;
     // A DLL may refuse a list with levels that are newer than itself: then the list is made shorter.
     for (uint32_t count = static_cast<uint32_t>(std::size(feature_levels)); count; --count) {
         const dml::FeatureLevelsQuery query{count, feature_levels};
         uint32_t highest = 0;
-        if (SUCCEEDED(device_->CheckFeatureSupport(dml::feature_feature_levels, sizeof query, &query, sizeof highest, &highest))) {
-            level = feature_level_name(highest);
-            break;
+        said = device_->CheckFeatureSupport(dml::feature_feature_levels, sizeof query, &query, sizeof highest, &highest);
+        if (FAILED(said)) continue;
+        const auto end = feature_levels + count;
+        if (std::find(feature_levels, end, highest) == end) {
+            throw protocol::Fault("CheckFeatureSupport answered the feature level " + hex(static_cast<HRESULT>(highest)) +
+                                  ", which it was not asked for");
         }
+        return highest;
     }
+    throw protocol::Fault("CheckFeatureSupport failed with " + hex(said) + ", asked for the highest feature level");
+}
+
+json::Value DirectMlDevice::describe() const {
+    guard::doing("CheckFeatureSupport");
+    const std::string level = feature_level_name(highest_feature_level());
     json::Array types;
     for (uint32_t type = 1; type <= std::size(data_types); ++type) {
         BOOL supported = FALSE;

@@ -39,6 +39,7 @@ public:
     json::Value describe() const;
 
 private:
+    uint32_t highest_feature_level() const;
     HRESULT compile_graph(dml::IOperator* op, const std::vector<struct TensorSlot>& slots, uint32_t flags, void** compiled) const;
 
     const DirectMlLibrary& library_;

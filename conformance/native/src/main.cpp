@@ -4,6 +4,7 @@
 #include <new>
 
 #include "directml_device.h"
+#include "guard.h"
 #include "operator_run.h"
 #include "options.h"
 #include "protocol.h"
@@ -20,6 +21,7 @@ public:
     /// Answers requests. Returns the exit code.
     int serve() {
         while (const std::optional<std::string> text = streams_.next()) {
+            guard::begins();
             json::Value id;
             Stopwatch watch(times_);
             try {
@@ -45,6 +47,7 @@ public:
             } catch (const protocol::Fault& fault) {
                 fail(id, fault.what());
             }
+            guard::ends();
             renew();
         }
         if (options_.times) report();
@@ -140,6 +143,8 @@ int guarded() {
 
 int main() {
     SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX);  // a crash must not wait for a click
+    guard::report_crashes();
+    guard::watch_requests();
     const int code = guarded();
     std::fflush(nullptr);
     // Without the drivers' farewell: there is nothing left to save, and some take longer over it than the suite waits.

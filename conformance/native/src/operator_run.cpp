@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "guard.h"
+
 namespace {
 
 /// Stages as the protocol calls them.
@@ -11,6 +13,12 @@ constexpr const char *at_create = "create", *at_compile = "compile", *at_initial
 
 void accept(const char* stage, HRESULT code, const char* call) {
     if (FAILED(code)) throw protocol::Rejected{stage, static_cast<uint32_t>(code), std::string(call) + " failed with " + hex(code)};
+}
+
+/// As `accept`, where the call is to give an object too: success without one is a fault, and no refusal.
+template <class T> void accept(const char* stage, HRESULT code, const char* call, const Com<T>& made) {
+    accept(stage, code, call);
+    need(code, call, made);
 }
 
 /// What the steps of a request share. Everything is released with it, after the GPU has finished.
@@ -27,20 +35,26 @@ public:
     }
 
     void create() {
-        accept(at_create, device_.get()->CreateOperator(&desc_.get(), dml::IOperator::iid, operator_.out()), "CreateOperator");
+        guard::doing("CreateOperator");
+        accept(at_create, device_.get()->CreateOperator(&desc_.get(), dml::IOperator::iid, operator_.out()), "CreateOperator",
+               operator_);
     }
 
     void compile() {
-        accept(at_compile, device_.compile(operator_.get(), desc_.slots(), request_.flags, compiled_.out()), "compilation");
+        guard::doing("compilation");
+        accept(at_compile, device_.compile(operator_.get(), desc_.slots(), request_.flags, compiled_.out()), "compilation", compiled_);
+        guard::doing("CreateOperatorInitializer");
         dml::ICompiledOperator* const operators[] = {compiled_.get()};
         accept(at_initialize,
                device_.get()->CreateOperatorInitializer(1, operators, dml::IOperatorInitializer::iid, initializer_.out()),
-               "CreateOperatorInitializer");
+               "CreateOperatorInitializer", initializer_);
+        guard::doing("GetBindingProperties");
         initializer_->GetBindingProperties(&initializing_);
         compiled_->GetBindingProperties(&executing_);
     }
 
     void upload(const uint8_t* contents) {
+        guard::doing("the upload");
         D3d12Device::Mapped& staged = d3d12_.upload(request_.total);
         if (request_.total) std::memcpy(staged.bytes, contents, static_cast<size_t>(request_.total));
         copy_all(staged.buffer.get(), D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
@@ -51,6 +65,7 @@ public:
     }
 
     void initialize() {
+        guard::doing("recording the initialization");
         const uint32_t count = initializing_.required_descriptor_count;
         heap_ = d3d12_.descriptors(std::max(count + executing_.required_descriptor_count, 1u));
         d3d12_.list()->SetDescriptorHeaps(1, &heap_);
@@ -77,6 +92,7 @@ public:
     }
 
     void bind() {
+        guard::doing("binding");
         Com<dml::IBindingTable>& table = tables_[1];
         make_table(at_bind, compiled_.get(), initializing_.required_descriptor_count, executing_.required_descriptor_count, table);
         bind_working_memory(table.get(), executing_, false);
@@ -85,6 +101,7 @@ public:
     }
 
     void dispatch() {
+        guard::doing("recording the dispatch");
         device_.recorder()->RecordDispatch(d3d12_.list(), compiled_.get(), tables_[1].get());
         still_there(at_dispatch, "RecordDispatch");
     }
@@ -144,7 +161,8 @@ private:
                                    count};
         desc.cpu.ptr += static_cast<SIZE_T>(first) * d3d12_.descriptor_size();
         desc.gpu.ptr += static_cast<UINT64>(first) * d3d12_.descriptor_size();
-        accept(stage, device_.get()->CreateBindingTable(&desc, dml::IBindingTable::iid, table.out()), "CreateBindingTable");
+        accept(stage, device_.get()->CreateBindingTable(&desc, dml::IBindingTable::iid, table.out()), "CreateBindingTable",
+               table);
     }
 
     void bind_working_memory(dml::IBindingTable* table, const dml::BindingProperties& properties, bool initializing) {

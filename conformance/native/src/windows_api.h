@@ -61,6 +61,12 @@ inline void need(HRESULT code, const char* what) {
     if (FAILED(code)) throw protocol::Fault(std::string(what) + " failed with " + hex(code));
 }
 
+/// As `need`, where the function is to give an object too: success without one is a fault.
+template <class T> void need(HRESULT code, const char* what, const Com<T>& made) {
+    need(code, what);
+    if (!made) throw protocol::Fault(std::string(what) + " returned " + hex(code) + " and no object");
+}
+
 /// A function of a DLL. Throws protocol::Fault if it has none of that name.
 template <class Function> Function* function(HMODULE module, const char* name, const std::string& dll) {
     if (FARPROC found = GetProcAddress(module, name)) return reinterpret_cast<Function*>(reinterpret_cast<void*>(found));

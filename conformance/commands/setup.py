@@ -1,0 +1,35 @@
+"""``dmlcts setup``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlcts.conformance.backend import BackendInfo
+from dmlcts.conformance.directml.setup import SetupError, Wish, check, set_up
+from dmlcts.conformance.directml.stack import CHROOT, ENGINES, home
+
+
+@click.command("setup", epilog="Exit codes: 0 it is ready, 1 it is there and does not work, 3 something that is needed cannot be had.")
+@click.option("--check", "only_check", is_flag=True, help="make nothing; try with one case what is there")
+@click.option("--force", is_flag=True, help="make everything anew")
+@click.option("--dll", type=click.Path(path_type=Path), help="the DirectML.dll that `directml` means  [default: Microsoft's, downloaded]")
+@click.option("--engine", type=click.Choice([*ENGINES, CHROOT]), help="what to run Wine in  [default: an engine that answers, else chroot]")
+@click.option("--mirror", metavar="URL", help="a Debian mirror, for chroot  [default: the one that this machine uses]")
+def command(only_check: bool, force: bool, dll: Path | None, engine: str | None, mirror: str | None) -> None:
+    """Prepare what the backend directml needs (docs/directml.md).
+
+    On Linux that is DirectML.dll, downloaded by your pip, and a Debian system with Wine in the cache folder: about a minute and a half, and
+    several GB. On Windows it is the host, built with CMake if this package came without. What is there already is kept.
+    """
+    try:
+        info = check(click.echo) if only_check else set_up(Wish(dll, engine, mirror, force), click.echo)
+    except SetupError as error:
+        click.echo(f"dmlcts setup: {error}", err=True)
+        raise click.exceptions.Exit(1) from None
+    click.echo(f"Nothing to do: it is ready in {home()}" if info is None else _text(info))
+
+
+def _text(info: BackendInfo) -> str:
+    return f"{info.name} {info.version} on {info.device}: one case ran and passed"

@@ -1,0 +1,228 @@
+// A DirectML.dll for tests that is wrong on purpose. What is wrong is said by its file's name: null-device.dll is the mode null-device.
+// The proxies among the modes go through to a real one, in all but what they do wrongly: DirectML-real.dll beside this one, else the one
+// that the host would take by itself.
+#include "directml_api.h"
+
+#include <cstring>
+#include <string>
+
+namespace {
+
+constexpr uint32_t element_wise_round = 99, bit_or = 122, bit_xor = 123;
+constexpr uint32_t halves_to_nearest_even = 0, toward_zero = 1;
+
+std::wstring folder;
+std::string mode;
+
+bool is(const char* name) { return mode == name; }
+
+/// Struct of ELEMENT_WISE_ROUND.
+struct RoundDesc {
+    const dml::TypedDesc *input, *output;
+    uint32_t rounding_mode;
+};
+
+[[noreturn]] void crash() {
+    *static_cast<volatile int*>(nullptr) = 1;
+    __builtin_unreachable();
+}
+
+HRESULT gives_nothing(void** out) {
+    if (out) *out = nullptr;
+    return S_OK;
+}
+
+HRESULT refuses(void** out) {
+    if (out) *out = nullptr;
+    return E_NOINTERFACE;
+}
+
+/// What every object is besides its own methods. Never deleted: a test's program does not live long.
+template <class Interface> struct Object : Interface {
+    HRESULT STDMETHODCALLTYPE QueryInterface(REFIID, void** out) override { return refuses(out); }
+    ULONG STDMETHODCALLTYPE AddRef() override { return 2; }
+    ULONG STDMETHODCALLTYPE Release() override { return 1; }
+    HRESULT STDMETHODCALLTYPE GetPrivateData(REFGUID, UINT*, void*) override { return E_NOTIMPL; }
+    HRESULT STDMETHODCALLTYPE SetPrivateData(REFGUID, UINT, const void*) override { return E_NOTIMPL; }
+    HRESULT STDMETHODCALLTYPE SetPrivateDataInterface(REFGUID, IUnknown*) override { return E_NOTIMPL; }
+    HRESULT STDMETHODCALLTYPE SetName(PCWSTR) override { return E_NOTIMPL; }
+};
+
+template <class Interface> struct Child : Object<Interface> {
+    HRESULT STDMETHODCALLTYPE GetDevice(REFIID, void** out) override { return refuses(out); }
+};
+
+struct Operator : Child<dml::IOperator> {};
+
+struct Compiled : Child<dml::ICompiledOperator> {
+    dml::BindingProperties* STDMETHODCALLTYPE GetBindingProperties(dml::BindingProperties* returned) override {
+        // absurd-sizes: more memory than any machine has
+        const uint64_t size = is("absurd-sizes") ? uint64_t{1} << 60 : 0;
+        *returned = {1, size, size};
+        return returned;
+    }
+};
+
+struct Initializer : Child<dml::IOperatorInitializer> {
+    dml::BindingProperties* STDMETHODCALLTYPE GetBindingProperties(dml::BindingProperties* returned) override {
+        *returned = {1, 0, 0};
+        return returned;
+    }
+    HRESULT STDMETHODCALLTYPE Reset(UINT, dml::ICompiledOperator* const*) override { return S_OK; }
+};
+
+struct Recorder : Child<dml::ICommandRecorder> {
+    void STDMETHODCALLTYPE RecordDispatch(ID3D12CommandList*, dml::IDispatchable*, dml::IBindingTable*) override {}
+};
+
+/// A device that computes nothing.
+struct Device : Object<dml::IDevice1> {
+    HRESULT STDMETHODCALLTYPE CheckFeatureSupport(UINT feature, UINT, const void*, UINT size, void* out) override {
+        if (is("features-fail")) return E_FAIL;
+        const uint32_t level = is("absurd-features") ? 0xFFFFFFFF : 0x6400, yes = 1;
+        std::memcpy(out, feature == dml::feature_feature_levels ? &level : &yes, size);
+        return S_OK;
+    }
+    HRESULT STDMETHODCALLTYPE CreateOperator(const dml::TypedDesc*, REFIID, void** out) override {
+        if (is("null-operator")) return gives_nothing(out);
+        *out = &op;
+        return S_OK;
+    }
+    HRESULT STDMETHODCALLTYPE CompileOperator(dml::IOperator* given, UINT, REFIID, void** out) override {
+        if (!given) crash();
+        if (is("null-compiled")) return gives_nothing(out);
+        *out = &compiled;
+        return S_OK;
+    }
+    HRESULT STDMETHODCALLTYPE CreateOperatorInitializer(UINT, dml::ICompiledOperator* const* given, REFIID, void** out) override {
+        if (!given[0]) crash();
+        if (is("null-initializer")) return gives_nothing(out);
+        *out = &initializer;
+        return S_OK;
+    }
+    HRESULT STDMETHODCALLTYPE CreateCommandRecorder(REFIID, void** out) override {
+        if (is("null-recorder")) return gives_nothing(out);
+        if (is("no-recorder")) return refuses(out);
+        *out = &recorder;
+        return S_OK;
+    }
+    HRESULT STDMETHODCALLTYPE CreateBindingTable(const dml::BindingTableDesc*, REFIID, void** out) override {
+        return gives_nothing(out);  // no-table
+    }
+    HRESULT STDMETHODCALLTYPE Evict(UINT, void* const*) override { return S_OK; }
+    HRESULT STDMETHODCALLTYPE MakeResident(UINT, void* const*) override { return S_OK; }
+    HRESULT STDMETHODCALLTYPE GetDeviceRemovedReason() override { return is("removed") ? DXGI_ERROR_DEVICE_REMOVED : S_OK; }
+    HRESULT STDMETHODCALLTYPE GetParentDevice(REFIID, void** out) override { return refuses(out); }
+    HRESULT STDMETHODCALLTYPE CompileGraph(const dml::GraphDesc*, UINT, REFIID, void** out) override { return gives_nothing(out); }
+
+    Operator op;
+    Compiled compiled;
+    Initializer initializer;
+    Recorder recorder;
+};
+
+/// A real device with something wrong in CreateOperator. What it creates is real.
+struct Proxy final : dml::IDevice1 {
+    explicit Proxy(dml::IDevice1* device) : real(device) {}
+
+    HRESULT STDMETHODCALLTYPE CreateOperator(const dml::TypedDesc* desc, REFIID iid, void** out) override {
+        const bool xor_operator = desc && desc->type == bit_xor;
+        if (is("hangs") && xor_operator) Sleep(INFINITE);
+        if (is("crashes") && xor_operator) crash();
+        if (is("exits") && xor_operator) TerminateProcess(GetCurrentProcess(), 41);
+        if (is("two-wrong") && xor_operator) {
+            const dml::TypedDesc wrong{bit_or, desc->desc};
+            return real->CreateOperator(&wrong, iid, out);
+        }
+        if (is("two-wrong") && desc && desc->type == element_wise_round) {
+            RoundDesc round = *static_cast<const RoundDesc*>(desc->desc);
+            if (round.rounding_mode == toward_zero) round.rounding_mode = halves_to_nearest_even;
+            const dml::TypedDesc wrong{element_wise_round, &round};
+            return real->CreateOperator(&wrong, iid, out);
+        }
+        return real->CreateOperator(desc, iid, out);
+    }
+
+    // The rest goes through.
+    HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** out) override {
+        if (!IsEqualGUID(iid, dml::IDevice::iid) && !IsEqualGUID(iid, dml::IDevice1::iid)) return real->QueryInterface(iid, out);
+        real->AddRef();
+        *out = this;
+        return S_OK;
+    }
+    ULONG STDMETHODCALLTYPE AddRef() override { return real->AddRef(); }
+    ULONG STDMETHODCALLTYPE Release() override {
+        const ULONG left = real->Release();
+        if (!left) delete this;
+        return left;
+    }
+    HRESULT STDMETHODCALLTYPE GetPrivateData(REFGUID id, UINT* size, void* data) override { return real->GetPrivateData(id, size, data); }
+    HRESULT STDMETHODCALLTYPE SetPrivateData(REFGUID id, UINT size, const void* data) override {
+        return real->SetPrivateData(id, size, data);
+    }
+    HRESULT STDMETHODCALLTYPE SetPrivateDataInterface(REFGUID id, IUnknown* data) override {
+        return real->SetPrivateDataInterface(id, data);
+    }
+    HRESULT STDMETHODCALLTYPE SetName(PCWSTR name) override { return real->SetName(name); }
+    HRESULT STDMETHODCALLTYPE CheckFeatureSupport(UINT feature, UINT given, const void* query, UINT size, void* out) override {
+        return real->CheckFeatureSupport(feature, given, query, size, out);
+    }
+    HRESULT STDMETHODCALLTYPE CompileOperator(dml::IOperator* op, UINT flags, REFIID iid, void** out) override {
+        return real->CompileOperator(op, flags, iid, out);
+    }
+    HRESULT STDMETHODCALLTYPE CreateOperatorInitializer(UINT count, dml::ICompiledOperator* const* of, REFIID iid, void** out) override {
+        return real->CreateOperatorInitializer(count, of, iid, out);
+    }
+    HRESULT STDMETHODCALLTYPE CreateCommandRecorder(REFIID iid, void** out) override { return real->CreateCommandRecorder(iid, out); }
+    HRESULT STDMETHODCALLTYPE CreateBindingTable(const dml::BindingTableDesc* desc, REFIID iid, void** out) override {
+        return real->CreateBindingTable(desc, iid, out);
+    }
+    HRESULT STDMETHODCALLTYPE Evict(UINT count, void* const* objects) override { return real->Evict(count, objects); }
+    HRESULT STDMETHODCALLTYPE MakeResident(UINT count, void* const* objects) override { return real->MakeResident(count, objects); }
+    HRESULT STDMETHODCALLTYPE GetDeviceRemovedReason() override { return real->GetDeviceRemovedReason(); }
+    HRESULT STDMETHODCALLTYPE GetParentDevice(REFIID iid, void** out) override { return real->GetParentDevice(iid, out); }
+    HRESULT STDMETHODCALLTYPE CompileGraph(const dml::GraphDesc* graph, UINT flags, REFIID iid, void** out) override {
+        return real->CompileGraph(graph, flags, iid, out);
+    }
+
+    dml::IDevice1* real;
+};
+
+HRESULT create_proxy(ID3D12Device* d3d12, UINT flags, UINT level, void** out) {
+    HMODULE library = LoadLibraryW((folder + L"DirectML-real.dll").c_str());
+    if (!library) library = LoadLibraryExW(L"DirectML.dll", nullptr, LOAD_LIBRARY_SEARCH_APPLICATION_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32);
+    if (!library) return HRESULT_FROM_WIN32(GetLastError());
+    const FARPROC found = GetProcAddress(library, "DMLCreateDevice1");
+    if (!found) return E_NOINTERFACE;
+    auto* create = reinterpret_cast<dml::CreateDevice1*>(reinterpret_cast<void*>(found));
+    dml::IDevice1* real = nullptr;
+    const HRESULT said = create(d3d12, flags, level, dml::IDevice1::iid, reinterpret_cast<void**>(&real));
+    *out = SUCCEEDED(said) ? new Proxy(real) : nullptr;
+    return said;
+}
+
+}  // namespace
+
+extern "C" __declspec(dllexport) HRESULT WINAPI DMLCreateDevice1(ID3D12Device* d3d12, UINT flags, UINT level, REFIID, void** out) {
+    static Device device;
+    if (is("create-fails")) return DXGI_ERROR_UNSUPPORTED;
+    if (is("create-crashes")) crash();
+    if (is("create-hangs")) Sleep(INFINITE);
+    if (is("null-device")) return gives_nothing(out);
+    for (const char* proxy : {"right", "hangs", "crashes", "exits", "two-wrong"}) {
+        if (is(proxy)) return create_proxy(d3d12, flags, level, out);
+    }
+    *out = static_cast<dml::IDevice1*>(&device);
+    return S_OK;
+}
+
+BOOL WINAPI DllMain(HINSTANCE instance, DWORD reason, void*) {
+    if (reason != DLL_PROCESS_ATTACH) return TRUE;
+    wchar_t path[4096] = L"";
+    GetModuleFileNameW(instance, path, 4096);
+    const std::wstring name = path;
+    const size_t slash = name.find_last_of(L"\\/") + 1, dot = name.find_last_of(L'.');
+    folder = name.substr(0, slash);
+    for (const wchar_t letter : name.substr(slash, dot - slash)) mode += static_cast<char>(letter);
+    return !is("load-fails");
+}

@@ -1,0 +1,260 @@
+"""The host with a DirectML.dll that is wrong on purpose (fake_directml/fake.cpp): each fault has the outcome that it should have.
+
+Needs mingw-w64's compiler, and a host that accepts ``--dll PATH``: its command is in the environment variable DMLCTS_DIRECTML_COMMAND, or
+comes from the stack that was prepared. The host must see the folder of the tests (pytest's ``--basetemp`` chooses another).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from threading import Timer
+from time import monotonic
+
+import pytest
+
+from dmlcts.conformance.backend import Backend, BackendUnavailable, Dispatch
+from dmlcts.conformance.backends.process import ProcessBackend, split_command
+from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.execute import lay_out
+from dmlcts.conformance.options import RunOptions, selected_cases
+from dmlcts.conformance.protocol import DESCRIBE, frame, run_request
+from dmlcts.conformance.session import Session
+from dmlcts.generator.case import Case
+from dmlcts.generator.data import inputs
+from dmlcts.reports.record import ERROR, FAIL, PASS, Result
+from dmlcts.spec.loader import load
+
+HERE = Path(__file__).resolve().parent
+SOURCE = HERE / "fake_directml" / "fake.cpp"
+HEADERS = HERE.parent / "conformance" / "native" / "src"
+COMPILER = "x86_64-w64-mingw32-g++"
+
+XOR, OR = "ELEMENT_WISE_BIT_XOR/UINT32/4d", "ELEMENT_WISE_BIT_OR/UINT32/4d"
+LIMIT = 4.0
+"""Seconds that a case may take which hangs: more than a host takes to notice that it does."""
+
+Dll = Callable[[str], Path]
+
+
+def host_command() -> list[str] | None:
+    """The command that starts the host, or None where no stack is prepared."""
+    given = os.environ.get("DMLCTS_DIRECTML_COMMAND")
+    if given:
+        return split_command(given)
+    try:
+        stack = import_module("dmlcts.conformance.directml.stack")
+    except ModuleNotFoundError:
+        return None
+    command: list[str] | None = stack.host_command()
+    return command
+
+
+@pytest.fixture(scope="module")
+def command() -> list[str]:
+    found = host_command()
+    if not found:
+        pytest.skip("no DirectML stack is prepared, and DMLCTS_DIRECTML_COMMAND names no host")
+    return found
+
+
+@pytest.fixture(scope="module")
+def dll(tmp_path_factory: pytest.TempPathFactory) -> Dll:
+    """Gives the path of a fake by its mode."""
+    compiler = shutil.which(COMPILER)
+    if not compiler:
+        pytest.skip(f"{COMPILER} is not on the PATH; it comes with mingw-w64")
+    folder = tmp_path_factory.mktemp("fake_directml")
+    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-static", "-s", f"-I{HEADERS}", str(SOURCE)]
+    subprocess.run([compiler, *flags, "-o", str(folder / "fake.dll")], check=True, timeout=120)
+    fake = (folder / "fake.dll").read_bytes()
+    header = fake.index(b"PE\0\0")
+    machine, exports = header + 4, header + 24 + 112  # the machine that it is for; where its exports are, and their size
+    (folder / "for-32-bits.dll").write_bytes(fake[:machine] + b"\x4c\x01" + fake[machine + 2 :])
+    (folder / "exports-nothing.dll").write_bytes(fake[:exports] + bytes(8) + fake[exports + 8 :])
+    (folder / "text.dll").write_text("no DLL\n" * 1000, encoding="utf-8")
+
+    def path(mode: str) -> Path:
+        file = folder / f"{mode}.dll"
+        if not file.exists() and mode != "missing":
+            file.write_bytes(fake)
+        return file
+
+    return path
+
+
+@pytest.fixture
+def opened(command: list[str], dll: Dll) -> Iterator[Callable[[str], ProcessBackend]]:
+    """Opens a backend on a fake; it is closed at the end."""
+    backends: list[ProcessBackend] = []
+
+    def start(mode: str) -> ProcessBackend:
+        backends.append(ProcessBackend([*command, "--dll", str(dll(mode))], 30.0))
+        return backends[-1]
+
+    yield start
+    for backend in backends:
+        backend.close()
+
+
+def results(backend: Backend, options: RunOptions) -> list[Result]:
+    session = Session(options, backend)  # the backend's owner closes it
+    return [session.run(case) for case in selected_cases(options)]
+
+
+def dispatch(name: str) -> Dispatch:
+    (case,) = selected_cases(RunOptions(cases=(name,)))
+    return lay_out(case, inputs(case), {}).dispatch
+
+
+# A DLL that cannot be used at all
+
+UNUSABLE = {
+    "missing": r"missing\.dll cannot be loaded: error 126",
+    "text": r"text\.dll cannot be loaded: error 193",
+    "for-32-bits": r"for-32-bits\.dll cannot be loaded: error 193",
+    "load-fails": r"load-fails\.dll cannot be loaded: error 1114",
+    "exports-nothing": r"exports-nothing\.dll has no DMLCreateDevice1",
+    "create-fails": r"DMLCreateDevice1 failed with 0x887A0004",
+    "create-crashes": r"(?s)ended before a frame; the host ended .*0xC0000005 .*at create-crashes\.dll\+0x.*during DMLCreateDevice1",
+    "null-device": r"DMLCreateDevice1 returned 0x00000000 and no object",
+    "no-recorder": r"CreateCommandRecorder failed with 0x80004002",
+    "null-recorder": r"CreateCommandRecorder returned 0x00000000 and no object",
+    "removed": r"GetDeviceRemovedReason failed with 0x887A0005",
+    "features-fail": r"CheckFeatureSupport failed with 0x80004005, asked for the highest feature level",
+    "absurd-features": r"CheckFeatureSupport answered the feature level 0xFFFFFFFF, which it was not asked for",
+}
+
+
+@pytest.mark.parametrize("mode", UNUSABLE)
+def test_a_dll_that_cannot_be_used_is_no_backend(mode: str, opened: Callable[[str], ProcessBackend]) -> None:
+    with pytest.raises(BackendUnavailable, match=UNUSABLE[mode]):
+        opened(mode)
+
+
+def test_a_device_that_knows_no_interfaces_cannot_compile_graphs(command: list[str], dll: Dll) -> None:
+    with pytest.raises(BackendUnavailable, match="asking for IDMLDevice1 failed with 0x80004002"):
+        ProcessBackend([*command, "--dll", str(dll("null-operator")), "--compile", "graph"])
+
+
+def test_a_creation_that_hangs_has_a_limit(command: list[str], dll: Dll) -> None:
+    before = monotonic()
+    with pytest.raises(BackendUnavailable, match=r"(?s)no answer within 4 s; the host was killed.*the host is at DMLCreateDevice1"):
+        ProcessBackend([*command, "--dll", str(dll("create-hangs"))], LIMIT)
+    assert monotonic() - before < 3 * LIMIT
+
+
+def test_the_command_line_says_it_with_exit_code_3(command: list[str], dll: Dll, tmp_path: Path) -> None:
+    spec = f"process:{' '.join([*command, '--dll', str(dll('null-device'))])}"
+    main = "from dmlcts.conformance.cli import main; main()"
+    asked = [sys.executable, "-c", main, "run", "--backend", spec, "--level", "smoke", "--out", str(tmp_path / "out")]
+    run = subprocess.run(asked, capture_output=True, text=True, encoding="utf-8", timeout=60)
+    assert run.returncode == 3
+    assert "DMLCreateDevice1 returned 0x00000000 and no object" in run.stdout + run.stderr
+
+
+# A DLL that costs cases
+
+
+@pytest.mark.parametrize(
+    ("mode", "call"),
+    [
+        ("null-operator", "CreateOperator"),
+        ("null-compiled", "compilation"),
+        ("null-initializer", "CreateOperatorInitializer"),
+        ("no-table", "CreateBindingTable"),
+    ],
+)
+def test_success_without_an_object_is_an_error_and_no_crash(mode: str, call: str, opened: Callable[[str], ProcessBackend]) -> None:
+    found = results(opened(mode), RunOptions(cases=(XOR, OR)))
+    assert [(r.status, r.message) for r in found] == [(ERROR, f"{call} returned 0x00000000 and no object")] * 2
+
+
+def test_absurd_sizes_of_working_memory_are_an_error(opened: Callable[[str], ProcessBackend]) -> None:
+    found = results(opened("absurd-sizes"), RunOptions(cases=(XOR, OR)))
+    assert [r.status for r in found] == [ERROR, ERROR]
+    assert all("0x8007000E" in r.message for r in found)
+
+
+@pytest.mark.parametrize(
+    ("mode", "message", "evidence"),
+    [
+        ("crashes", "the output ended before a frame", r"0xC0000005 (access violation) at crashes.dll+0x"),
+        ("exits", "the output ended before a frame; the host ended with exit code 41", "exit code 41"),
+        ("hangs", "no answer within 4 s; the host was killed", "the host is at CreateOperator"),
+    ],
+)
+def test_what_ends_the_host_costs_one_case(mode: str, message: str, evidence: str, opened: Callable[[str], ProcessBackend]) -> None:
+    found = results(opened(mode), RunOptions(cases=(OR, XOR, f"{OR.removesuffix('4d')}8d"), timeout=LIMIT))
+    assert [r.status for r in found] == [PASS, ERROR, PASS]
+    assert found[1].message.startswith(message)
+    assert evidence in found[1].evidence["fault"]
+    assert found[1].seconds < 3 * LIMIT
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_host_that_is_killed_during_a_case_costs_that_case(opened: Callable[[str], ProcessBackend]) -> None:
+    backend = opened("hangs")
+    assert backend._host is not None
+    killer = Timer(1.0, backend._host.popen.kill)
+    killer.start()
+    found = results(backend, RunOptions(cases=(OR, XOR, f"{OR.removesuffix('4d')}8d")))
+    killer.join()
+    assert [r.status for r in found] == [PASS, ERROR, PASS]
+    assert "the host was ended by SIGKILL" in found[1].message
+
+
+def test_a_host_that_hangs_ends_when_the_suite_is_gone(command: list[str], dll: Dll) -> None:
+    request = b"".join(bytes(piece) for piece in [frame(DESCRIBE), *run_request(dispatch(XOR), 1, load)])
+    with subprocess.Popen(
+        [*command, "--dll", str(dll("hangs"))], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdin is not None
+        process.stdin.write(request)
+        process.stdin.close()
+        try:
+            assert process.wait(20.0) == 3
+        finally:
+            process.kill()
+
+
+# A DLL with two operators that are wrong
+
+
+class WrongInTheSameWay(ReferenceBackend):
+    """The reference with the two mistakes of the fake: what it fails is what the fake must fail."""
+
+    def run(self, dispatch: Dispatch) -> None:
+        desc = dispatch.desc
+        if desc.type == "ELEMENT_WISE_BIT_XOR":
+            desc = replace(desc, type="ELEMENT_WISE_BIT_OR")
+        elif desc.fields.get("RoundingMode") in ("TOWARD_ZERO", 1):
+            desc = replace(desc, fields={**desc.fields, "RoundingMode": "HALVES_TO_NEAREST_EVEN"})
+        super().run(replace(dispatch, desc=desc))
+
+
+def failed(found: list[Result]) -> set[str]:
+    assert {r.status for r in found} <= {PASS, FAIL}
+    return {r.case for r in found if r.status == FAIL}
+
+
+SHARE = RunOptions(level="core", shard="1/5")
+
+
+def test_exactly_what_is_wrong_fails(opened: Callable[[str], ProcessBackend]) -> None:
+    found = failed(results(opened("two-wrong"), SHARE))
+    assert found == failed(results(WrongInTheSameWay(), SHARE))
+    assert {case.partition("/")[0] for case in found} == {"ELEMENT_WISE_BIT_XOR", "ELEMENT_WISE_ROUND"}
+    cases: dict[str, Case] = {case.id: case for case in selected_cases(SHARE)}
+    modes = {cases[case].desc.fields["RoundingMode"] for case in found if "ROUND" in case and cases[case].expect == "reference"}
+    assert modes <= {"TOWARD_ZERO"}
+
+
+def test_nothing_fails_through_a_proxy_that_changes_nothing(opened: Callable[[str], ProcessBackend]) -> None:
+    assert failed(results(opened("right"), replace(SHARE, shard="1/20"))) == set()
