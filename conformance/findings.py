@@ -17,27 +17,28 @@ from dmlcts.spec.model import Difference
 def accepted_beyond(probed: Probed) -> list[Difference]:
     """The rules that the backend does not enforce, each with the data types (of the first tensor) and the ways that it accepts.
 
-    A difference has no ways where every way that was tried is accepted. It waives the negative cases about its rule where one of them is
-    accepted, or nothing that breaks the rule is refused.
+    A difference has no ways where every way that was tried is accepted. It waives the negative cases about its rule, with its data types,
+    where one of them is accepted or nothing that breaks the rule is refused: not all data types have negative cases of their own.
     """
     tried: dict[tuple[str, str], list[tuple[Probe, Answer]]] = {}
     for each, answer in probed.answers:
         for rule in each.rules:
             tried.setdefault((rule, each.case.data_type), []).append((each, answer))
-    found: dict[tuple[str, tuple[str, ...], bool], list[str]] = {}
+    found: dict[tuple[str, tuple[str, ...]], list[tuple[str, bool]]] = {}
     for (rule, data_type), answers in tried.items():
         accepted = [each for each, answer in answers if answer.status == ACCEPTED]
         if accepted:
-            everything = len(accepted) == len(answers)
             own = [each for each in accepted if not each.demanded] or accepted
+            everything = len(accepted) == len(answers)
             ways = () if everything else tuple(dict.fromkeys(_way(each, rule) for each in own))
-            waived = everything or any(each.demanded for each in accepted)
-            found.setdefault((rule, ways, waived), []).append(data_type)
-    mains = {choice.main for choice in type_choices(probed.operator) if choice.level <= probed.level}
-    return [
-        Difference(rule, ways, () if set(types) == mains else tuple(types), waived=waived)
-        for (rule, ways, waived), types in found.items()
-    ]
+            found.setdefault((rule, ways), []).append((data_type, everything or any(each.demanded for each in accepted)))
+    every = {choice.main for choice in type_choices(probed.operator) if choice.level <= probed.level}
+    differences = []
+    for (rule, ways), entries in found.items():
+        types = tuple(data_type for data_type, _ in entries)
+        waived = any(waives for _, waives in entries)
+        differences.append(Difference(rule, ways, () if set(types) == every else types, waived=waived))
+    return differences
 
 
 def _way(each: Probe, rule: str) -> str:

@@ -200,7 +200,7 @@ def table(found: Iterable[tuple[Probed, Measurement]]) -> str:
     found = list(found)
     said = ["# Documentation against reality", "", "\n".join(_PREFACE), ""]
     said += _rows(
-        ("operator", "measured by", "cells listed", "confirmed", "refused", "unknown", "accepted beyond"),
+        ("operator", "measured by", "cells listed", "confirmed", "refused", "unknown", "accepted beyond", "refused besides"),
         [_summary(probed, measurement) for probed, measurement in found],
     )
     for probed, measurement in found:
@@ -213,7 +213,8 @@ def table(found: Iterable[tuple[Probed, Measurement]]) -> str:
 _PREFACE = (
     "What the tables of the documentation list, and what an implementation was measured to accept and to refuse. Written by",
     "`dmlcts probe --table FILE`, not by hand. A cell is a tensor with a data type and a dimension count in the table of a feature level; it",
-    "is confirmed if the operator is accepted with it. The same figures stand in the spec files, as `measured`.",
+    "is confirmed if the operator is accepted with it. A total size is said as the bytes that it is more than needed, an alignment in bytes.",
+    "The same figures stand in the spec files, as `measured`.",
 )
 
 
@@ -225,8 +226,9 @@ def _rows(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 def _summary(probed: Probed, measurement: Measurement) -> tuple[str, ...]:
     numbers = [str(number) for number in counts(probed.cells()).values()]
-    beyond = "; ".join(_in_words(probed, measurement.accepts)) or "nothing"
-    return (probed.operator.name, measurement.by, *numbers, beyond)
+    besides = [entry for entry in measurement.refuses if not entry.what.startswith("support/")]
+    said = ("; ".join(_in_words(probed, entries)) or "nothing" for entries in (measurement.accepts, besides))
+    return (probed.operator.name, measurement.by, *numbers, *said)
 
 
 def _origin(m: Measurement) -> str:

@@ -153,9 +153,9 @@ def probes(operator: Operator, level: FeatureLevel) -> Iterator[Probe]:
     """Every probe of an operator for a backend of a feature level, which later levels' tables promise nothing."""
     for case in (*cell_cases(operator), *layout_cases(operator), *in_place_cases(operator)):
         if feature_level(case.feature_level) <= level:
-            promises = tuple(label for label in case.covers if not _later(label, level))
+            promises = dict.fromkeys((*support_cells(operator, case.desc), *case.covers))
             types, *way = case.id.split("/")[1:]
-            yield Probe(case, case.kind, "", "/".join(way).removeprefix(f"{case.kind}/"), types, promises)
+            yield Probe(case, case.kind, "", "/".join(way).removeprefix(f"{case.kind}/"), types, _until(level, promises))
     for choice in type_choices(operator):
         if choice.level <= level:
             yield from _changed(operator, choice, level)
@@ -166,9 +166,9 @@ def probes(operator: Operator, level: FeatureLevel) -> Iterator[Probe]:
             yield Probe(case, "negative", "", "/".join(way), types, rules=rules, demanded=True)
 
 
-def _later(label: str, level: FeatureLevel) -> bool:
-    kind, _, rest = label.partition("/")
-    return kind == "support" and feature_level(rest.partition("/")[0]) > level
+def _until(level: FeatureLevel, promises: Iterable[str]) -> tuple[str, ...]:
+    """The promises without the cells of later levels' tables."""
+    return tuple(label for label in promises if not label.startswith("support/") or feature_level(label.split("/")[1]) <= level)
 
 
 def _changed(operator: Operator, choice: TypeChoice, level: FeatureLevel) -> Iterator[Probe]:
@@ -188,9 +188,8 @@ def _changed(operator: Operator, choice: TypeChoice, level: FeatureLevel) -> Ite
             data_type=choice.main,
             expect=REJECTION,
         )
-        cells = (label for label in support_cells(operator, desc) if not _later(label, level))
-        promises = () if rules else (*cells, f"{what}/{place}/{way}")
-        yield Probe(case, what, place, way, choice.label, promises, rules)
+        promises = () if rules else (*support_cells(operator, desc), f"{what}/{place}/{way}")
+        yield Probe(case, what, place, way, choice.label, _until(level, promises), rules)
 
 
 _ASKED_BY_CELLS = ("data-type", "dimension-count", "sizes")

@@ -215,7 +215,7 @@ def test_coverage_that_is_missing_is_exit_code_1(monkeypatch: pytest.MonkeyPatch
     from dmlcts.generator.coverage import Column, Coverage
 
     missing = Coverage("ELEMENT_WISE_ROUND", (Column("support", 2, ("support/2_1/InputTensor/FLOAT32/4d",)),), 1)
-    monkeypatch.setattr(spec, "coverage", lambda operator: missing)
+    monkeypatch.setattr(spec, "coverage", lambda *_: missing)
     (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
     assert (row["complete"], row["columns"]["support"]["missing"]) == (False, ["support/2_1/InputTensor/FLOAT32/4d"])
     assert code_of("spec", "coverage", "ELEMENT_WISE_ROUND") == 1

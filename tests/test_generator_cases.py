@@ -66,7 +66,7 @@ PINNED = [
     "ELEMENT_WISE_BIT_COUNT/UINT32/example/page-1",
     "ELEMENT_WISE_BIT_COUNT/UINT16-UINT8/gaps/Output-padded",
     "ELEMENT_WISE_BIT_COUNT/FLOAT64-UINT32/property/inclusion-exclusion",
-    "ELEMENT_WISE_BIT_COUNT/UINT8-UINT8/negative/data-type/OutputTensor=UINT64",
+    "ELEMENT_WISE_BIT_COUNT/UINT8-UINT32/negative/data-type/OutputTensor=UINT64",
     "ELEMENT_WISE_ROUND/FLOAT16/1d/TOWARD_ZERO",
     "ELEMENT_WISE_ROUND/FLOAT32/values/beside-halves/TOWARD_INFINITY",
     "ELEMENT_WISE_ROUND/FLOAT32/example/adding-a-half-rounds",

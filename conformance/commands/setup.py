@@ -11,11 +11,17 @@ from dmlcts.conformance.directml.setup import SetupError, Wish, check, set_up
 from dmlcts.conformance.directml.stack import CHROOT, ENGINES, home
 
 
-@click.command("setup", epilog="Exit codes: 0 it is ready, 1 it is there and does not work, 3 something that is needed cannot be had.")
+@click.command(
+    "setup", epilog="Exit codes: 0 it is ready, 1 it is there and does not work, 3 something that is needed cannot be had."
+)
 @click.option("--check", "only_check", is_flag=True, help="make nothing; try with one case what is there")
 @click.option("--force", is_flag=True, help="make everything anew")
-@click.option("--dll", type=click.Path(path_type=Path), help="the DirectML.dll that `directml` means  [default: Microsoft's, downloaded]")
-@click.option("--engine", type=click.Choice([*ENGINES, CHROOT]), help="what to run Wine in  [default: an engine that answers, else chroot]")
+@click.option(
+    "--dll", type=click.Path(path_type=Path), help="the DirectML.dll that `directml` means  [default: Microsoft's, downloaded]"
+)
+@click.option(
+    "--engine", type=click.Choice([*ENGINES, CHROOT]), help="what to run Wine in  [default: an engine that answers, else chroot]"
+)
 @click.option("--mirror", metavar="URL", help="a Debian mirror, for chroot  [default: the one that this machine uses]")
 def command(only_check: bool, force: bool, dll: Path | None, engine: str | None, mirror: str | None) -> None:
     """Prepare what the backend directml needs (docs/directml.md).

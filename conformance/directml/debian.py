@@ -16,18 +16,23 @@ QUIET = {"DEBIAN_FRONTEND": "noninteractive"}
 ADVICE = "check that this machine reaches its Debian mirror, or name another one with --mirror"
 LIST_COMMAND = ("/usr/bin/dpkg-query", "--show", "--showformat", "${Package}\\t${Version}\\n")
 
-_TOOLS = {"debootstrap": "debootstrap", "unshare": "util-linux", "mount": "mount", "chroot": "coreutils"}
-"""Programs, and the packages that have them."""
+_TOOLS = {"unshare": "util-linux", "mount": "mount", "chroot": "coreutils"}
+"""Programs that enter a chroot, and the packages that have them."""
 
 
 def problem() -> str:
     """Why no chroot can be made here, and what to do; empty if one can."""
+    return problem_of_entering() or ("" if shutil.which("debootstrap") else "install debootstrap (or podman)")
+
+
+def problem_of_entering() -> str:
+    """Why no chroot can be used here, and what to do; empty if one can."""
     if os.geteuid() != 0:
-        return "that needs root (run `dmlcts setup` as root, or install podman)"
-    missing = [package for program, package in _TOOLS.items() if shutil.which(program) is None]
-    if missing:
+        return "that needs root: run this as root, or install podman"
+    if missing := [package for program, package in _TOOLS.items() if shutil.which(program) is None]:
         return f"install {', '.join(missing)} (or podman)"
-    tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
+    command = [shutil.which("unshare") or "unshare", "--mount", "true"]
+    tried = subprocess.run(command, capture_output=True, text=True, check=False)
     return f"mounting is not allowed here ({tried.stderr.strip()})" if tried.returncode else ""
 
 
@@ -38,28 +43,38 @@ def mirror(apt: Path = Path("/etc/apt"), release: Path = Path("/etc/os-release")
         BackendUnavailable: it is no Debian, or names no mirror.
     """
     text = release.read_text(encoding="utf-8") if release.exists() else ""
-    if re.search(r"^ID=\"?debian\"?$", text, re.MULTILINE):
-        for file in (apt / "sources.list", *sorted((apt / "sources.list.d").glob("*"))):
-            if file.suffix in (".list", ".sources") and file.is_file():
-                for address, suites in _sources(file.read_text(encoding="utf-8", errors="replace")):
-                    if "main" in suites and re.match(r"(https?|file):", address):
-                        return address
-    raise BackendUnavailable("this machine names no Debian mirror of its own; name one with --mirror, or install podman or docker")
-
-
-def _sources(text: str) -> list[tuple[str, str]]:
-    """Address and components of every entry of a sources file, in the order of the file; entries for security updates are left out."""
-    text = re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)
+    words = dict(re.findall(r"^(\w+)=\"?([^\"\n]*)", text, re.MULTILINE))
+    suites = {words.get("VERSION_CODENAME"), "stable", "testing", "unstable", "sid"}
+    files = [apt / "sources.list", *sorted((apt / "sources.list.d").glob("*"))] if words.get("ID") == "debian" else []
     found = [
-        (address, components)
-        for address, suite, components in re.findall(r"^deb\s+(?:\[[^]]*\]\s*)?(\S+)\s+(\S+)\s+(.*)$", text, re.MULTILINE)
-        if "security" not in suite
+        address
+        for file in files
+        if file.suffix in (".list", ".sources") and file.is_file()
+        for address, suite, components in _sources(file.read_text(encoding="utf-8", errors="replace"))
+        if suite in suites and "main" in components and re.match(r"(https?|file):", address)
     ]
+    if not found:
+        raise BackendUnavailable(
+            "this machine names no Debian mirror of its own; name one with --mirror, or install podman or docker"
+        )
+    # Others have packages for Debian too, and call their suites the same: Debian's mirrors are known by the last word.
+    return next((address for address in found if address.rstrip("/").endswith("/debian")), found[0])
+
+
+def _sources(text: str) -> list[tuple[str, str, list[str]]]:
+    """Address, first suite and components of every entry of a sources file, in either of apt's two forms."""
+    text = re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)
+    lines = re.findall(r"^deb\s+(?:\[[^]]*\]\s*)?(\S+)\s+(\S+)\s+(.*)$", text, re.MULTILINE)
+    found = [(address, suite, components.split()) for address, suite, components in lines]
     for stanza in re.split(r"\n\s*\n", text):
-        fields = {key.lower(): value.strip() for key, value in re.findall(r"^(\w[\w-]*):[ \t]*(.*)$", stanza, re.MULTILINE)}
-        enabled = fields.get("enabled", "yes") == "yes" and "deb" in fields.get("types", "").split()
-        if enabled and fields.get("uris") and "security" not in fields.get("suites", ""):
-            found.append((fields["uris"].split()[0], fields.get("components", "")))
+        fields = {key.lower(): value.split() for key, value in re.findall(r"^(\w[\w-]*):[ \t]*(.*)$", stanza, re.MULTILINE)}
+        if (
+            fields.get("enabled", ["yes"]) == ["yes"]
+            and "deb" in fields.get("types", [])
+            and fields.get("uris")
+            and fields.get("suites")
+        ):
+            found.append((fields["uris"][0], fields["suites"][0], fields.get("components", [])))
     return found
 
 
@@ -84,8 +99,8 @@ def copy_apt_settings(root: Path) -> None:
     Hooks of this machine's apt are left behind: what they call is not there.
     """
     folder = root / "etc" / "apt" / "apt.conf.d"
-    if shutil.which("apt-config"):
-        said = subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=False).stdout
+    if program := shutil.which("apt-config"):
+        said = subprocess.run([program, "dump", "Acquire"], capture_output=True, text=True, check=False).stdout
         (folder / "90dmlcts").write_text(said, encoding="utf-8")
         (folder / "90dmlcts").chmod(0o600)  # a proxy may have a password
     left_out = ("doc", "info", "man")

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +29,9 @@ from dmlcts.conformance.directml.stack import (
     ENGINES,
     EXE,
     NATIVE,
+    SUITE,
     Stack,
+    check_platform,
     enter,
     environment,
     home,
@@ -72,7 +74,12 @@ def set_up(wish: Wish, say: Say) -> BackendInfo | None:
     """
     start = monotonic()
     home().mkdir(parents=True, exist_ok=True)
-    info = _set_up_windows(wish, say) if os.name == "nt" else _set_up_linux(wish, say)
+    if os.name == "nt":
+        info = _set_up_windows(wish, say)
+    else:
+        check_platform()
+        with _alone(say):
+            info = _set_up_linux(wish, say)
     if info is not None:
         say(f"Ready after {monotonic() - start:.0f} s; {_gigabytes(home()):.1f} GB in {home()}")
     return info
@@ -82,8 +89,11 @@ def check(say: Say) -> BackendInfo:
     """Tries with one case what is there, and makes nothing. Raises BackendUnavailable and SetupError."""
     from dmlcts.conformance.backends import open_backend
 
-    with _step("Trying it", say):
-        return try_one_case(open_backend("directml"))
+    if os.name == "nt":
+        windows.find_host()
+    else:
+        need_prepared()
+    return try_one_case(lambda: open_backend("directml"), say)
 
 
 def _set_up_windows(wish: Wish, say: Say) -> BackendInfo | None:
@@ -99,29 +109,31 @@ def _set_up_windows(wish: Wish, say: Say) -> BackendInfo | None:
     if host is None or wish.force:
         with _step("Building the host", say):
             windows.build_host(windows.built_host(), home() / "setup.log")
-    with _step("Trying it", say):
-        return try_one_case(DirectML(windows.host_command(dll, ()), dll))
+    return try_one_case(lambda: DirectML(windows.host_command(dll, ()), dll), say)
 
 
 def _set_up_linux(wish: Wish, say: Say) -> BackendInfo | None:
+    from dmlcts.conformance.backends.directml import on_stack
+
     found = prepared()
     usable = found is not None and not wish.force and wish.engine in (None, found[0].kind)
-    if usable and wish.dll is None:
-        need_prepared()  # says so where the user may not enter it
-        return None
-    given = None if wish.dll is None else read_dll(wish.dll)
-    dll = download_directml(wish.force, say) if given is None else keep_given(given)
-    if usable and found is not None:
+    if found is not None and usable:
+        if found[0].kind == CHROOT and (problem := debian.problem_of_entering()):
+            raise BackendUnavailable(f"{found[0].folder} cannot be entered: {problem}")
+        if wish.dll is None:
+            return None
+    dll = download_directml(wish.force, say) if wish.dll is None else keep_given(read_dll(wish.dll))
+    if found is not None and usable:
         stack = found[0]
     else:
         stack = stack_of(wish.engine or best_kind())
         (make_chroot if stack.kind == CHROOT else make_image)(stack, wish, say)
-    from dmlcts.conformance.backends.directml import on_stack
-
-    with _step("Trying it: one case through Wine, DirectML and the software adapter", say):
-        info = try_one_case(on_stack(stack, dll))
+    info = try_one_case(lambda: on_stack(stack, dll), say)
     marker = {"dll": dll.path.relative_to(home()).as_posix(), "info": info.to_json(), "made": datetime.now(UTC).isoformat()}
     write_json(stack.marker, marker)
+    for other in sorted(home().glob(f"{stack.kind}-*")):
+        if other != stack.folder:
+            say(f"{other} is of another version of this suite: remove it if that is gone")
     return info
 
 
@@ -134,9 +146,11 @@ def download_directml(force: bool, say: Say) -> Dll:
     if there.exists() and not force:
         return checked(read_dll(there))
     with _step(f"Downloading DirectML.dll {VERSION} (from the wheel {WHEEL})", say), making(there.parent) as folder:
-        target = "--no-deps --only-binary=:all: --python-version 3.12 --platform win_amd64".split()
+        target = ["--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--platform", "win_amd64"]
         command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", *target, "--dest", str(folder), WHEEL]
-        ran(command, folder / "pip.log", "check that pip can download, or download that wheel elsewhere and give its DLL with --dll")
+        ran(
+            command, folder / "pip.log", "check that pip can download, or download that wheel elsewhere and give its DLL with --dll"
+        )
         (wheel,) = folder.glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             (folder / "DirectML.dll").write_bytes(archive.read("onnxruntime/capi/DirectML.dll"))
@@ -185,7 +199,7 @@ def make_chroot(stack: Stack, wish: Wish, say: Say) -> None:
         mirror = wish.mirror or debian.mirror()
         with making(stack.folder) as folder:
             log, root = folder / "setup.log", folder / "root"
-            with _step(f"Making a Debian system ({debian.SUITE}) in {stack.folder}", say):
+            with _step(f"Making a Debian system ({SUITE}) in {stack.folder}", say):
                 ran(debian.bootstrap_command(root, mirror), log, debian.ADVICE, environment={**os.environ, **debian.QUIET})
                 debian.copy_apt_settings(root)
             with _step("Installing Wine, Mesa, vkd3d and the compilers", say):
@@ -199,9 +213,10 @@ def make_chroot(stack: Stack, wish: Wish, say: Say) -> None:
     if not (stack.root / stack.inside[1:]).exists():
         with _step("Building the host", say):
             build_in_chroot(stack)
-    with _step("Making Wine's prefix", say):
-        command = enter(stack.root, ["/bin/sh", f"{stack.inside}/run.sh", "--help"])
-        ran(command, stack.folder / "setup.log", "run `dmlcts setup --force`", SetupError, environment())
+    if not (stack.root / "dmlcts" / "prefix" / "dmlcts-ready").exists():
+        with _step("Making Wine's prefix", say):
+            command = enter(stack.root, ["/bin/sh", f"{stack.inside}/run.sh", "--help"])
+            ran(command, stack.folder / "setup.log", "run `dmlcts setup --force`", SetupError, environment())
 
 
 def build_in_chroot(stack: Stack) -> None:
@@ -252,15 +267,20 @@ def list_command(stack: Stack) -> list[str]:
 # The end of it
 
 
-def try_one_case(backend: Backend) -> BackendInfo:
-    """Runs the first case of level smoke. Raises SetupError if it does not pass."""
+def try_one_case(opened: Callable[[], Backend], say: Say) -> BackendInfo:
+    """Opens a backend and runs the first case of level smoke. Raises SetupError if it does not start, or the case does not pass."""
     from dmlcts.conformance.options import RunOptions, selected_cases
     from dmlcts.conformance.session import Session
     from dmlcts.reports.record import PASS
 
     options = RunOptions(backend="directml", level="smoke")
-    with Session(options, backend) as session:
-        result = session.run(selected_cases(options)[0])
+    with _step("Trying it with one case", say):
+        try:
+            session = Session(options, opened())
+        except BackendUnavailable as error:
+            raise SetupError(f"what was prepared does not start: {error}") from None
+        with session:
+            result = session.run(selected_cases(options)[0])
         if result.status != PASS:
             raise SetupError(f"{result.case}: {result.status}: {result.message}")
         return session.info
@@ -287,7 +307,13 @@ def ran(
         start = said.tell()
         try:
             code = subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, env=environment, timeout=LIMIT, check=False
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                timeout=LIMIT,
+                check=False,
             ).returncode
             problem = f"ended with exit code {code}" if code else ""
         except (OSError, subprocess.TimeoutExpired) as failed:
@@ -330,6 +356,22 @@ def write_json(file: Path, data: object) -> None:
 
 
 @contextmanager
+def _alone(say: Say) -> Iterator[None]:
+    """Keeps two set-ups of one cache from each other, and removes what one left that was killed."""
+    import fcntl  # POSIX has it
+
+    with (home() / "setup.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say("Another `dmlcts setup` is at work in this cache: waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        for part in home().glob("*.part-*"):
+            remove(part)
+        yield
+
+
+@contextmanager
 def _step(title: str, say: Say) -> Iterator[None]:
     say(f"{title} ...")
     start = monotonic()
@@ -339,15 +381,17 @@ def _step(title: str, say: Say) -> Iterator[None]:
 
 def _answers(engine: str) -> bool:
     try:
-        return subprocess.run([engine, "info"], capture_output=True, stdin=subprocess.DEVNULL, timeout=20, check=False).returncode == 0
+        return (
+            subprocess.run([engine, "info"], capture_output=True, stdin=subprocess.DEVNULL, timeout=20, check=False).returncode == 0
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
 
 
 def _gigabytes(folder: Path) -> float:
-    blocks = 0
+    total = 0
     for parent, _, files in os.walk(folder):
         for name in files:
-            file = Path(parent) / name
-            blocks += file.lstat().st_size if file.exists() and not file.is_symlink() else 0
-    return blocks / 1e9
+            with suppress(OSError):  # Wine's server may remove one meanwhile
+                total += (Path(parent) / name).lstat().st_size
+    return total / 1e9

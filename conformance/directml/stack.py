@@ -104,7 +104,7 @@ class Stack:
     @property
     def image(self) -> str:
         """The name of a container image."""
-        return f"localhost/dmlcts-directml:{self.host}"
+        return f"dmlcts-directml:{self.host}"
 
     @property
     def inside(self) -> str:
@@ -193,16 +193,21 @@ def prepared() -> tuple[Stack, Mapping[str, Any]] | None:
     return None
 
 
+def check_platform() -> None:
+    """Raises BackendUnavailable where no stack can be."""
+    if sys.platform != "linux" or platform.machine().lower() not in ("x86_64", "amd64"):
+        raise BackendUnavailable(
+            f"a DirectML.dll runs on Windows and on Linux, on an x86-64 machine, and this is {platform.system()} on {platform.machine()}"
+        )
+
+
 def need_prepared() -> tuple[Stack, Path]:
     """The stack that is ready, and its own DirectML.dll.
 
     Raises:
         BackendUnavailable: there is none, or this is no machine for one; the message says how to get it.
     """
-    if sys.platform != "linux" or platform.machine().lower() not in ("x86_64", "amd64"):
-        raise BackendUnavailable(
-            f"a DirectML.dll runs on Windows and on Linux, on an x86-64 machine, and this is {platform.system()} on {platform.machine()}"
-        )
+    check_platform()
     found = prepared()
     if found is None:
         older = next(home().glob("*/ready-*.json"), None) if home().is_dir() else None

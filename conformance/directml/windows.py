@@ -14,7 +14,9 @@ from dmlcts.conformance.directml.dll import Dll
 from dmlcts.conformance.directml.stack import EXE, NATIVE, SETUP, home, host_id
 
 VARIABLE = "DMLCTS_DIRECTML_HOST"
-ADVICE = "install CMake and Visual Studio's C++ tools (or mingw-w64), or a wheel of this package for win_amd64, which has the host in it"
+ADVICE = (
+    "install CMake and Visual Studio's C++ tools (or mingw-w64), or a wheel of this package for win_amd64, which has the host in it"
+)
 
 
 def built_host() -> Path:

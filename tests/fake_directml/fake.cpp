@@ -1,20 +1,24 @@
-// A DirectML.dll for tests that is wrong on purpose. What is wrong is said by its file's name: null-device.dll is the mode null-device.
-// The proxies among the modes go through to a real one, in all but what they do wrongly: DirectML-real.dll beside this one, else the one
-// that the host would take by itself.
+// A DirectML.dll for tests that is wrong on purpose. What is wrong, and where a real one is, the tests write into the file, in the place of
+// the two texts below: so it may lie wherever it is put, under any name.
+// The proxies among the modes go through to the real one, in all but what they do wrongly.
 #include "directml_api.h"
 
 #include <cstring>
-#include <string>
 
 namespace {
 
 constexpr uint32_t element_wise_round = 99, bit_or = 122, bit_xor = 123;
 constexpr uint32_t halves_to_nearest_even = 0, toward_zero = 1;
 
-std::wstring folder;
-std::string mode;
+// Read as volatile, or the compiler would know what stands there.
+volatile const char mode[64] = "the mode of this fake";
+volatile const char real_dll[1024] = "the path of a real DirectML.dll, in UTF-8";
 
-bool is(const char* name) { return mode == name; }
+bool is(const char* name) {
+    size_t i = 0;
+    while (name[i] && mode[i] == name[i]) ++i;
+    return mode[i] == name[i];
+}
 
 /// Struct of ELEMENT_WISE_ROUND.
 struct RoundDesc {
@@ -189,8 +193,11 @@ struct Proxy final : dml::IDevice1 {
 };
 
 HRESULT create_proxy(ID3D12Device* d3d12, UINT flags, UINT level, void** out) {
-    HMODULE library = LoadLibraryW((folder + L"DirectML-real.dll").c_str());
-    if (!library) library = LoadLibraryExW(L"DirectML.dll", nullptr, LOAD_LIBRARY_SEARCH_APPLICATION_DIR | LOAD_LIBRARY_SEARCH_SYSTEM32);
+    char path[1024];
+    for (size_t i = 0; i < sizeof path; ++i) path[i] = real_dll[i];
+    wchar_t wide_path[1024] = L"";
+    MultiByteToWideChar(CP_UTF8, 0, path, -1, wide_path, 1024);
+    const HMODULE library = LoadLibraryExW(wide_path, nullptr, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
     if (!library) return HRESULT_FROM_WIN32(GetLastError());
     const FARPROC found = GetProcAddress(library, "DMLCreateDevice1");
     if (!found) return E_NOINTERFACE;
@@ -216,13 +223,4 @@ extern "C" __declspec(dllexport) HRESULT WINAPI DMLCreateDevice1(ID3D12Device* d
     return S_OK;
 }
 
-BOOL WINAPI DllMain(HINSTANCE instance, DWORD reason, void*) {
-    if (reason != DLL_PROCESS_ATTACH) return TRUE;
-    wchar_t path[4096] = L"";
-    GetModuleFileNameW(instance, path, 4096);
-    const std::wstring name = path;
-    const size_t slash = name.find_last_of(L"\\/") + 1, dot = name.find_last_of(L'.');
-    folder = name.substr(0, slash);
-    for (const wchar_t letter : name.substr(slash, dot - slash)) mode += static_cast<char>(letter);
-    return !is("load-fails");
-}
+BOOL WINAPI DllMain(HINSTANCE, DWORD reason, void*) { return reason != DLL_PROCESS_ATTACH || !is("load-fails"); }

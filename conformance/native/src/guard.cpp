@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 
 #include "windows_api.h"
 
@@ -49,23 +50,27 @@ LONG WINAPI crashed(EXCEPTION_POINTERS* exception) {
 
 constexpr DWORD look_every = 500, long_time = 1'500, patience = 5'000;  // milliseconds
 
+/// Whether nothing more will come. Waits for the next request, and the host's own thread waits with it, in the lock of the stream.
+/// (PeekNamedPipe would do without waiting, but not under Wine.)
+bool input_ended() {
+    _lock_file(stdin);
+    const int byte = std::getc(stdin);
+    if (byte != EOF) std::ungetc(byte, stdin);
+    _unlock_file(stdin);
+    return byte == EOF;
+}
+
 /// Whoever pipes in a file of requests closes his end before they are answered: only a host that stands still is ended.
-DWORD WINAPI watch(void* input) {
-    DWORD waited = 0;
-    for (uint32_t last = 0; waited < patience; Sleep(look_every)) {
+DWORD WINAPI watch(void*) {
+    DWORD still = 0;  // milliseconds for which the same request has been under way
+    for (uint32_t last = 0; still < patience; Sleep(look_every)) {
         const uint32_t now = asked;
-        const bool stands_still = now == last && now != answers;
+        still = now == last && now != answers ? still + look_every : 0;
         last = now;
-        if (!stands_still) {
-            waited = 0;
-            continue;
-        }
-        if (waited < long_time && waited + look_every >= long_time) {  // a host that is killed for its silence cannot say it any more
-            char words[256];
-            say(words, std::snprintf(words, sizeof words, "a request takes long; the host is at %s\n", step.load()));
-        }
-        const bool gone = !PeekNamedPipe(input, nullptr, 0, nullptr, nullptr, nullptr) && GetLastError() == ERROR_BROKEN_PIPE;
-        if (gone || waited < long_time) waited += look_every;
+        if (still != long_time) continue;
+        char words[256];  // a host that is killed for its silence cannot say it any more
+        say(words, std::snprintf(words, sizeof words, "a request takes long; the host is at %s\n", step.load()));
+        if (!input_ended()) still = 0;
     }
     TerminateProcess(GetCurrentProcess(), 3);
     return 0;
@@ -78,9 +83,7 @@ void doing(const char* what) { step = what; }
 void report_crashes() { SetUnhandledExceptionFilter(crashed); }
 
 void watch_requests() {
-    const HANDLE input = GetStdHandle(STD_INPUT_HANDLE);
-    if (GetFileType(input) != FILE_TYPE_PIPE) return;
-    if (const HANDLE thread = CreateThread(nullptr, 0, watch, input, 0, nullptr)) CloseHandle(thread);
+    if (const HANDLE thread = CreateThread(nullptr, 0, watch, nullptr, 0, nullptr)) CloseHandle(thread);
 }
 
 void begins() { ++asked; }
