@@ -1,8 +1,9 @@
 """How fast a DirectML.dll is tested, and whose time it is: ``python benchmarks/directml.py [COMMAND]``.
 
-COMMAND is any host of the process protocol; without it, what is prepared to run a DirectML.dll is taken. Medians of five, level core:
+COMMAND is any host of the process protocol; without it, what is prepared to run a DirectML.dll is taken. Medians of five:
 
-- cases a second in one session, with the compiled shaders of an earlier run (warm) and without (cold: an empty cache of Mesa's);
+- cases a second in one session (level core, with and without its property cases, each of which is 25 examples), with the compiled
+  shaders of an earlier run (warm) and without (cold: an empty cache of Mesa's);
 - the share that is ours: the session against a bare loop, which pipes the very same requests to the host and throws the answers away;
 - sending a tensor of 64 MiB against two copies of it in memory: what a request that is refused at creation costs more with it than without.
 
@@ -23,21 +24,21 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from io import FileIO
 from pathlib import Path
+from signal import SIGINT
 from statistics import median
 from threading import Thread, Timer
-from time import perf_counter, sleep
+from time import perf_counter, process_time, sleep
 from typing import Any, cast
 from unittest import mock
 
 import numpy as np
 
 from dmlcts.conformance.backend import BufferBinding, Dispatch, Rejected
-from dmlcts.conformance.backends import process
 from dmlcts.conformance.backends.process import ProcessBackend, split_command
 from dmlcts.conformance.options import RunOptions, selected_cases
-from dmlcts.conformance.protocol import CLOSE, DESCRIBE, Source, frame, read_header
+from dmlcts.conformance.protocol import CLOSE, DESCRIBE, Source, frame, read_header, run_request
 from dmlcts.conformance.session import Session
-from dmlcts.generator.case import Case
+from dmlcts.generator.case import AGREEMENT, RELATION, Case
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
 TIMES = 5
@@ -85,18 +86,18 @@ def run_all(session: Session, cases: Sequence[Case]) -> Counter[str]:
 
 def recorded(host: Host, cases: Sequence[Case], file: Path) -> int:
     """Runs cases, and writes every request that this takes to a file. Returns how many requests there are."""
-    count, make = 0, process.run_request
+    count = 0
     with file.open("wb") as stream, closing(host.open()) as backend:
 
         def noted(*arguments: Any) -> list[bytes | memoryview]:
             nonlocal count
             count += 1
-            pieces = make(*arguments)
+            pieces = run_request(*arguments)
             for piece in pieces:
                 stream.write(piece)
             return pieces
 
-        with mock.patch.object(process, "run_request", noted):
+        with mock.patch("dmlcts.conformance.backends.process.run_request", noted):
             run_all(Session(OPTIONS, backend), cases)
         stream.write(frame(CLOSE))
     return count
@@ -145,30 +146,41 @@ def refusal(backend: ProcessBackend, dispatch: Dispatch) -> None:
         backend.run(dispatch)
 
 
-def speed(host: Host) -> None:
-    """Measures and prints."""
-    cases = selected_cases(OPTIONS)
+def share(host: Host, name: str, cases: Sequence[Case]) -> None:
+    """Measures and prints the cases a second, and what a session costs on top of the bare loop."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "requests"
         requests = recorded(host, cases, file)  # which also fills the cache of shaders
-        warm, alone, cold = [], [], []
+        warm: list[float] = []
+        cold: list[float] = []
+        alone: list[float] = []
+        own: list[float] = []
         for _ in range(TIMES):  # in turn, so that what else the machine does meets all of them
-            with closing(host.open()) as backend:
-                session = Session(OPTIONS, backend)
-                warm.append(timed(lambda: run_all(session, cases)))  # noqa: B023
+            for times, backend in ((warm, host.open()), (cold, host.cold())):
+                with closing(backend):
+                    start, used, session = perf_counter(), process_time(), Session(OPTIONS, backend)
+                    run_all(session, cases)
+                    times.append(perf_counter() - start)
+                    own.append(process_time() - used)
             alone.append(bare(host, file))
-            with closing(host.cold()) as backend:
-                session = Session(OPTIONS, backend)
-                cold.append(timed(lambda: run_all(session, cases)))  # noqa: B023
-        print(f"level core: {len(cases):,} cases, {requests:,} requests, {file.stat().st_size / 1e6:.1f} MB")
-    print(f"cases a second, warm              {len(cases) / median(warm):8.0f}")
-    print(
-        f"cases a second, cold              {len(cases) / median(cold):8.0f}   {median(cold) / median(warm):6.2f} x the time of warm"
-    )
-    print(f"the session                       {median(warm):8.2f} s")
-    print(f"the bare loop                     {median(alone):8.2f} s")
-    print(f"session to bare loop, pairwise    {median(w / a for w, a in zip(warm, alone, strict=True)):8.2f}   (1.20 is the aim)")
+        print(f"{name}: {len(cases):,} cases, {requests:,} requests, {file.stat().st_size / 1e6:.1f} MB")
+    print(f"  cases a second, warm            {len(cases) / median(warm):8.0f}")
+    print(f"  cases a second, cold            {len(cases) / median(cold):8.0f}   {_ratio(cold, warm):6.2f} x the time of warm")
+    print(f"  the session                     {median(warm):8.2f} s")
+    print(f"  the bare loop                   {median(alone):8.2f} s {_ratio(warm, alone):6.2f} x is the session; 1.20 is the aim")
+    print(f"  this process's own CPU time     {median(own):8.2f} s {median(own) / len(cases) * 1e3:6.2f} ms a case")
 
+
+def _ratio(over: Sequence[float], under: Sequence[float]) -> float:
+    """The median of the ratios, each of two times that were measured one after the other."""
+    return median(a / b for a, b in zip(over, under, strict=True))
+
+
+def speed(host: Host) -> None:
+    """Measures and prints."""
+    cases = selected_cases(OPTIONS)
+    share(host, "level core without its property cases", [case for case in cases if case.expect not in (RELATION, AGREEMENT)])
+    share(host, "level core", cases)
     source, target = np.ones(SIZE, np.uint8), np.ones(SIZE, np.uint8)
     copies, there = [], []
     with closing(host.open()) as backend:
@@ -178,13 +190,13 @@ def speed(host: Host) -> None:
             copies.append(2 * timed(lambda: np.copyto(target, source)))
             there.append(timed(lambda: refusal(backend, large)) - timed(lambda: refusal(backend, small)))
     print(f"two copies of 64 MiB              {median(copies) * 1e3:8.1f} ms")
-    print(f"sending 64 MiB                    {median(there) * 1e3:8.1f} ms   {median(there) / median(copies):6.2f} x two copies")
+    print(f"sending 64 MiB                    {median(there) * 1e3:8.1f} ms   {_ratio(there, copies):6.2f} x two copies")
 
 
 # Robustness
 
 
-def of_wine(host: Host) -> set[int]:
+def of_wine() -> set[int]:
     """The processes that are Wine's. Linux only."""
     found = set()
     for folder in Path("/proc").glob("[0-9]*"):
@@ -244,12 +256,12 @@ def side_by_side(host: Host) -> Iterator[str]:
 
 
 def growth(host: Host) -> Iterator[str]:
-    """The host's memory over two runs of level full in one process."""
+    """The host's memory over three runs of level full in one process."""
     cases = selected_cases(replace(OPTIONS, level="full"))
     with closing(host.open()) as backend:
         session = Session(OPTIONS, backend)
         assert backend._host is not None
-        for name in ("the first", "the second"):
+        for name in ("the first", "the second", "the third"):
             before, pid = memory(backend._host.popen.pid), backend._host.popen.pid
             counts = run_all(session, cases)
             yield (
@@ -260,7 +272,7 @@ def growth(host: Host) -> Iterator[str]:
 
 def interrupted(host: Host) -> Iterator[str]:
     """What Ctrl-C leaves behind."""
-    before = of_wine(host)
+    before = of_wine()
     words = [
         sys.executable,
         "-c",
@@ -272,17 +284,20 @@ def interrupted(host: Host) -> Iterator[str]:
     ]
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.Popen([*words, "-o", folder], stdout=subprocess.DEVNULL, env=dict(host.environment))
-        sleep(6.0)
-        during = of_wine(host) - before
-        run.send_signal(2)
+        while not any(b"host.exe" in _words(pid) for pid in of_wine() - before) and run.poll() is None:
+            sleep(0.1)
+        sleep(5.0)  # some time later it is in the middle of its cases
+        during = of_wine() - before
+        run.send_signal(SIGINT)
         code = run.wait()
     start = perf_counter()
-    hosts = {pid for pid in of_wine(host) if b"host.exe" in _words(pid)} - before
-    while (of_wine(host) - before) and perf_counter() - start < 60:
+    left = of_wine() - before
+    hosts = [pid for pid in left if b"host.exe" in _words(pid)]
+    while of_wine() & left and perf_counter() - start < 60:
         sleep(0.2)
     yield (
-        f"Ctrl-C: exit code {code}; {len(during)} processes of Wine before it, hosts left at once {len(hosts)}, "
-        f"all gone after {perf_counter() - start:.1f} s"
+        f"Ctrl-C: exit code {code}; {len(during)} processes of Wine before it; at once after it {len(left)}, {len(hosts)} of them hosts; "
+        f"none of them after {perf_counter() - start:.1f} s"
     )
 
 

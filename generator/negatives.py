@@ -52,7 +52,7 @@ def negative_cases(operator: Operator) -> Iterator[Case]:
         for change in _changes(operator, base):
             rule, what = _rule(change), f"{change.desc} {change.bindings}"
             if what in made or _accepted(operator, change.rules, choice):
-                continue  # a type that all tensors change to is the same desc for every choice
+                continue  # such as a type that all tensors change to: the same desc for every choice
             made.add(what)
             yield Case(
                 id=f"{operator.name}/{choice.label}/negative/{change.label}",
@@ -97,7 +97,7 @@ def _accepted(operator: Operator, rules: frozenset[str], choice: TypeChoice) -> 
 
 
 def _changes(operator: Operator, base: OperatorDesc) -> Iterator[Change]:
-    """The changes kept: all that break the general rules, and for each constraint and tensor those that break least besides."""
+    """The changes kept: all that break the general rules, and for each constraint and place the one that breaks least besides."""
     best: dict[tuple[str, str], Change] = {}
     for label, place, desc in _descs(operator, base):
         broken = violations(operator, desc)
@@ -111,11 +111,7 @@ def _changes(operator: Operator, base: OperatorDesc) -> Iterator[Change]:
                     best[rule, place] = Change(f"{rule.removeprefix('constraint/')}/{place}", desc, {}, rules)
         if not any(rule.startswith("constraint/") for rule in rules):
             yield Change(label, desc, {}, rules, MEASURED if all(v.basis == MEASURED for v in broken) else DOCUMENTED)
-    least: dict[tuple[str, str], int] = {}
-    for (rule, place), change in best.items():
-        of_tensor = rule, place.partition("-")[0]
-        least[of_tensor] = min(least.get(of_tensor, len(change.rules)), len(change.rules))
-    yield from (change for (rule, place), change in best.items() if len(change.rules) == least[rule, place.partition("-")[0]])
+    yield from best.values()
     yield from _binding_changes(base)
 
 

@@ -290,7 +290,9 @@ def _in_place(page: Page, operator: Operator) -> Iterator[Difference]:
     together = any(entry.together for entry in operator.in_place if entry.basis != MEASURED)
     if page.aliases and several != together:
         words = {True: "several inputs at once", False: "one input"}
-        yield _difference("in-place/together", "an output may alias otherwise", words[several], words[together], page.aliases[0].line)
+        yield _difference(
+            "in-place/together", "an output may alias otherwise", words[several], words[together], page.aliases[0].line
+        )
 
 
 def _aliases(pairs: Iterable[tuple[str, str]]) -> str:

@@ -60,7 +60,7 @@ def lists(text: str) -> dict[str, list[str]]:
 
 def plain_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", ".", "-q", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
 def emitted(folder: Path, cases: list[Case]) -> list[Path]:
@@ -110,7 +110,7 @@ def test_modules_are_formatted(tmp_path: Path) -> None:
     emitted(tmp_path, EVERY)
     for arguments in (("format", "--check"), ("check", "--select", "E,F,W,B", "--ignore", "E501")):
         command = [sys.executable, "-m", "ruff", *arguments, "--isolated", "--no-cache", str(tmp_path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -282,6 +282,21 @@ def test_negative_cases_break_it_alone_at_the_level_at_which_they_run_too() -> N
             assert {f"rejects/{violation.label}" for violation in at} == set(case.covers), case.id
 
 
+@pytest.mark.parametrize(
+    ("case", "level"),
+    [
+        ("ELEMENT_WISE_BIT_OR/UINT8/negative/same-data-type/ATensor", "3_0"),
+        ("ELEMENT_WISE_BIT_OR/UINT8/negative/same-data-type/ATensor-same-width", "4_1"),  # INT8 is new there
+        ("ELEMENT_WISE_BIT_OR/UINT32/negative/data-type/ATensor+BTensor+OutputTensor=INT4", "3_0"),
+        ("ELEMENT_WISE_ROUND/FLOAT32/negative/same-sizes/InputTensor-size0", "2_1"),
+        ("ELEMENT_WISE_ROUND/FLOAT32/negative/same-dimension-count/InputTensor", "3_0"),  # 2_1 has 4 dimensions alone
+        ("ELEMENT_WISE_BIT_OR/FLOAT64/negative/binding/size/ATensor-4", "4_1"),
+    ],
+)
+def test_negative_cases_are_of_the_lowest_level_that_promises_them(case: str, level: str) -> None:
+    assert find_case(case).feature_level == level
+
+
 def test_no_two_negative_cases_are_the_same() -> None:
     seen: dict[str, str] = {}
     for case in NEGATIVE:

@@ -228,6 +228,27 @@ def test_a_data_type_without_negative_cases_shares_the_waiver() -> None:
     assert found == Difference("tensor/OutputTensor/alignment", waived=True)
 
 
+@pytest.mark.parametrize(
+    ("demanded", "first", "second", "found"),
+    [
+        (False, ACCEPTED, ACCEPTED, Difference("enum/RoundingMode", waived=True)),
+        (False, ACCEPTED, REFUSED, Difference("enum/RoundingMode", ("3",))),
+        (False, ACCEPTED, "unknown", Difference("enum/RoundingMode", ("3",))),
+        (True, ACCEPTED, REFUSED, Difference("enum/RoundingMode", ("3",), waived=True)),
+        (True, REFUSED, REFUSED, None),
+        (True, "unknown", "unknown", None),
+    ],
+)
+def test_when_a_rule_is_waived(demanded: bool, first: str, second: str, found: Difference | None) -> None:
+    asked = [
+        each for each in probes(load(ROUND), feature_level(LEVEL)) if each.rules == ("enum/RoundingMode",) and not each.demanded
+    ]
+    one, two = (next(each for each in asked if each.way == way) for way in ("3", "100"))
+    answers = tuple((replace(each, demanded=demanded), Answer(said)) for each, said in ((one, first), (two, second)))
+    differences = accepted_beyond(Probed(load(ROUND), feature_level(LEVEL), answers))
+    assert [replace(difference, types=()) for difference in differences] == ([found] if found else [])
+
+
 def test_a_listed_data_type_that_is_refused() -> None:
     found = recorded(probed(ROUND, refuses(lambda dispatch: "FLOAT16" in types_of(dispatch))))
     assert found.refuses == tuple(

@@ -26,8 +26,8 @@ from dmlcts.conformance.directml.stack import CHROOT, ENGINES, home
 def command(only_check: bool, force: bool, dll: Path | None, engine: str | None, mirror: str | None) -> None:
     """Prepare what the backend directml needs (docs/directml.md).
 
-    On Linux that is DirectML.dll, downloaded by your pip, and a Debian system with Wine in the cache folder: about a minute and a half, and
-    several GB. On Windows it is the host, built with CMake if this package came without. What is there already is kept.
+    On Linux that is DirectML.dll, downloaded by your pip, and a Debian system with Wine in the cache folder: some minutes, and several
+    GB. On Windows it is the host, built with CMake if this package came without. What is there already is kept.
     """
     try:
         info = check(click.echo) if only_check else set_up(Wish(dll, engine, mirror, force), click.echo)

@@ -132,7 +132,7 @@ def _set_up_linux(wish: Wish, say: Say) -> BackendInfo | None:
     marker = {"dll": dll.path.relative_to(home()).as_posix(), "info": info.to_json(), "made": datetime.now(UTC).isoformat()}
     write_json(stack.marker, marker)
     for other in sorted(home().glob(f"{stack.kind}-*")):
-        if other != stack.folder:
+        if other != stack.folder and ".part-" not in other.name:
             say(f"{other} is of another version of this suite: remove it if that is gone")
     return info
 
