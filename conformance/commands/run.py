@@ -16,7 +16,11 @@ OUT, OUT_OF_CASES = "results", "results-case"
 
 @click.command("run")
 @click.option(
-    "--backend", "-b", default="reference", show_default=True, help="what to test: reference, python:MODULE:CLASS, process:COMMAND"
+    "--backend",
+    "-b",
+    default="reference",
+    show_default=True,
+    help="what to test: reference, directml, python:MODULE:CLASS, process:COMMAND",
 )
 @click.option(
     "--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True, help="how much; each contains the one before"
