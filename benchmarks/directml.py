@@ -69,7 +69,7 @@ class Host:
 
     def cold(self) -> ProcessBackend:
         """A backend with an empty cache of compiled shaders. The name need only mean something where the host runs."""
-        return self.open(MESA_SHADER_CACHE_DIR=tempfile.mktemp(prefix="dmlcts-cold-", dir="/tmp"))
+        return self.open(MESA_SHADER_CACHE_DIR=tempfile.mktemp(prefix="dmlcts-cold-"))
 
 
 def timed(work: Callable[[], object]) -> float:

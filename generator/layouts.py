@@ -8,6 +8,7 @@
 | ``permuted`` | the dimensions lie in reverse order: column-major | all |
 | ``spread`` | a gap after each element | all |
 | ``broadcast`` | 0 along the last dimension that has more than one element | inputs |
+| ``broadcast-first`` | 0 along the first dimension that has more than one element | inputs |
 | ``broadcast-all`` | 0 everywhere: one element for the whole tensor | inputs |
 """
 
@@ -38,9 +39,9 @@ def _spread(sizes: Sizes) -> Sizes:
     return tuple(2 * stride for stride in packed_strides(sizes))
 
 
-def _broadcast(sizes: Sizes) -> Sizes:
-    long = [index for index, size in enumerate(sizes) if size > 1]
-    flat = long[-1] if long else len(sizes) - 1
+def _broadcast(sizes: Sizes, first: bool = False) -> Sizes:
+    long = [index for index, size in enumerate(sizes) if size > 1] or [len(sizes) - 1]
+    flat = long[0 if first else -1]
     strides = packed_strides(tuple(1 if index == flat else size for index, size in enumerate(sizes)))
     return tuple(0 if index == flat else stride for index, stride in enumerate(strides))
 
@@ -52,6 +53,7 @@ LAYOUTS: dict[str, Callable[[Sizes], Sizes] | None] = {
     "permuted": _permuted,
     "spread": _spread,
     "broadcast": _broadcast,
+    "broadcast-first": lambda sizes: _broadcast(sizes, first=True),
     "broadcast-all": lambda sizes: (0,) * len(sizes),
 }
 

@@ -66,6 +66,15 @@ def beside_halves(name: str) -> Array:
     return np.concatenate([np.nextafter(middle, zero), np.nextafter(middle, 2 * middle)])
 
 
+def beside_integers(name: str) -> Array:
+    """The values just below and just above integers, the halfway points left out."""
+    if not data_type(name).is_float:
+        return np.empty(0, numpy_dtype(name))
+    middle = _floats(name, [1.0, 2.0, 3.0, 4.0, 5.0, 127.0, 128.0, 1000.0])
+    zero = numpy_dtype(name).type(0)
+    return np.concatenate([np.nextafter(middle, zero), np.nextafter(middle, 2 * middle)])
+
+
 def large_integers(name: str) -> Array:
     """Integers around the place where the type has no bits left for a fraction, and the largest finite values."""
     if not data_type(name).is_float:
@@ -120,6 +129,7 @@ def nans(name: str) -> Array:
 
 SPECIAL: dict[str, Callable[[str], Array]] = {
     "beside-halves": beside_halves,
+    "beside-integers": beside_integers,
     "bit-patterns": bit_patterns,
     "denormals": denormals,
     "every-finite": every_finite,

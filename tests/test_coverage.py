@@ -48,7 +48,7 @@ def test_columns_promise_what_the_spec_says(name: str) -> None:
     assert promised["relations"] == 1 + len(operator.relations)
     assert promised["attributes"] == (3 if name == "ELEMENT_WISE_ROUND" else 0)
     inputs, outputs = len(operator.inputs()), len(operator.outputs())
-    assert promised["layouts"] == 7 * inputs + 5 * outputs + 3 * (inputs + outputs) + 8  # layouts, slack, dimension counts
+    assert promised["layouts"] == 8 * inputs + 5 * outputs + 3 * (inputs + outputs) + 8  # layouts, slack, dimension counts
     assert promised["reference"] == 1
 
 

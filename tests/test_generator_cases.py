@@ -93,7 +93,7 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
         "table": choices * 8,
         "values": choices * 2 * 1,  # two sets of A by one of B
         "sizes": choices * (13 + 5 + 2),
-        "layout": choices * (50 + 8),  # pairwise, and each dimension count
+        "layout": choices * (64 + 8),  # pairwise, and each dimension count
         "slack": choices * tensors * 3,
         "in-place": choices * 2 * 5,
         "gaps": choices * 2,

@@ -196,7 +196,7 @@ def test_elements_that_share_a_place_are_equal(layout: str) -> None:
         place = sum(i * stride for i, stride in zip(index, tensor.effective_strides, strict=True))
         places.setdefault(place, set()).add(int(values[index]))
     assert all(len(found) == 1 for found in places.values())
-    assert len(places) == {"broadcast": 6, "broadcast-all": 1}.get(layout, 24)
+    assert len(places) == {"broadcast": 6, "broadcast-first": 12, "broadcast-all": 1}.get(layout, 24)
     assert len({min(found) for found in places.values()}) == len(places)
 
 

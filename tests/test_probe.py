@@ -134,7 +134,7 @@ def test_promises_besides_the_tables() -> None:
     others = Counter(label.rpartition("/")[0] for label in found if not label.startswith("support/"))
     assert others == {
         "attribute/RoundingMode": 3,
-        "layout/InputTensor": 7,
+        "layout/InputTensor": 8,
         "layout/OutputTensor": 5,
         "in-place/OutputTensor": 1,
         "total-size/InputTensor": 2,
@@ -292,7 +292,7 @@ def test_refused_layouts_attributes_and_places() -> None:
 
     assert refused_promises(probed(ROUND, refuses(narrow))) == [
         Difference("attribute/RoundingMode", ("TOWARD_ZERO",), said="compile E_NO"),
-        Difference("layout/InputTensor", ("broadcast", "broadcast-all"), said="compile E_NO"),
+        Difference("layout/InputTensor", ("broadcast", "broadcast-first", "broadcast-all"), said="compile E_NO"),
         Difference("in-place/OutputTensor", ("InputTensor",), said="compile E_NO"),
     ]
 
