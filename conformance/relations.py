@@ -36,7 +36,7 @@ from dmlcts.spec.model import Operator, Relation
 
 Array = NDArray[Any]
 
-EXAMPLES = {"smoke": 10, "core": 25, "full": 100}
+EXAMPLES = {"smoke": 5, "core": 10, "full": 100}
 """How many examples Hypothesis makes of a property case, by the run's level."""
 
 _SIZES = st.integers(1, 5)
