@@ -199,7 +199,7 @@ def _tensor(name: str, tensor: TensorDesc, field: Field) -> Found:
 
 
 def _overlaps(tensor: TensorDesc) -> bool:
-    """What DirectML.dll 1.15.4 refuses an output for, in 20,000 random layouts without exception. Dimensions of size 1 do not count.
+    """What DirectML.dll 1.15.4 was measured to refuse an output for. Dimensions of size 1 do not count.
 
     It is no exact test: sizes 3x4 with strides 3, 2 overlap and are accepted.
     """

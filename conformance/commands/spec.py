@@ -21,7 +21,7 @@ from dmlcts.spec.abi import abi
 from dmlcts.spec.compare import compare
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load, load_all, load_file, operators_folder
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model import Measurement, Operator
 from dmlcts.spec.pages import PageError, read_page
 
 if TYPE_CHECKING:
@@ -101,8 +101,20 @@ def show(operator: str, as_json: bool) -> None:
     _print_rows(out, "in place", [(p.output, p.basis, f"may alias {' or '.join(p.inputs)}") for p in found.in_place])
     _print_rows(out, "relations", [(r.label, r.basis, r.law.text) for r in found.relations])
     _print_rows(out, "examples", [(e.id, e.basis, e.evidence) for e in found.examples])
+    measured = [(m.by, m.date, f"{m.confirmed} of {m.cells} cells confirmed; {_beyond(m)}") for m in found.measured]
+    _print_rows(out, "measured (dmlcts probe)", measured)
     _print_rows(out, "errata", [(e.id, e.severity, f"{e.text} [{e.evidence}]") for e in found.errata])
     out.print(f"file: {found.file}", style="dim")
+
+
+def _beyond(measured: Measurement) -> str:
+    """Where an implementation differs from the documentation, in a line."""
+    lists = {"accepts beyond": measured.accepts, "refuses besides": measured.refuses, "unknown": measured.unknown}
+    said = []
+    for name, entries in lists.items():
+        if entries:
+            said.append(f"{name} " + ", ".join(f"{entry.what} {' '.join(entry.ways)}".strip() for entry in entries))
+    return "; ".join(said) or "no difference"
 
 
 def _print_rows(out: Console, title: str, rows: list[tuple[str, str, str]]) -> None:
