@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ class ReferenceBackend(ArrayBackend):
 
     def __init__(self, xp: Any = np, device: str = "NumPy") -> None:
         self.xp = xp
-        version = str(getattr(xp, "__version__", ""))
+        version = metadata.version("directml-conformance")
+        device = f"{device} {getattr(xp, '__version__', '')}".strip()
         types = tuple(abi().data_types)
         self.info = BackendInfo("reference", version, device, data_types=types, denormals="preserve", accumulator=52, nearest=True)
 
