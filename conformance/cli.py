@@ -1,6 +1,6 @@
 """``dmlcts``: the command line. One module a subcommand, in conformance/commands; each is imported when it is called.
 
-Exit codes: 0 all passed, 1 something failed (or differs, or survives), 2 usage or input error, 3 a backend could not be started,
+Exit codes: 0 all passed, 1 something failed (or differs, or survives, or nothing passed), 2 usage or input error, 3 a backend could not be started,
 130 stopped by Ctrl-C.
 """
 
