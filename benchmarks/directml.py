@@ -2,8 +2,9 @@
 
 COMMAND is any host of the process protocol; without it, what is prepared to run a DirectML.dll is taken. Medians of five:
 
-- cases a second in one session (level core, with and without its property cases, each of which is 25 examples), with the compiled
-  shaders of an earlier run (warm) and without (cold: an empty cache of Mesa's);
+- cases a second in one session (level core, with and without its property cases), with the compiled shaders of an earlier run (warm)
+  and without (cold: an empty cache of Mesa's);
+- the same cases by ``dmlcts run``, in one process and in two;
 - the share that is ours: the session against a bare loop, which pipes the very same requests to the host and throws the answers away;
 - sending a tensor of 64 MiB against two copies of it in memory: what a request that is refused at creation costs more with it than without.
 
@@ -38,6 +39,7 @@ from dmlcts.conformance.backends.process import ProcessBackend, split_command
 from dmlcts.conformance.options import RunOptions, selected_cases
 from dmlcts.conformance.protocol import CLOSE, DESCRIBE, Source, frame, read_header, run_request
 from dmlcts.conformance.session import Session
+from dmlcts.conformance.terminal import command_text
 from dmlcts.generator.case import AGREEMENT, RELATION, Case
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
@@ -176,9 +178,32 @@ def _ratio(over: Sequence[float], under: Sequence[float]) -> float:
     return median(a / b for a, b in zip(over, under, strict=True))
 
 
+def started(host: Host, folder: str, *options: str) -> subprocess.Popen[bytes]:
+    """``dmlcts run`` of level core, begun."""
+    python = [sys.executable, "-c", "from dmlcts.conformance.cli import main; main()"]
+    words = [*python, "run", "-q", "-b", f"process:{command_text(host.argv)}", "-o", folder, *options]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, env=dict(host.environment))
+
+
+def as_used(host: Host, cases: int) -> None:
+    """Measures and prints what a person waits for: the command from its start to its reports, in one process and in two."""
+    print("dmlcts run, level core, start and reports included")
+    with tempfile.TemporaryDirectory() as folder:
+        for processes in ("0", "2"):
+            times: list[float] = []
+            codes: set[int] = set()
+            for _ in range(TIMES):
+                start = perf_counter()
+                codes.add(started(host, folder, "-n", processes).wait())
+                times.append(perf_counter() - start)
+            said = f"{median(times):8.2f} s {cases / median(times):6.0f} cases a second"
+            print(f"  -n {processes}                      {said}   exit codes {sorted(codes)}")
+
+
 def speed(host: Host) -> None:
     """Measures and prints."""
     cases = selected_cases(OPTIONS)
+    as_used(host, len(cases))
     share(host, "level core without its property cases", [case for case in cases if case.expect not in (RELATION, AGREEMENT)])
     share(host, "level core", cases)
     source, target = np.ones(SIZE, np.uint8), np.ones(SIZE, np.uint8)
@@ -230,25 +255,12 @@ def killed(host: Host, cases: Sequence[Case]) -> Iterator[str]:
 
 def side_by_side(host: Host) -> Iterator[str]:
     """Two runs of level core at once against one."""
-    words = [
-        sys.executable,
-        "-c",
-        "from dmlcts.conformance.cli import main; main()",
-        "run",
-        "-q",
-        "-b",
-        f"process:{' '.join(host.argv)}",
-    ]
-
-    def start(folder: str) -> subprocess.Popen[bytes]:
-        return subprocess.Popen([*words, "-o", folder], stdout=subprocess.DEVNULL, env=dict(host.environment))
-
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-        single = timed(lambda: start(one).wait())
+        single = timed(lambda: started(host, one).wait())
         both: list[int] = []
 
         def pair() -> None:
-            runs = [start(one), start(two)]
+            runs = [started(host, one), started(host, two)]
             both.extend(run.wait() for run in runs)
 
         double = timed(pair)
@@ -273,17 +285,8 @@ def growth(host: Host) -> Iterator[str]:
 def interrupted(host: Host) -> Iterator[str]:
     """What Ctrl-C leaves behind."""
     before = of_wine()
-    words = [
-        sys.executable,
-        "-c",
-        "from dmlcts.conformance.cli import main; main()",
-        "run",
-        "-q",
-        "-b",
-        f"process:{' '.join(host.argv)}",
-    ]
     with tempfile.TemporaryDirectory() as folder:
-        run = subprocess.Popen([*words, "-o", folder], stdout=subprocess.DEVNULL, env=dict(host.environment))
+        run = started(host, folder)
         while not any(b"host.exe" in _words(pid) for pid in of_wine() - before) and run.poll() is None:
             sleep(0.1)
         sleep(5.0)  # some time later it is in the middle of its cases

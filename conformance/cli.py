@@ -16,6 +16,7 @@ from dmlcts.conformance.terminal import set_encoding, silence
 
 COMMANDS = {
     "backends": "what is usable here, and why not",
+    "bounds": "what the spec allows, against the errors of runs",
     "exec": "run a DxDispatch model",
     "generate": "write pytest modules",
     "merge": "put the results of several shards together",
@@ -88,7 +89,7 @@ def exit_code_of(error: Exception) -> int | None:
     """The exit code that an exception stands for, None if it is a defect. The classes are imported here, so that ``--help`` is quick."""
     from dmlcts.conformance.backend import BackendUnavailable
     from dmlcts.conformance.options import UsageError
-    from dmlcts.generator.shapes import NotGenerable
+    from dmlcts.generator.attributes import NotGenerable
     from dmlcts.reports.record import RecordError
     from dmlcts.reports.waivers import WaiverError
     from dmlcts.spec.document import SpecError

@@ -29,7 +29,7 @@ from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.desc_json import write_desc
 from dmlcts.spec.dtypes import bits_dtype, literal_array, literal_defined, numpy_dtype
 from dmlcts.spec.loader import load
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model import Operator, Tolerance
 
 Array = NDArray[Any]
 
@@ -211,7 +211,7 @@ def poison(answer: Answer | None, tensor: TensorDesc) -> Array | None:
     if answer is None:
         return None
     with np.errstate(all="ignore"):
-        right: Array = host(answer.value).astype(numpy_dtype(tensor.data_type), copy=False)
+        right: Array = host(answer.stored).astype(numpy_dtype(tensor.data_type), copy=False)
     if tensor.type.bits < 8:
         return (right.astype(np.uint8) ^ np.uint8(15)).astype(right.dtype)
     wrong: Array = ~np.ascontiguousarray(right).view(bits_dtype(tensor.data_type))
@@ -274,15 +274,27 @@ def _judged(
 def _judge(case: Case, operator: Operator, layout: Layout, name: str, answer: Answer, info: BackendInfo) -> Verdict:
     tensor, binding = case.desc.tensor(name), layout.dispatch.bindings[name]
     actual = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
-    return judge(
-        actual, answer, operator.tolerance.of(name, tensor.data_type, case.desc.fields), tensor.data_type, info, name, case.checks
-    )
+    return judge(actual, answer, tolerance_of(operator, name, case.desc), tensor.data_type, info, name, case.checks)
+
+
+def tolerance_of(operator: Operator, output: str, desc: OperatorDesc) -> Tolerance:
+    """An output's tolerance: that of the activation which is fused into the desc, if there is one, since it computes the result.
+
+    What the operator itself may be off by before it stands in the answer's slack.
+    """
+    data_type = desc.tensor(output).data_type
+    inner = next((value for value in desc.fields.values() if isinstance(value, OperatorDesc)), None)
+    if inner is None:
+        return operator.tolerance.of(output, data_type, desc.fields)
+    activation = load(inner.type)
+    return activation.tolerance.of(activation.outputs()[0].name, data_type, inner.fields)
 
 
 def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
     """The result record of a case."""
     verdicts = outcome.verdicts
-    worst = [verdict.worst_ulp for verdict in verdicts if verdict.worst_ulp is not None]
+    ulps = [verdict.worst_ulp for verdict in verdicts if verdict.worst_ulp is not None]
+    shares = [verdict.worst_share for verdict in verdicts if verdict.worst_share is not None]
     failed = outcome.status != PASS
     warnings = [warning for verdict in verdicts for warning in verdict.warnings]
     return Result(
@@ -299,7 +311,8 @@ def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
         mismatches=tuple(m for verdict in verdicts for m in verdict.mismatches) if failed else (),
         wrong=sum(verdict.wrong for verdict in verdicts),
         elements=sum(verdict.elements for verdict in verdicts),
-        worst_ulp=max(worst, default=None),
+        worst_ulp=max(ulps, default=None),
+        worst_share=max(shares, default=None),
         grade=next((verdict.grade for verdict in verdicts if verdict.grade), ""),
         whose=outcome.whose,
         evidence=outcome.evidence | ({"warnings": warnings} if warnings else {}),

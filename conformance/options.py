@@ -62,7 +62,7 @@ def selected_cases(options: RunOptions) -> list[Case]:
         raise UsageError(str(error.args[0])) from None
     if options.cases or options.case_files:
         return [*named, *_in_files(options.case_files, {case.id for case in named})]
-    every = (case for name in operator_names() for case in operator_cases(name))
+    every = (case for name in operator_names() for case in operator_cases(name, options.level))
     return select(every, level=options.level, basis=options.basis, at=level, matching=matching, shard=shard)
 
 

@@ -20,20 +20,20 @@ does not claim something, crashes or hangs leaves its probe unknown, with what i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dmlcts.conformance.backend import Backend, BufferBinding, Dispatch
 from dmlcts.conformance.execute import attempt, lay_out
+from dmlcts.generator.attributes import attribute_choices, recomputed
 from dmlcts.generator.build import support_cells
 from dmlcts.generator.case import REJECTION, Case
-from dmlcts.generator.negatives import negative_cases
+from dmlcts.generator.negatives import negative_cases, resized
 from dmlcts.generator.placement import in_place_cases, layout_cases
 from dmlcts.generator.shapes import (
     TypeChoice,
-    attribute_choices,
     level_of,
     make_desc,
     padded_run,
@@ -173,9 +173,11 @@ def _until(level: FeatureLevel, promises: Iterable[str]) -> tuple[str, ...]:
 
 def _changed(operator: Operator, choice: TypeChoice, level: FeatureLevel) -> Iterator[Probe]:
     run = padded_run(_RUN, usual_dimension_count(operator, choice))
-    base = make_desc(operator, choice.types, run, attribute_choices(operator)[0])
+    usual = attribute_choices(operator)[0]
+    base = make_desc(operator, choice.types, run, usual)
     lowest = level_of(operator, base) or choice.level
-    for what, place, way, desc in _changes(operator, base):
+    for what, place, way, changed in _changes(operator, base):
+        desc = recomputed(operator, changed, usual) if what in _ASKED_BY_CELLS else changed
         rules = tuple(sorted({v.label for v in violations(operator, desc, level)}))
         if not rules and what in _ASKED_BY_CELLS:
             continue
@@ -202,8 +204,8 @@ def _changes(operator: Operator, base: OperatorDesc) -> Iterator[tuple[str, str,
             yield "data-type", "+".join(names), data_type, _replaced(base, names, data_type=data_type)
     for names in _together_and_alone(operator, "DimensionCount"):
         for count in range(abi().limits["dimension_count"] + 2):
-            sizes = padded_run(_RUN, count) if count else ()
-            yield "dimension-count", "+".join(names), str(count), _replaced(base, names, sizes=sizes)
+            desc = resized(operator, base, names, padded_run(_RUN, count) if count else ())
+            yield "dimension-count", "+".join(names), str(count), desc
     for name, tensor in base.tensors():
         for what, way, changes in _tensor_changes(tensor):
             yield what, name, way, _replaced(base, (name,), **changes)
@@ -233,5 +235,6 @@ def _together_and_alone(operator: Operator, what: str) -> list[tuple[str, ...]]:
     return [*groups, *((name,) for group in groups if len(group) > 1 for name in group)]
 
 
-def _replaced(desc: OperatorDesc, names: Iterable[str], **changes: object) -> OperatorDesc:
-    return desc.with_fields(**{name: replace(desc.tensor(name), **changes) for name in names})  # type: ignore[arg-type]
+def _replaced(desc: OperatorDesc, names: Collection[str], **changes: object) -> OperatorDesc:
+    present = {name: tensor for name, tensor in desc.tensors() if name in names}  # an optional one may be absent
+    return desc.with_fields(**{name: replace(tensor, **changes) for name, tensor in present.items()})  # type: ignore[arg-type]

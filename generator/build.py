@@ -1,6 +1,6 @@
 """One place where a case is put together, so that ids, data and coverage labels look alike whatever makes the case.
 
-An id is ``OPERATOR/TYPES/KIND/...``; attributes that vary stand in it as ``Name=VALUE``.
+An id is ``OPERATOR/TYPES/KIND/...``; attributes stand in it as ``Name=VALUE``, an enumeration's as its constant alone.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dmlcts.generator.attributes import counted_by, value_label, value_text
 from dmlcts.generator.case import Case, Data
 from dmlcts.generator.shapes import TypeChoice, level_of
 from dmlcts.spec.desc import OperatorDesc
@@ -27,7 +28,7 @@ def build(
     basis: str = DOCUMENTED,
     **more: Any,
 ) -> Case:
-    """A case of ``kind``. Its data are the spec's recipes unless given; it covers its attribute values besides ``covers``."""
+    """A case of ``kind``. Its data are the spec's recipes unless given; it covers its attributes' values besides ``covers``."""
     lowest = level_of(operator, desc)
     attributes = attribute_parts(operator, desc)
     return Case(
@@ -39,7 +40,7 @@ def build(
         data_type=choice.main,
         basis=basis,
         data=random_data(operator, desc) if data is None else data,
-        covers=(*attribute_labels(operator, desc), *covers),
+        covers=tuple(dict.fromkeys((*attribute_labels(operator, desc), *covers))),
         **more,
     )
 
@@ -56,20 +57,26 @@ def random_data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
 
 
 def attribute_parts(operator: Operator, desc: OperatorDesc) -> list[str]:
-    """The attributes of an id: the value alone for an enumeration's constant, ``Name=value`` otherwise."""
+    """The attributes of an id: ``Alpha=0.5``, an enumeration's constant alone, ``no-ZeroPoint`` for an optional tensor that is absent.
+
+    What follows from something else (a count, the data type of a scalar) is left out.
+    """
+    counts = counted_by(operator)
     found = []
-    for field in operator.attributes():
+    for field in operator.fields:
         value = desc.fields.get(field.name)
-        if value is not None:
-            found.append(str(value) if isinstance(value, str) else f"{field.name}={value}")
+        if field.is_tensor and field.optional and value is None:
+            found.append(f"no-{field.name.removesuffix('Tensor')}")
+        if field.is_tensor or value is None or field.name in counts or field.enum == "DML_TENSOR_DATA_TYPE":
+            continue
+        found.append(str(value) if field.enum and isinstance(value, str) else f"{field.name}={value_text(value)}")
     return found
 
 
 def attribute_labels(operator: Operator, desc: OperatorDesc) -> list[str]:
-    """The coverage labels of enumeration constants: ``attribute/RoundingMode/TOWARD_ZERO``."""
-    return [
-        f"attribute/{f.name}/{desc.fields[f.name]}" for f in operator.attributes() if f.enum and desc.fields.get(f.name) is not None
-    ]
+    """The coverage labels of a desc's attributes: ``attribute/RoundingMode/TOWARD_ZERO``."""
+    counts = counted_by(operator)
+    return [value_label(field.name, desc.fields.get(field.name)) for field in operator.attributes() if field.name not in counts]
 
 
 def support_cells(operator: Operator, desc: OperatorDesc) -> list[str]:

@@ -27,6 +27,12 @@ from dmlcts.spec.model import DOCUMENTED, Literal, Operator
 LEVELS = ("smoke", "core", "full")
 """Each level contains the ones before it."""
 
+
+def beyond(level: str, most: str) -> bool:
+    """Whether a level is none of those that ``most`` contains."""
+    return LEVELS.index(level) > LEVELS.index(most)
+
+
 REFERENCE, VALUES, REJECTION, RELATION, AGREEMENT = "reference", "values", "rejection", "relation", "agreement"
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dmlcts.generator.attributes import attribute_choices, choice_labels
+from dmlcts.generator.data import data_values
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS
-from dmlcts.generator.shapes import attribute_values, dimension_counts, type_choices
-from dmlcts.generator.special import SPECIAL
+from dmlcts.generator.shapes import dimension_counts, type_choices
 from dmlcts.generator.suite import make_cases
+from dmlcts.generator.tables import special_set
 from dmlcts.spec.model import Operator
 
 
@@ -63,9 +65,7 @@ def _support(operator: Operator) -> Iterator[str]:
 
 
 def _attributes(operator: Operator) -> Iterator[str]:
-    for field in operator.attributes():
-        if field.enum:
-            yield from (f"attribute/{field.name}/{value}" for value in attribute_values(field))
+    return (label for choice in attribute_choices(operator) for label in choice_labels(choice))
 
 
 def _examples(operator: Operator) -> Iterator[str]:
@@ -75,7 +75,8 @@ def _examples(operator: Operator) -> Iterator[str]:
 def _values(operator: Operator) -> Iterator[str]:
     for name, values in operator.values.items():
         for label in (*values.special, *values.measured):
-            if any(SPECIAL[label](data_type).size for table in operator.support for data_type in table.tensors[name].data_types):
+            data = special_set(operator, name, label)
+            if any(data_values(data, data_type).size for table in operator.support for data_type in table.tensors[name].data_types):
                 yield f"values/{name}/{label}"
 
 

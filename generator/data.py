@@ -32,10 +32,16 @@ def array(data: Data, tensor: TensorDesc, seed: str) -> Array:
     if data.literal is not None:
         return literal_array(data.literal)
     if data.special:
-        values = special_values(data.special, tensor.data_type, str(data.parameters.get("skip", "")))
+        values = data_values(data, tensor.data_type)
         return np.resize(np.repeat(values, int(data.parameters.get("each", 1))), tensor.sizes)
     made = recipe_array(data.recipe, data.parameters, tensor, stream(seed, recipe_bytes(data.recipe, tensor)))
     return same_where_broadcast(made, tensor)
+
+
+def data_values(data: Data, data_type: str) -> Array:
+    """The values of a special set, each once."""
+    skip, points = (str(data.parameters.get(key, "")) for key in ("skip", "points"))
+    return special_values(data.special, data_type, skip, points)
 
 
 def recipe_bytes(recipe: str, tensor: TensorDesc) -> int:

@@ -10,23 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from dmlcts.generator.attributes import attribute_choices, recomputed, value_text
 from dmlcts.generator.build import random_data
-from dmlcts.generator.case import REJECTION, Binding, Case, Data
+from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
 from dmlcts.generator.layouts import laid_out
 from dmlcts.generator.shapes import (
     TypeChoice,
-    attribute_choices,
     level_of,
     make_desc,
     padded_run,
     representatives,
+    tensor_sizes,
     tied_tensors,
     type_choices,
     usual_dimension_count,
 )
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
-from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
+from dmlcts.spec.model import DOCUMENTED, MEASURED, Field, Operator
 from dmlcts.spec.rules import violations
 
 _RUN = (1, 2, 3, 4)
@@ -43,13 +44,17 @@ class Change:
     basis: str = DOCUMENTED
 
 
-def negative_cases(operator: Operator) -> Iterator[Case]:
+def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """A case for each rule and each place where it can be broken; in core for the first choice of types, in full for all widths."""
     made: set[str] = set()
     for index, choice in enumerate(representatives(operator)):
+        level = "core" if index == 0 else "full"
+        if beyond(level, most):
+            continue
         run = padded_run(_RUN, usual_dimension_count(operator, choice))
-        base = make_desc(operator, choice.types, run, attribute_choices(operator)[0])
-        for change in _changes(operator, base):
+        usual = attribute_choices(operator)[0]
+        base = make_desc(operator, choice.types, run, usual)
+        for change in _changes(operator, base, usual):
             rule, what = _rule(change), f"{change.desc} {change.bindings}"
             if what in made or _accepted(operator, change.rules, choice):
                 continue  # such as a type that all tensors change to: the same desc for every choice
@@ -57,7 +62,7 @@ def negative_cases(operator: Operator) -> Iterator[Case]:
             yield Case(
                 id=f"{operator.name}/{choice.label}/negative/{change.label}",
                 kind="negative",
-                level="core" if index == 0 else "full",
+                level=level,
                 desc=change.desc,
                 feature_level=str(_level(operator, level_of(operator, base) or choice.level, change)),
                 data_type=choice.main,
@@ -88,7 +93,7 @@ def _level(operator: Operator, base: FeatureLevel, change: Change) -> FeatureLev
 
 def _rule(change: Change) -> str:
     """The rule that a change is about: a constraint if one is broken, else the first by name."""
-    return min(change.rules, key=lambda label: (not label.startswith("constraint/"), label))
+    return min(change.rules, key=lambda label: (not label.startswith(_OWN), label))
 
 
 def _accepted(operator: Operator, rules: frozenset[str], choice: TypeChoice) -> bool:
@@ -96,45 +101,77 @@ def _accepted(operator: Operator, rules: frozenset[str], choice: TypeChoice) -> 
     return any(a.rule in rules and (not a.data_types or choice.main in a.data_types) for a in operator.accepts)
 
 
-def _changes(operator: Operator, base: OperatorDesc) -> Iterator[Change]:
-    """The changes kept: all that break the general rules, and for each constraint and place the one that breaks least besides."""
+def _changes(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[Change]:
+    """The changes kept: all that break general rules, and for each of the operator's own and each place the one that breaks least besides."""
     best: dict[tuple[str, str], Change] = {}
-    for label, place, desc in _descs(operator, base):
+    for label, place, desc in _descs(operator, base, usual):
         broken = violations(operator, desc)
         rules = frozenset(v.label for v in broken)
         if not rules:
             continue  # the change is harmless: another valid desc
         for rule in sorted(rules):
-            if rule.startswith("constraint/"):
+            if rule.startswith(_OWN):
                 known = best.get((rule, place))
                 if known is None or len(rules) < len(known.rules):
                     best[rule, place] = Change(f"{rule.removeprefix('constraint/')}/{place}", desc, {}, rules)
-        if not any(rule.startswith("constraint/") for rule in rules):
+        if not any(rule.startswith(_OWN) for rule in rules):
             yield Change(label, desc, {}, rules, MEASURED if all(v.basis == MEASURED for v in broken) else DOCUMENTED)
     yield from best.values()
     yield from _binding_changes(base)
 
 
-def _descs(operator: Operator, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
+_OWN = ("constraint/", "shape/")
+"""The rules that an operator has of its own: one change may break several of them, and several changes one."""
+
+
+def _descs(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[tuple[str, str, OperatorDesc]]:
     """Label, place and desc of every change of a desc that is tried."""
+
+    def replaced(names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
+        return recomputed(operator, _replaced(base, names, **changes), usual)  # what is computed from the tensors follows them
+
     for field in operator.fields:
         if field.is_tensor and not field.optional and field.type == "TENSOR_DESC":
             yield f"missing/{field.name}", field.name, base.with_fields(**{field.name: None})
-        if field.enum and field.enum != "DML_TENSOR_DATA_TYPE":
-            for value in (len(abi().enums[field.enum].values), 0xFFFFFFFF):
-                yield f"enum/{field.name}={value}", field.name, base.with_fields(**{field.name: value})
+        yield from _attribute_changes(field, base)
     for group in tied_tensors(operator, "DataType"):
         for name in (*abi().data_types, UNKNOWN):
-            yield f"data-type/{'+'.join(group)}={name}", group[0], _replaced(base, group, data_type=name)
+            yield f"data-type/{'+'.join(group)}={name}", group[0], replaced(group, data_type=name)
     for group in tied_tensors(operator, "DimensionCount"):
         for count in range(abi().limits["dimension_count"] + 2):
-            sizes = padded_run(_RUN, count) if count else ()
-            yield f"dimension-count/{'+'.join(group)}={count}", group[0], _replaced(base, group, sizes=sizes)
+            desc = recomputed(operator, resized(operator, base, group, padded_run(_RUN, count) if count else ()), usual)
+            yield f"dimension-count/{'+'.join(group)}={count}", group[0], desc
     alike = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
     for same, names in alike.items():
-        yield f"sizes/zero/{'+'.join(names)}", names[0], _replaced(base, names, sizes=(*same[:-1], 0))
+        yield f"sizes/zero/{'+'.join(names)}", names[0], replaced(names, sizes=(*same[:-1], 0))
     for name, tensor in base.tensors():
         yield from _tensor_changes(operator, base, name, tensor)
+
+
+def _attribute_changes(field: Field, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
+    """An attribute outside its enumeration or its bounds, of another data type, or an operator that cannot stand there."""
+    values: list[object] = []
+    if field.enum == "DML_TENSOR_DATA_TYPE":
+        values += abi().data_types
+    elif field.enum:
+        values += (len(abi().enums[field.enum].values), 0xFFFFFFFF)
+    if field.domain:
+        values += _beyond(field, base)
+    if field.operators:
+        values.append(OperatorDesc(base.type, dict.fromkeys(base.fields)))  # no operator can stand inside itself
+    for value in values:
+        label = "enum" if field.enum else "operator" if field.operators else "domain"
+        yield f"{label}/{field.name}={value_text(value)}", field.name, base.with_fields(**{field.name: value})
+
+
+def _beyond(field: Field, base: OperatorDesc) -> Iterator[object]:
+    """Values next to a field's bounds, outside; of an array the last element."""
+    assert field.domain
+    value = base.fields[field.name]
+    for bound, step in ((field.domain.least, -1), (field.domain.most, 1)):
+        limit = bound.evaluate(base.fields) if bound else None
+        if isinstance(limit, int | float) and not (limit + step < 0 and field.type.startswith("UINT")):
+            yield (*value[:-1], limit + step) if isinstance(value, tuple) else limit + step
 
 
 def _tensor_changes(
@@ -180,11 +217,20 @@ def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
             )
 
 
+def resized(operator: Operator, base: OperatorDesc, names: tuple[str, ...], run: tuple[int, ...]) -> OperatorDesc:
+    """The desc with the named tensors of the sizes that ``run`` gives them."""
+    sizes = tensor_sizes(operator, run) if run else {}
+    changed = base
+    for name in names:
+        changed = _replaced(changed, (name,), sizes=sizes.get(name, ()))
+    return changed
+
+
 def _replaced(desc: OperatorDesc, names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
     """The desc with the named tensors changed alike."""
     fields = {}
     for name in names:
         tensor = desc.fields[name]
-        assert isinstance(tensor, TensorDesc)
-        fields[name] = replace(tensor, **changes)  # type: ignore[arg-type]
+        if isinstance(tensor, TensorDesc):  # an optional one may be absent
+            fields[name] = replace(tensor, **changes)  # type: ignore[arg-type]
     return desc.with_fields(**fields)

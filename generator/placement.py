@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from dmlcts.generator.attributes import whole_choices
 from dmlcts.generator.build import build
-from dmlcts.generator.case import Binding, Case
+from dmlcts.generator.case import Binding, Case, beyond
 from dmlcts.generator.layouts import GAPPED, INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
 from dmlcts.generator.pairwise import pairwise
 from dmlcts.generator.shapes import (
     TypeChoice,
-    attribute_choices,
+    covering_choices,
     dimension_counts,
     make_desc,
     padded_run,
     representatives,
-    type_choices,
     usual_dimension_count,
 )
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -26,40 +26,47 @@ _SIZES = (2, 3, 4, 5)
 """Sizes of layout cases: all different, so that two exchanged dimensions show, and a row that is no multiple of 4 bytes in any type."""
 
 
-def layout_cases(operator: Operator) -> Iterator[Case]:
+def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Every pair of layouts of any two tensors; in core for one type of each width, in full for every type."""
     outputs = {field.name for field in operator.outputs()}
     tensors = [field.name for field in operator.fields if field.is_tensor]
     rows = pairwise({name: OUTPUT_LAYOUTS if name in outputs else INPUT_LAYOUTS for name in tensors})
     core = representatives(operator)
-    for choice in type_choices(operator):
-        base = _base(operator, choice)
+    for choice in covering_choices(operator):
         for index, row in enumerate(rows):
-            level = "core" if choice in core else "full"
+            level = "smoke" if (choice, index) == (core[0], 7) else "core" if choice in core else "full"
+            if beyond(level, most):
+                continue
+            base = _base(operator, choice, index)
             parts = ("layout", ".".join(f"{_short(name)}-{layout}" for name, layout in row.items()))
             covers = [f"layout/{name}/{layout}" for name, layout in row.items()]
             desc = _with_layouts(base, row)
-            yield build(
-                operator, "layout", parts, desc, choice, level="smoke" if (choice, index) == (core[0], 7) else level, covers=covers
-            )
+            yield build(operator, "layout", parts, desc, choice, level=level, covers=covers)
 
 
-def rank_cases(operator: Operator) -> Iterator[Case]:
+def rank_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Strides at every dimension count: each tensor padded, where ``layout_cases`` has the usual count alone."""
     core = representatives(operator)
     tensors = [field.name for field in operator.fields if field.is_tensor]
-    for choice in type_choices(operator):
+    for choice in covering_choices(operator):
+        level = "core" if choice == core[0] else "full"
+        if beyond(level, most):
+            continue
         for count in dimension_counts(operator, choice):
-            base = make_desc(operator, choice.types, padded_run(_SIZES, count), attribute_choices(operator)[0])
+            turns = whole_choices(operator)
+            base = make_desc(operator, choice.types, padded_run(_SIZES, count), turns[count % len(turns)])
             desc = _with_layouts(base, dict.fromkeys(tensors, "padded"))
             label = f"layout/{count}d"
-            yield build(operator, "layout", (label,), desc, choice, level="core" if choice == core[0] else "full", covers=(label,))
+            yield build(operator, "layout", (label,), desc, choice, level=level, covers=(label,))
 
 
-def slack_cases(operator: Operator) -> Iterator[Case]:
+def slack_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """More room than is needed: a larger total size, a larger binding, a guaranteed alignment. One tensor at a time."""
     core = representatives(operator)
-    for choice in type_choices(operator):
+    for choice in covering_choices(operator):
+        level = "core" if choice == core[0] else "full"
+        if beyond(level, most):
+            continue
         base = _base(operator, choice)
         for name, tensor in base.tensors():
             for label, changed, bindings in (
@@ -73,21 +80,24 @@ def slack_cases(operator: Operator) -> Iterator[Case]:
                     ("slack", f"{_short(name)}-{label}"),
                     base.with_fields(**{name: changed}),
                     choice,
-                    level="core" if choice == core[0] else "full",
+                    level=level,
                     bindings=bindings,
                     covers=(f"slack/{name}/{label}",),
                 )
 
 
-def in_place_cases(operator: Operator) -> Iterator[Case]:
+def in_place_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Each permitted alias, packed and in every layout that both sides may have."""
     core = representatives(operator)
-    for choice in type_choices(operator):
-        base = _base(operator, choice)
+    for choice in covering_choices(operator):
         for permission in operator.in_place:
             together = [permission.inputs] if permission.together and len(permission.inputs) > 1 else []
             for aliased in (*((name,) for name in permission.inputs), *together):
-                for layout in OUTPUT_LAYOUTS:
+                for index, layout in enumerate(OUTPUT_LAYOUTS):
+                    level = "full" if choice not in core else "smoke" if choice == core[0] and layout == "packed" else "core"
+                    if beyond(level, most):
+                        continue
+                    base = _base(operator, choice, index)
                     desc = _with_layouts(base, dict.fromkeys((permission.output, *aliased), layout))
                     yield build(
                         operator,
@@ -95,17 +105,20 @@ def in_place_cases(operator: Operator) -> Iterator[Case]:
                         ("in-place", f"{_short(permission.output)}-on-{'+'.join(_short(name) for name in aliased)}", layout),
                         desc,
                         choice,
-                        level="full" if choice not in core else "smoke" if choice == core[0] and layout == "packed" else "core",
+                        level=level,
                         in_place=dict.fromkeys((permission.output, *aliased[1:]), aliased[0]),
                         basis=permission.basis,
                         covers=(f"in-place/{permission.output}/{'+'.join(aliased)}",),
                     )
 
 
-def gap_cases(operator: Operator) -> Iterator[Case]:
+def gap_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Strided outputs whose gaps must keep what was there: measured, as the documentation lets an output overwrite its total size."""
     core = representatives(operator)
-    for choice in type_choices(operator):
+    for choice in covering_choices(operator):
+        level = "core" if choice in core else "full"
+        if beyond(level, most):
+            continue
         base = _base(operator, choice)
         for field in operator.outputs():
             for layout in GAPPED:
@@ -115,17 +128,18 @@ def gap_cases(operator: Operator) -> Iterator[Case]:
                     ("gaps", f"{_short(field.name)}-{layout}"),
                     _with_layouts(base, {field.name: layout}),
                     choice,
-                    level="core" if choice in core else "full",
+                    level=level,
                     basis=MEASURED,
                     checks=("gaps",),
                     covers=(f"gaps/{field.name}/{layout}",),
                 )
 
 
-def _base(operator: Operator, choice: TypeChoice) -> OperatorDesc:
-    return make_desc(
-        operator, choice.types, padded_run(_SIZES, usual_dimension_count(operator, choice)), attribute_choices(operator)[0]
-    )
+def _base(operator: Operator, choice: TypeChoice, turn: int = 0) -> OperatorDesc:
+    """The desc that a case changes; the attributes take turns, so that each of their values meets some of the cases."""
+    turns = whole_choices(operator)
+    run = padded_run(_SIZES, usual_dimension_count(operator, choice))
+    return make_desc(operator, choice.types, run, turns[turn % len(turns)])
 
 
 def _with_layouts(desc: OperatorDesc, layouts: Mapping[str, str]) -> OperatorDesc:

@@ -1,27 +1,37 @@
-"""Property cases: Hypothesis chooses sizes, layouts and data; the outputs must agree with the reference, or keep a law among themselves.
+"""Property cases: the outputs must agree with the reference, or keep a law among themselves, for many sizes, layouts and data.
 
-The case says what to try; conformance/relations tries it. Every example that Hypothesis makes is itself a case (``example_case``), so that
-a failing one, shrunken, can be written down and run again.
+The case says what to try; conformance/relations tries it. Every example is itself a case, so that a failing one, shrunken, can be
+written down and run again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
+from dmlcts.generator.attributes import ABSENT, attribute_choices
 from dmlcts.generator.build import build
-from dmlcts.generator.case import AGREEMENT, RELATION, Case
-from dmlcts.generator.shapes import attribute_choices, make_desc, representatives, type_choices, usual_dimension_count
-from dmlcts.spec.model import Operator
+from dmlcts.generator.case import AGREEMENT, RELATION, Case, beyond
+from dmlcts.generator.shapes import TypeChoice, covering_choices, make_desc, representatives, type_choices, usual_dimension_count
+from dmlcts.spec.abi import abi
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.model import Operator, Relation
 
 
-def property_cases(operator: Operator) -> Iterator[Case]:
-    """Agreement and every relation of the spec, for each choice of types and attributes; in core for one choice of each width."""
+def property_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+    """Agreement, and the relations of the spec that speak of it, for each choice of types and attributes; in core for one of each width.
+
+    Raises:
+        ValueError: a relation uses an operator that has no spec file or takes none of the data types.
+    """
     core = representatives(operator)
-    for choice in type_choices(operator):
-        run = (1,) * (usual_dimension_count(operator, choice) - 1) + (4,)
+    for choice in covering_choices(operator):
+        level = "core" if choice in core else "full"
+        if beyond(level, most):
+            continue
         for attributes in attribute_choices(operator):
-            desc = make_desc(operator, choice.types, run, attributes)
-            level = "core" if choice in core else "full"
+            desc = make_desc(operator, choice.types, _run(usual_dimension_count(operator, choice)), attributes)
             yield build(
                 operator,
                 "property",
@@ -33,7 +43,9 @@ def property_cases(operator: Operator) -> Iterator[Case]:
                 covers=("relation/agreement",),
             )
             for relation in operator.relations:
-                yield build(
+                if not relation.speaks_of(choice.main, desc.fields):
+                    continue
+                case = build(
                     operator,
                     "property",
                     ("property", relation.label),
@@ -45,3 +57,50 @@ def property_cases(operator: Operator) -> Iterator[Case]:
                     relation=relation.label,
                     covers=(f"relation/{relation.label}",),
                 )
+                levels = [case.feature_level, *_used_levels(relation, desc)]
+                yield replace(case, feature_level=max(levels, key=lambda name: abi().feature_levels[name].value))
+
+
+def _used_levels(relation: Relation, desc: OperatorDesc) -> Iterator[str]:
+    """The feature levels that the other operators of a law need."""
+    for name in relation.uses.values():
+        if name not in operator_names():
+            raise ValueError(f"{desc.type}: the relation {relation.label} uses {name}, which has no spec file")
+        yield str(used_types(load(name), desc).level)
+
+
+def _run(count: int) -> tuple[int, ...]:
+    return (1,) * (count - 1) + (4,)
+
+
+def choice_of(operator: Operator, desc: OperatorDesc) -> Mapping[str, object]:
+    """The choice of attributes that the desc of a property case was made of.
+
+    It is better than the attributes themselves for a desc of other sizes, as an attribute may be computed from them.
+    """
+    types = tuple((name, tensor.data_type) for name, tensor in desc.tensors())
+    run = _run(next(desc.tensors())[1].DimensionCount)
+    for choice in attribute_choices(operator):
+        if make_desc(operator, types, run, choice).fields == desc.fields:
+            return choice
+    absent = {field.name: ABSENT for field in operator.fields if field.is_tensor and desc.fields.get(field.name) is None}
+    return {field.name: desc.fields[field.name] for field in operator.attributes()} | absent
+
+
+def used_types(operator: Operator, desc: OperatorDesc) -> TypeChoice:
+    """The data types with which a law about ``desc`` calls another operator.
+
+    All inputs have the type of the desc's first tensor that the operator takes; the outputs have that of the desc's output if they can.
+
+    Raises:
+        ValueError: it takes none of the desc's types.
+    """
+    own = tuple(dict.fromkeys(tensor.data_type for _, tensor in desc.tensors()))
+    result = desc.tensor(load(desc.type).outputs()[0].name).data_type
+    inputs = {field.name for field in operator.inputs()}
+    for wanted in own:
+        fitting = [choice for choice in type_choices(operator) if all(t == wanted for name, t in choice.types if name in inputs)]
+        if fitting:
+            return max(fitting, key=lambda choice: sum(t == result for name, t in choice.types if name not in inputs))
+    said = f"{desc.type} uses {operator.name} in a relation, which takes no {' or '.join(own)}"
+    raise ValueError(f"{said}: give the relation the `types` for which it holds")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.spec.abi import data_type
-from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
 
 Array = NDArray[Any]
 Parameters = Mapping[str, float | int | str]
@@ -58,6 +58,9 @@ def _quarters(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Arra
 
 def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     low, high = float(parameters["low"]), float(parameters["high"])
+    if not data_type(name).is_float:  # the part of the range that the type has
+        least, most = _limits(name)
+        low, high = max(low, least), min(high, most + 1.0)
     share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
     values = low + share * (high - low)
     if not data_type(name).is_float:
@@ -67,13 +70,73 @@ def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array
     return np.where(rounded < high, rounded, np.nextafter(dtype.type(high), dtype.type(low)))
 
 
+def _limits(name: str) -> tuple[int, int]:
+    """The least and the largest value of an integer type."""
+    width = data_type(name).bits
+    return (-(1 << width - 1), (1 << width - 1) - 1) if data_type(name).kind == "int" else (0, (1 << width) - 1)
+
+
+def _numbers(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    if not data_type(name).is_float:
+        return _any_bits(raw, name, parameters)
+    dtype, bits = numpy_dtype(name), bits_dtype(name)
+    info = np.finfo(dtype)
+    low = max(int(parameters["least"]), int(info.minexp))
+    high = min(int(parameters["most"]), int(info.maxexp) - 1)
+    patterns = np.ascontiguousarray(raw).view(bits)[:, 0]
+    mantissa = patterns & bits.type((1 << info.nmant) - 1)
+    sign = patterns & bits.type(1 << (data_type(name).bits - 1))
+    exponent = (patterns >> bits.type(info.nmant)) % bits.type(high - low + 1) + bits.type(low + info.maxexp - 1)
+    found: Array = (sign | exponent << bits.type(info.nmant) | mantissa).astype(bits).view(dtype)
+    return found
+
+
+def _positive(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    values = _numbers(raw, name, parameters)
+    if data_type(name).is_float:
+        return np.abs(values)
+    if data_type(name).kind == "int":
+        values = values & values.dtype.type(_limits(name)[1])
+    return np.where(values == 0, values.dtype.type(1), values)
+
+
+def _nonzero(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    values = _numbers(raw, name, parameters)
+    return np.where(values == 0, values.dtype.type(1), values)
+
+
+def _small_integers(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    limit = int(parameters["limit"])
+    signed = data_type(name).is_float or data_type(name).kind == "int"
+    steps = raw[:, 0].astype(np.int64) % (2 * limit + 1 if signed else limit + 1)
+    return (steps - limit if signed else steps).astype(numpy_dtype(name))
+
+
+def _truth(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    values = _any_bits(raw, name, parameters)
+    return np.where(np.bitwise_count(raw).sum(axis=1) % 2 == 0, values.dtype.type(0), values)
+
+
+def _size(name: str) -> int:
+    return max(1, data_type(name).bits // 8)
+
+
 RECIPES: dict[str, Recipe] = {
     # Every bit pattern alike: NaN, infinities and denormals among the floats.
-    "any-bits": Recipe(lambda name: max(1, data_type(name).bits // 8), _any_bits, bits=True),
+    "any-bits": Recipe(_size, _any_bits, bits=True),
     # 0 to the type's width in bits, less one: amounts of a shift.
     "below-width": Recipe(lambda name: 1, _below_width, bits=True),
     # Multiples of 1/4 between -limit and limit: exact in every floating type, and a quarter of them are halves.
     "quarters": Recipe(lambda name: 2, _quarters, frozenset({"limit"})),
-    # Evenly from low to high, high left out; integers are rounded down.
+    # Evenly from low to high, high left out; integers are rounded down, from the part of the range that their type has.
     "uniform": Recipe(lambda name: 4, _uniform, frozenset({"low", "high"})),
+    # Floats of either sign, every power of two from 2^least to 2^most alike (as far as they are normal numbers); any bits of integers.
+    "numbers": Recipe(_size, _numbers, frozenset({"least", "most"})),
+    # The same without 0, and without a sign; or with one.
+    "positive": Recipe(_size, _positive, frozenset({"least", "most"})),
+    "nonzero": Recipe(_size, _nonzero, frozenset({"least", "most"})),
+    # Integers from -limit (0 for unsigned types) to limit, at most 127, in any type: many of them equal.
+    "small-integers": Recipe(lambda name: 1, _small_integers, frozenset({"limit"})),
+    # Half of them 0, and half any bits: conditions.
+    "truth": Recipe(_size, _truth),
 }

@@ -6,22 +6,22 @@ drawn at random and filtered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from math import prod
 
+from dmlcts.generator.attributes import ABSENT, NotGenerable, attribute_choices, with_attributes
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.expression import compile_expression
-from dmlcts.spec.model import Field, Operator, Support
+from dmlcts.spec.model import Operator, Support
+from dmlcts.spec.rules import violations
+from dmlcts.spec.shape import size_symbol
 
 Types = tuple[tuple[str, str], ...]
 """A data type for each tensor: (("ATensor", "UINT8"), ...). Hashable, in the struct's order."""
-
-
-class NotGenerable(ValueError):
-    """A spec says something that the generator cannot make cases of; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def tied_tensors(operator: Operator, what: str) -> list[tuple[str, ...]]:
     """The tensors in groups that must have the same ``what`` (DataType, DimensionCount), each other tensor alone."""
     groups = [{field.name} for field in operator.fields if field.is_tensor]
     for constraint in operator.constraints:
-        if constraint.same == what and constraint.when is None:
+        if constraint.same == what and constraint.when is None and constraint.before is None:
             joined = set(constraint.tensors)
             touching = [group for group in groups if group & joined]
             groups = [group for group in groups if not group & joined] + [joined.union(*touching)]
@@ -71,17 +71,53 @@ def type_choices(operator: Operator) -> tuple[TypeChoice, ...]:
         for choice in product(*options):
             by_tensor = {name: chosen for group, chosen in zip(groups, choice, strict=True) for name in group}
             types = tuple((name, by_tensor[name]) for name in order)
-            label = "-".join(choice)
-            found.setdefault(types, TypeChoice(types, table.level, label))
+            if types not in found and _permitted(operator, types, table):
+                found[types] = TypeChoice(types, table.level, "-".join(choice))
     return tuple(found.values())
 
 
+def _permitted(operator: Operator, types: Types, table: Support) -> bool:
+    """Whether the constraints let these data types stand together: ``tied_tensors`` knows those alone that hold always."""
+    tied_always = all(c.same and c.when is None and c.before is None for c in operator.constraints)
+    if tied_always:
+        return True
+    count = min(max(row.dimensions[0] for row in table.tensors.values()), min(row.dimensions[1] for row in table.tensors.values()))
+    desc = make_desc(operator, types, (1,) * count, attribute_choices(operator)[0])
+    return not any(found.label.startswith("constraint/") for found in violations(operator, desc, table.level))
+
+
+@cache
+def covering_choices(operator: Operator) -> tuple[TypeChoice, ...]:
+    """Choices in which each tensor has each of its types: all where the types are tied, few of many where tensors choose freely."""
+    return _first_with_each(type_choices(operator), lambda choice: choice.types)
+
+
+@cache
 def representatives(operator: Operator) -> tuple[TypeChoice, ...]:
-    """One choice for each combination of formats, of the oldest level that has it: what differs by them alone is tried on these."""
+    """Choices in which each tensor has each of its formats, of the oldest level that has it: what differs by them alone is tried on these."""
+    return _first_with_each(type_choices(operator), lambda choice: enumerate(choice.formats))
+
+
+@cache
+def format_choices(operator: Operator) -> tuple[TypeChoice, ...]:
+    """The covering choices, and one of each combination of formats: what depends on how several tensors' types meet is tried on these."""
     found: dict[tuple[tuple[int, bool], ...], TypeChoice] = {}
     for choice in type_choices(operator):
         found.setdefault(choice.formats, choice)
-    return tuple(found.values())
+    chosen = {*found.values(), *covering_choices(operator)}
+    return tuple(choice for choice in type_choices(operator) if choice in chosen)
+
+
+def _first_with_each(choices: Iterable[TypeChoice], parts: Callable[[TypeChoice], Iterable[object]]) -> tuple[TypeChoice, ...]:
+    """The choices that have a part which none before them has."""
+    seen: set[object] = set()
+    kept = []
+    for choice in choices:
+        new = set(parts(choice)) - seen
+        if new:
+            kept.append(choice)
+            seen |= new
+    return tuple(kept)
 
 
 def _common_types(group: tuple[str, ...], table: Support) -> list[str]:
@@ -90,7 +126,11 @@ def _common_types(group: tuple[str, ...], table: Support) -> list[str]:
 
 
 def level_of(operator: Operator, desc: OperatorDesc) -> FeatureLevel | None:
-    """The lowest feature level whose tables list all of the desc's data types and dimension counts, None if none does."""
+    """The lowest feature level whose tables list all of the desc's data types and dimension counts, None if none does.
+
+    Where a level matters for more than the tables (an absent tensor, a constant, a fused operator, a lifted constraint), it is the lowest
+    from there on at which the desc breaks no rule, if there is one.
+    """
     tensors = [(name.partition("[")[0], tensor) for name, tensor in desc.tensors()]
     levels = [
         table.level
@@ -100,66 +140,80 @@ def level_of(operator: Operator, desc: OperatorDesc) -> FeatureLevel | None:
             for name, tensor in tensors
         )
     ]
-    return min(levels, default=None)
-
-
-def attribute_values(field: Field) -> tuple[object, ...]:
-    """The values of an attribute that cases go through: every constant of an enumeration.
-
-    Raises:
-        NotGenerable: the spec gives no domain for it.
-    """
-    if field.enum and field.enum != "DML_TENSOR_DATA_TYPE":
-        return tuple(abi().enums[field.enum].values)
-    if field.optional:
-        return (None,)
-    raise NotGenerable(f"the attribute {field.name} has no domain in the spec")
+    lowest = min(levels, default=None)
+    if lowest is None or not _levelled(operator):
+        return lowest
+    later = sorted(level for level in abi().feature_levels.values() if level >= lowest)
+    return next((level for level in later if not violations(operator, desc, level)), lowest)
 
 
 @cache
-def attribute_choices(operator: Operator) -> tuple[Mapping[str, object], ...]:
-    """Every combination of attribute values; one empty mapping for an operator without attributes."""
-    fields = operator.attributes()
-    return tuple(
-        dict(zip((field.name for field in fields), values, strict=True))
-        for values in product(*(attribute_values(field) for field in fields))
+def _levelled(operator: Operator) -> bool:
+    """Whether something else than the tables depends on the feature level."""
+    fields = operator.fields
+    return (
+        any(constraint.before for constraint in operator.constraints)
+        or any(field.optional_since or field.operators for field in fields)
+        or any(abi().enums[field.enum].since for field in fields if field.enum and field.enum != "DML_TENSOR_DATA_TYPE")
     )
 
 
 def tensor_sizes(operator: Operator, run: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """The sizes of every tensor where ``*S`` is ``run``.
+    """The sizes of every tensor of the first of the spec's shapes that ``run`` can stand for.
+
+    ``*S`` is the run. Symbols take its last sizes, one each, the first of them all that stand before; ``*1`` is as many ones as make up
+    the run's length: for ``*1, N, C`` the run 2, 3, 4 gives 1, 6, 4.
 
     Raises:
-        NotGenerable: the spec has no shape, or one with symbols other than ``*S``.
+        NotGenerable: the spec has no shape, none for so few sizes, or one with expressions.
     """
     if not operator.shapes:
         raise NotGenerable(f"{operator.name} has no shapes in its spec")
-    found = {}
-    for name, row in operator.shapes[0].sizes.items():
-        sizes: list[int] = []
-        for size in row:
-            if size.startswith("*"):
-                sizes += run
-                continue
-            value = compile_expression(size)
-            if value.names:
-                raise NotGenerable(f"{operator.name}: the size {size!r} of {name} has symbols that need a solver")
-            sizes.append(int(str(value.evaluate({}))))
-        found[name] = tuple(sizes)
+    for shape in operator.shapes:
+        symbols = {name: _symbols(operator, name, row) for name, row in shape.sizes.items()}
+        if all(len(found) <= len(run) for found in symbols.values()):
+            return {name: _row_sizes(row, symbols[name], run) for name, row in shape.sizes.items()}
+    raise NotGenerable(f"{operator.name} has no shape of {len(run)} sizes")
+
+
+def _symbols(operator: Operator, name: str, row: tuple[str, ...]) -> list[str]:
+    """The symbols of a row that stand for one size each."""
+    found = [size for size in row if not size.startswith("*") and compile_expression(size).names]
+    for size in found:
+        if size_symbol(size) is None:
+            raise NotGenerable(f"{operator.name}: the size {size!r} of {name} has symbols that need a solver")
+    if found and any(size.startswith("*") and size != "*1" for size in row):
+        raise NotGenerable(f"{operator.name}: the sizes {', '.join(row)} of {name} need a solver")
     return found
 
 
-def make_desc(operator: Operator, types: Types, run: tuple[int, ...], attributes: Mapping[str, object]) -> OperatorDesc:
-    """A valid packed desc. Raises NotGenerable."""
+def _row_sizes(row: tuple[str, ...], symbols: list[str], run: tuple[int, ...]) -> tuple[int, ...]:
+    last = len(run) - len(symbols)
+    known = dict(zip(symbols, (prod(run[: last + 1]), *run[last + 1 :]), strict=True)) if symbols else {}
+    ones = len(run) - sum(1 for size in row if size != "*1")
+    sizes: list[int] = []
+    for size in row:
+        if size == "*1":
+            sizes += (1,) * ones
+        elif size.startswith("*"):
+            sizes += run
+        else:
+            sizes.append(known[size] if size in known else int(str(compile_expression(size).evaluate({}))))
+    return tuple(sizes)
+
+
+def make_desc(operator: Operator, types: Types, run: tuple[int, ...], choice: Mapping[str, object]) -> OperatorDesc:
+    """A valid packed desc with the attributes and the absent tensors of a choice (generator/attributes). Raises NotGenerable."""
     sizes = tensor_sizes(operator, run)
     by_tensor = dict(types)
-    fields: dict[str, object] = {}
-    for field in operator.fields:
-        if field.is_tensor:
-            fields[field.name] = TensorDesc(by_tensor[field.name], sizes[field.name])
-        else:
-            fields[field.name] = attributes.get(field.name)
-    return OperatorDesc(operator.name, fields)
+    tensors = {
+        field.name: TensorDesc(by_tensor[field.name], sizes[field.name])
+        if field.name in by_tensor and choice.get(field.name) != ABSENT
+        else None
+        for field in operator.fields
+        if field.is_tensor
+    }
+    return OperatorDesc(operator.name, with_attributes(operator, tensors, choice))
 
 
 def dimension_counts(operator: Operator, choice: TypeChoice) -> list[int]:

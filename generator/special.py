@@ -106,6 +106,88 @@ def every_finite(name: str) -> Array:
     return found
 
 
+def every_half(name: str) -> Array:
+    """All 65,536 values of FLOAT16; nothing for wider types."""
+    if name != "FLOAT16":
+        return np.empty(0, numpy_dtype(name))
+    found: Array = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    return found
+
+
+def integer_ends(name: str) -> Array:
+    """Of integer types 0, small numbers, and those around the least, the largest and the middle of the range; nothing for floats."""
+    entry = data_type(name)
+    if entry.is_float:
+        return np.empty(0, numpy_dtype(name))
+    low, high = (-(1 << entry.bits - 1), (1 << entry.bits - 1) - 1) if entry.kind == "int" else (0, (1 << entry.bits) - 1)
+    middle = 1 << entry.bits // 2
+    found = {
+        0,
+        1,
+        2,
+        3,
+        7,
+        -1,
+        -2,
+        -3,
+        -7,
+        low,
+        low + 1,
+        low + 2,
+        high,
+        high - 1,
+        high // 2,
+        high // 2 + 1,
+        middle - 1,
+        middle,
+        middle + 1,
+    }
+    return np.array(sorted(value for value in found if low <= value <= high), numpy_dtype(name))
+
+
+def nonzero_integer_ends(name: str) -> Array:
+    """The same without 0."""
+    found: Array = integer_ends(name)
+    return np.delete(found, np.flatnonzero(found == 0))
+
+
+def ones(name: str) -> Array:
+    """1 and -1 with their neighbours, and small numbers, of floats; 1 and -1 of integers."""
+    entry = data_type(name)
+    dtype = numpy_dtype(name)
+    if not entry.is_float:
+        return np.array([1, -1] if entry.kind == "int" else [1], dtype)
+    one = dtype.type(1)
+    found = [
+        one,
+        np.nextafter(one, dtype.type(0)),
+        np.nextafter(one, dtype.type(2)),
+        dtype.type(2),
+        dtype.type(0.5),
+        dtype.type(3),
+        dtype.type(10),
+    ]
+    return np.array([s * v for v in found for s in (dtype.type(1), dtype.type(-1))], dtype)
+
+
+def magnitudes(name: str) -> Array:
+    """Floats from the smallest normal number to the largest, in steps of several powers of two and with odd mantissas, of both signs."""
+    if not data_type(name).is_float:
+        return np.empty(0, numpy_dtype(name))
+    dtype = numpy_dtype(name)
+    info = np.finfo(dtype)
+    steps = np.linspace(int(info.minexp), int(info.maxexp) - 1, 24).astype(int)
+    found = np.array([np.ldexp(mantissa, int(step)) for step in steps for mantissa in (1.0, 4 / 3, 1.9)]).astype(dtype)
+    found = np.concatenate([found[np.isfinite(found)], [info.max]]).astype(dtype)
+    return np.concatenate([found, -found])
+
+
+def truths(name: str) -> Array:
+    """What is false and what is true: 0, 1, 2, the highest bit, all bits, and a one above the lowest byte where there is one."""
+    width = data_type(name).bits
+    return _patterns(name, [0, 1, 2, 1 << (width - 1), (1 << width) - 1, *([0x100, 0x10000] if width > 16 else [])])
+
+
 def zeros(name: str) -> Array:
     """Zero, of both signs where there are two."""
     return _floats(name, [0.0]) if data_type(name).is_float else np.zeros(1, numpy_dtype(name))
@@ -133,21 +215,51 @@ SPECIAL: dict[str, Callable[[str], Array]] = {
     "bit-patterns": bit_patterns,
     "denormals": denormals,
     "every-finite": every_finite,
+    "every-half": every_half,
     "halves": halves,
     "infinities": infinities,
+    "integer-ends": integer_ends,
     "large-integers": large_integers,
+    "magnitudes": magnitudes,
     "nans": nans,
+    "nonzero-integer-ends": nonzero_integer_ends,
+    "ones": ones,
     "shift-amounts": shift_amounts,
     "signed-zeros": zeros,
     "single-bits": single_bits,
+    "truths": truths,
     "zeros": zeros,
 }
 
 
-def special_values(name: str, data_type_name: str, skip: str = "") -> Array:
-    """The set ``name`` for a data type; ``skip`` lists bit patterns to leave out, in hexadecimal, divided by spaces."""
-    values = SPECIAL[name](data_type_name)
+def special_values(name: str, data_type_name: str, skip: str = "", points: str = "") -> Array:
+    """The set ``name`` for a data type; ``skip`` lists bit patterns to leave out, in hexadecimal, divided by spaces.
+
+    ``points`` are the values of a set that an operator has of its own, divided by spaces; without them it is one of ``SPECIAL``.
+    """
+    values = point_values(points.split(), data_type_name) if points else SPECIAL[name](data_type_name)
     if not skip:
         return values
     patterns = [int(pattern, 16) for pattern in skip.split()]
     return values[~np.isin(values.view(bits_dtype(data_type_name)), patterns)]
+
+
+def point_values(points: list[str], data_type_name: str) -> Array:
+    """Numbers, ``inf``, ``nan`` and bit patterns as values of a type: rounded where it is a floating one, left out where they are none."""
+    entry = data_type(data_type_name)
+    dtype, found = numpy_dtype(data_type_name), []
+    for text in points:
+        if text.startswith("0x"):
+            if int(text, 16) < 1 << entry.bits:
+                found.append(np.array([int(text, 16)], bits_dtype(data_type_name)).view(dtype)[0])
+            continue
+        number = float(text) if entry.is_float or "." in text or "e" in text or "n" in text else int(text)
+        if entry.is_float:
+            with np.errstate(over="ignore", under="ignore"):
+                rounded = dtype.type(number)
+            if np.isinf(rounded) <= np.isinf(number) and (rounded != 0 or number == 0):
+                found.append(rounded)
+        elif number == number // 1 and entry.holds(int(number)):
+            found.append(dtype.type(int(number)))
+    unique = dict.fromkeys(value.tobytes() for value in found)  # two numbers may round to one
+    return np.frombuffer(b"".join(unique), dtype).copy() if unique else np.empty(0, dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
@@ -19,7 +20,7 @@ from dmlcts.spec.abi import FeatureLevel, feature_level
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, Operator
 
-MAKERS: tuple[Callable[[Operator], Iterator[Case]], ...] = (
+MAKERS: tuple[Callable[[Operator, str], Iterator[Case]], ...] = (
     example_cases,
     cell_cases,
     value_cases,
@@ -32,27 +33,36 @@ MAKERS: tuple[Callable[[Operator], Iterator[Case]], ...] = (
     negative_cases,
     property_cases,
 )
-"""What makes cases, in the order in which they run: what a person understands first comes first."""
+"""What makes cases up to a level, in the order in which they run: what a person understands first comes first."""
 
 
 @cache
-def operator_cases(name: str) -> tuple[Case, ...]:
-    """Every case of an operator, of every level and basis, in a fixed order; ids are unique.
+def operator_cases(name: str, most: str = "full") -> tuple[Case, ...]:
+    """Every case of an operator up to a level, of every basis, in a fixed order; ids are unique.
 
     Raises:
         KeyError: no such operator. SpecError, NotGenerable: its spec is wrong or lacks something.
     """
-    return make_cases(load(name))
+    return make_cases(load(name), most)
 
 
-def make_cases(operator: Operator) -> tuple[Case, ...]:
-    """Every case of an operator that need not be among the package's own."""
+def make_cases(operator: Operator, most: str = "full") -> tuple[Case, ...]:
+    """Every case, up to a level, of an operator that need not be among the package's own."""
     found: dict[str, Case] = {}
-    for case in chain.from_iterable(maker(operator) for maker in MAKERS):
+    for case in chain.from_iterable(maker(operator, most) for maker in MAKERS):
         known = found.setdefault(case.id, case)
         if known is not case:
-            raise AssertionError(f"two cases are called {case.id}")
+            found[case.id] = _merged(known, case)
     return tuple(found.values())
+
+
+def _merged(known: Case, case: Case) -> Case:
+    """One case of two that are alike: two values of an attribute may be one for few dimensions, or for a narrow type."""
+    level = min(known.level, case.level, key=LEVELS.index)
+    merged = replace(known, level=level, covers=tuple(dict.fromkeys((*known.covers, *case.covers))))
+    if merged != replace(case, level=level, covers=merged.covers):
+        raise AssertionError(f"two cases are called {case.id}")
+    return merged
 
 
 def find_case(case_id: str) -> Case:

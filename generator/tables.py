@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import product
 from math import prod
+from typing import Any
 
-from dmlcts.generator.build import build, support_cells
-from dmlcts.generator.case import VALUES, Case, Data
+from dmlcts.generator.attributes import ABSENT, attribute_choices, choice_labels, whole_choices, with_attributes
+from dmlcts.generator.build import build, random_data, support_cells
+from dmlcts.generator.case import VALUES, Case, Data, beyond
+from dmlcts.generator.data import data_values
 from dmlcts.generator.shapes import (
     TypeChoice,
-    attribute_choices,
+    covering_choices,
     dimension_counts,
+    format_choices,
     level_of,
     make_desc,
     padded_run,
@@ -19,7 +24,6 @@ from dmlcts.generator.shapes import (
     type_choices,
     usual_dimension_count,
 )
-from dmlcts.generator.special import special_values
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, literal_array
 from dmlcts.spec.model import CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, Values
@@ -40,56 +44,79 @@ _SHAPES = ((7, 1, 1, 1), (1, 5, 1, 3), (3, 5, 7, 9), (1, 1, 17, 33), (2, 1, 1, 1
 """Shapes with ones at either end and in the middle, and with odd sizes throughout."""
 
 
-def cell_cases(operator: Operator) -> Iterator[Case]:
-    """One case for each choice of data types, dimension count and attribute values: every cell of every table stands in one."""
+def cell_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+    """One case for each choice of data types, dimension count and attribute values: every cell of every table stands in one.
+
+    Choices that add no type to those before them have cases of the usual dimension count alone.
+    """
+    covering = covering_choices(operator)
     for choice in type_choices(operator):
         usual = usual_dimension_count(operator, choice)
-        for count in dimension_counts(operator, choice):
+        for count in dimension_counts(operator, choice) if choice in covering else (usual,):
             run = tuple(reversed(_RUN[:count]))
             for index, attributes in enumerate(attribute_choices(operator)):
                 level = "smoke" if count == usual and index == 0 else "core" if count == usual or index == 0 else "full"
+                if beyond(level, most):
+                    continue
                 desc = make_desc(operator, choice.types, run, attributes)
-                cells = support_cells(operator, desc)
-                yield build(operator, "table", (f"{count}d",), desc, choice, level=level, covers=cells)
+                covers = (*support_cells(operator, desc), *choice_labels(attributes))
+                yield build(operator, "table", (f"{count}d",), desc, choice, level=level, covers=covers)
 
 
-def size_cases(operator: Operator) -> Iterator[Case]:
+def size_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Element counts around powers of two, odd shapes and one large tensor; in core for one type of each width."""
     core = representatives(operator)
-    first = attribute_choices(operator)[0]
-    for choice in type_choices(operator):
+    turns = whole_choices(operator)
+    for choice in covering_choices(operator):
         usual = usual_dimension_count(operator, choice)
-        for sizes in (*((1, 1, 1, count) for count in _COUNTS), *_SHAPES, (1, 1, 1, _LARGE), (1, 1, _LARGE, 1)):
-            run = padded_run(sizes, usual)
+        for index, sizes in enumerate((*((1, 1, 1, count) for count in _COUNTS), *_SHAPES, (1, 1, 1, _LARGE), (1, 1, _LARGE, 1))):
             level = "core" if choice == core[0] or (choice in core and prod(sizes) != _LARGE) else "full"
-            desc = make_desc(operator, choice.types, run, first)
+            if beyond(level, most):
+                continue
+            run = padded_run(sizes, usual)
+            desc = make_desc(operator, choice.types, run, turns[index % len(turns)])
             label = f"sizes/{'x'.join(map(str, sizes))}"
             yield build(operator, "sizes", (label,), desc, choice, level=level, covers=(label,))
 
 
-def value_cases(operator: Operator) -> Iterator[Case]:
-    """Special values: the product of the inputs' sets, each in one case that holds every combination of their values."""
-    for choice, attributes in product(type_choices(operator), attribute_choices(operator)):
-        core = choice in representatives(operator)
-        for sets in product(*(_sets(values) for values in operator.values.values())):
-            bases = [basis for _, basis in sets]
-            names = [name for name, _ in sets]
-            case = _value_case(operator, choice, attributes, dict(zip(operator.values, names, strict=True)))
-            if case is not None:
-                desc, data = case
-                basis = MEASURED if MEASURED in bases else DOCUMENTED
-                yield build(
-                    operator,
-                    "values",
-                    ("values", "-x-".join(names)),
-                    desc,
-                    choice,
-                    level="core" if core and prod(next(desc.tensors())[1].sizes) <= _MANY else "full",
-                    data=data,
-                    basis=basis,
-                    checks=("zero-sign",) if basis == MEASURED else (),
-                    covers=[f"values/{tensor}/{name}" for tensor, name in zip(operator.values, names, strict=True)],
-                )
+def value_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+    """Special values: the inputs' sets in every combination, each in one case that holds every combination of their values.
+
+    An input without a set takes its random data. In core, one choice of types of each width, and the usual attributes.
+    """
+    for choice, (index, attributes) in product(format_choices(operator), enumerate(attribute_choices(operator))):
+        core = choice in representatives(operator) and (index == 0 or _only_constants(operator))
+        if beyond("core" if core else "full", most):
+            continue
+        tensors = {name: values for name, values in operator.values.items() if attributes.get(name) != ABSENT}
+        sets = {name: _sets(values) for name, values in tensors.items() if values.special or values.measured}
+        for row in product(*sets.values()) if sets else ():
+            names = {tensor: name for tensor, (name, _) in zip(sets, row, strict=True)}
+            found = _value_case(operator, choice, attributes, names)
+            if found is None:
+                continue
+            desc, data = found
+            level = "core" if core and prod(next(desc.tensors())[1].sizes) <= _MANY else "full"
+            if beyond(level, most):
+                continue
+            basis = MEASURED if any(basis == MEASURED for _, basis in row) else DOCUMENTED
+            yield build(
+                operator,
+                "values",
+                ("values", "-x-".join(names.values())),
+                desc,
+                choice,
+                level=level,
+                data=data,
+                basis=basis,
+                checks=("zero-sign",) if basis == MEASURED else (),
+                covers=[f"values/{tensor}/{name}" for tensor, name in names.items()],
+            )
+
+
+def _only_constants(operator: Operator) -> bool:
+    """Whether all attributes are enumerations: then each constant is another operation, and has its special values in core."""
+    return all(field.enum for field in operator.attributes())
 
 
 def _sets(values: Values) -> list[tuple[str, str]]:
@@ -101,45 +128,57 @@ def _value_case(
 ) -> tuple[OperatorDesc, dict[str, Data]] | None:
     """Desc and data that hold every combination of the sets' values, or None where a set has nothing for its type."""
     types = dict(choice.types)
-    skipped = {tensor: _contested(operator, tensor, types[tensor], attributes) for tensor in sets}
-    lengths = {tensor: special_values(name, types[tensor], skipped[tensor]).size for tensor, name in sets.items()}
+    count = usual_dimension_count(operator, choice)
+    fields = make_desc(operator, choice.types, (1,) * count, attributes).fields
+    found: dict[str, Data] = {}
+    lengths = {}
+    for tensor, name in sets.items():
+        data = special_set(operator, tensor, name, _contested(operator, tensor, types[tensor], fields))
+        found[tensor], lengths[tensor] = data, data_values(data, types[tensor]).size
     total = prod(lengths.values())
     if not total:
         return None
-    desc = make_desc(operator, choice.types, padded_run((total,), usual_dimension_count(operator, choice)), attributes)
-    data = {}
+    desc = make_desc(operator, choice.types, padded_run((total,), count), attributes)
     each = total
-    for tensor, name in sets.items():
+    for tensor, data in found.items():
         each //= lengths[tensor]
-        data[tensor] = Data(special=name, parameters={"each": each} | ({"skip": skipped[tensor]} if skipped[tensor] else {}))
-    return desc, data
+        found[tensor] = replace(data, parameters={"each": each, **data.parameters})
+    return desc, random_data(operator, desc) | found
 
 
-def _contested(operator: Operator, tensor: str, data_type: str, attributes: Mapping[str, object]) -> str:
+def special_set(operator: Operator, tensor: str, name: str, skip: str = "") -> Data:
+    """A set by its name, of the operator's own or of all; ``skip`` are the patterns to leave out."""
+    points = operator.values[tensor].sets.get(name)
+    parameters = {} if points is None else {"points": " ".join(map(str, points))}
+    return Data(special=name, parameters=parameters | ({"skip": skip} if skip else {}))
+
+
+def _contested(operator: Operator, tensor: str, data_type: str, fields: Mapping[str, object]) -> str:
     """The bit patterns that a contested example disputes for these attributes: cases of another basis leave them out."""
     found: set[int] = set()
     for example in operator.examples:
-        literal = example.inputs.get(tensor)
-        if (
-            example.basis == CONTESTED
-            and literal
-            and literal.data_type == data_type
-            and dict(example.attributes) == dict(attributes)
-        ):
+        if example.basis != CONTESTED:
+            continue
+        literal, disputed = example.inputs.get(tensor), example_desc(operator, example).fields
+        alike = all(disputed[field.name] == fields[field.name] for field in operator.attributes())
+        if literal and literal.data_type == data_type and alike:
             found |= {int(pattern) for pattern in literal_array(literal).view(bits_dtype(data_type))}
     return " ".join(f"{pattern:#x}" for pattern in sorted(found))
 
 
-def example_cases(operator: Operator) -> Iterator[Case]:
+def example_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """The documentation's examples, and what DirectML.dll was measured to give, as numbers on both sides."""
     for example in operator.examples:
-        desc = _example_desc(operator, example)
+        level = "smoke" if example.basis == DOCUMENTED else "core"
+        if beyond(level, most):
+            continue
+        desc = example_desc(operator, example)
         literals = [*example.inputs.values(), *(literal for outputs in example.answers.values() for literal in outputs.values())]
         label = "-".join(dict.fromkeys(literal.data_type for literal in literals))
         yield Case(
             id=f"{operator.name}/{label}/example/{example.id}",
             kind="example",
-            level="smoke" if example.basis == DOCUMENTED else "core",
+            level=level,
             desc=desc,
             feature_level=str(level_of(operator, desc) or operator.introduced),
             data_type=literals[0].data_type,
@@ -153,17 +192,16 @@ def example_cases(operator: Operator) -> Iterator[Case]:
         )
 
 
-def _example_desc(operator: Operator, example: Example) -> OperatorDesc:
+def example_desc(operator: Operator, example: Example) -> OperatorDesc:
+    """The desc of an example: its tensors packed, and its attributes, where counts follow."""
     answers = next(iter(example.answers.values()))
-    tensors: dict[str, Literal] = {**example.inputs, **answers}
-    fields: dict[str, object] = {}
+    literals: dict[str, Literal] = {**example.inputs, **answers}
+    tensors: dict[str, Any] = {}
     for field in operator.fields:
-        found = {name: literal for name, literal in tensors.items() if name.partition("[")[0] == field.name}
-        descs = tuple(TensorDesc(literal.data_type, literal.sizes) for literal in found.values())
+        found = [literal for name, literal in literals.items() if name.partition("[")[0] == field.name]
+        descs = tuple(TensorDesc(literal.data_type, literal.sizes) for literal in found)
         if field.type == "TENSOR_DESC":
-            fields[field.name] = descs[0] if descs else None
+            tensors[field.name] = descs[0] if descs else None
         elif field.is_tensor:
-            fields[field.name] = descs
-        else:
-            fields[field.name] = example.attributes.get(field.name)
-    return OperatorDesc(operator.name, fields)
+            tensors[field.name] = descs
+    return OperatorDesc(operator.name, with_attributes(operator, tensors, example.attributes))

@@ -21,7 +21,10 @@ class Answer:
     ``magnitude``: the operator run on absolute inputs (B in the composed bound); class accumulate.
     ``terms``: the number of terms summed (L), alpha, beta and bias adding one each; accumulate, product.
     ``argument``: the input that the bound depends on; exp and pow in class mixed.
-    ``slack``: the absolute error that the value before rounding to an integer may have; class discrete.
+    ``slack``: the absolute error that the value may have, before rounding to an integer (class discrete) or because its argument is
+    computed too, as ScaleBias does (ulp, mixed); none where None, infinite or NaN.
+    ``result``: what is stored, in the output's type, where that is not ``value`` rounded to it: class discrete, where ``value`` is still
+    before rounding and saturating.
     ``defined``: False where the output's value is not defined and nothing is judged; everything is where None.
     """
 
@@ -31,6 +34,12 @@ class Answer:
     argument: Array | None = None
     slack: Array | float | None = None
     defined: Array | None = None
+    result: Array | None = None
+
+    @property
+    def stored(self) -> Array:
+        """What an implementation that is exact stores, but for the rounding to the output's type."""
+        return self.value if self.result is None else self.result
 
 
 def host(array: Array) -> Any:

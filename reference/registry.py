@@ -20,7 +20,21 @@ from dmlcts.spec.desc import OperatorDesc
 
 Reference = Callable[[Any, OperatorDesc, Mapping[str, Array]], dict[str, Answer]]
 
-_MODULES = ("element_wise.bits", "element_wise.rounding")
+_MODULES = (
+    "activation.exponential",
+    "activation.piecewise",
+    "activation.softmax",
+    "element_wise.arithmetic",
+    "element_wise.bits",
+    "element_wise.exponential",
+    "element_wise.limits",
+    "element_wise.logic",
+    "element_wise.quantization",
+    "element_wise.rounding",
+    "element_wise.selection",
+    "element_wise.signs",
+    "element_wise.trigonometric",
+)
 """The modules that hold reference functions, below dmlcts.reference."""
 
 _FUNCTIONS: dict[str, Reference] = {}

@@ -43,7 +43,8 @@ class Result:
     """What happened to one case.
 
     ``message`` is one line. ``mismatches`` are the first wrong elements of ``wrong`` of ``elements``. ``desc`` is the operator desc in
-    DxDispatch's form. ``worst_ulp`` is the largest error, passes included; ``grade`` is a remark such as ``correctly rounded``.
+    DxDispatch's form. ``worst_ulp`` is the largest error, passes included, and ``worst_share`` the largest as a share of what was allowed:
+    above 1 it is a failure. ``grade`` is a remark such as ``correctly rounded``.
     ``evidence`` holds the rest: a rejection's stage and code, a crash's last output, a shrunken example as a case. ``repro`` is the
     command that runs this case again. ``waiver`` is the reason of the waiver that applied. ``seconds`` is the time it took.
     """
@@ -62,6 +63,7 @@ class Result:
     wrong: int = 0
     elements: int = 0
     worst_ulp: float | None = None
+    worst_share: float | None = None
     grade: str = ""
     whose: str = ""
     repro: str = ""

@@ -6,13 +6,13 @@ compile and read only what there is. Nothing is evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
-from dmlcts.spec.abi import FeatureLevel, abi
+from dmlcts.spec.abi import abi
 from dmlcts.spec.document import Document, Path_
-from dmlcts.spec.expression import Expression, ExpressionError, compile_expression
+from dmlcts.spec.law import RELATION_FUNCTIONS, law_problems, name_problems
 from dmlcts.spec.model import (
     CONTESTED,
     DOCUMENTED,
@@ -38,12 +38,8 @@ from dmlcts.spec.model import (
     ToleranceException,
     Values,
 )
-from dmlcts.spec.shape import INDEXED, size_symbol
-
-T = TypeVar("T")
-
-RELATION_FUNCTIONS = frozenset({"f", "implies"})
-"""What a relation may call besides the expression language's own functions."""
+from dmlcts.spec.reader import Reader
+from dmlcts.spec.shape import size_symbol
 
 
 def build(document: Document) -> Operator:
@@ -51,16 +47,9 @@ def build(document: Document) -> Operator:
     return _Builder(document).operator()
 
 
-class _Builder:
+class _Builder(Reader):
     def __init__(self, document: Document) -> None:
-        self.document = document
-        self.data = document.data
-        names = [entry["name"] for entry in self.data["fields"]]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                raise document.error(("fields", index, "name"), f"the field {name} is given twice")
-        # Expressions in the fields name other fields, so that all names must be known first.
-        self.names = set(names)
+        super().__init__(document)
         self.fields = tuple(self.each("fields", self.field))
         self.by_name = {field.name: field for field in self.fields}
         self.tensors = {field.name for field in self.fields if field.is_tensor}
@@ -97,66 +86,6 @@ class _Builder:
             measured=measured,
         )
 
-    def each(self, key: str, build: Callable[[Path_, Any], T]) -> Iterator[T]:
-        return (build((key, index), entry) for index, entry in enumerate(self.data.get(key, ())))
-
-    def labelled(self, key: str, build: Callable[[Path_, str, Any], T]) -> Iterator[T]:
-        return (build((key, label), label, entry) for label, entry in self.data.get(key, {}).items())
-
-    # What the parts are made of
-
-    def level(self, name: str, path: Path_) -> FeatureLevel:
-        level = abi().feature_levels.get(name)
-        if level is None:
-            raise self.document.error(path, f"unknown feature level {name}; known: {', '.join(abi().feature_levels)}")
-        return level
-
-    def optional_level(self, entry: Mapping[str, Any], key: str, path: Path_) -> FeatureLevel | None:
-        return self.level(entry[key], (*path, key)) if key in entry else None
-
-    def tensor(self, name: str, path: Path_, kind: str | None = None) -> str:
-        """A tensor's name, or that of one tensor of an array: ``QuantizationTensors[0]``."""
-        field = self.by_name.get(name.partition("[")[0])
-        indexed = bool(INDEXED.fullmatch(name))
-        if field is None or not field.is_tensor or (kind and field.kind != kind) or indexed > field.type.endswith("_ARRAY"):
-            known = ", ".join(sorted(t for t in self.tensors if not kind or self.by_name[t].kind == kind))
-            raise self.document.error(path, f"unknown {kind or ''}{' ' if kind else ''}tensor {name!r}; this operator has {known}")
-        return name
-
-    def compiled(self, text: object, path: Path_, calls: frozenset[str] = frozenset()) -> Expression:
-        try:
-            return compile_expression(str(text), calls)
-        except ExpressionError as error:
-            raise self.document.error(path, f"{error} (at column {error.column + 1} of {text!r})") from None
-
-    def expression(
-        self, text: object, path: Path_, names: set[str] | None = None, calls: frozenset[str] = frozenset()
-    ) -> Expression:
-        expression = self.compiled(text, path, calls)
-        unknown = sorted(expression.names - (self.names if names is None else names) - calls)
-        if unknown:
-            said = ", ".join(repr(name) for name in unknown)
-            what = "tensor or attribute" if names is None else "name"
-            known = ", ".join(sorted(self.names if names is None else names))
-            raise self.document.error(path, f"{text!r} names an unknown {what}: {said}; known: {known}")
-        return expression
-
-    def optional(self, entry: Mapping[str, Any], key: str, path: Path_, names: set[str] | None = None) -> Expression | None:
-        return self.expression(entry[key], (*path, key), names) if key in entry else None
-
-    def domain(self, path: Path_, entry: Mapping[str, Any], names: set[str] | None = None) -> Domain | None:
-        least, most = (self.optional(entry, key, path, names) for key in ("least", "most"))
-        return Domain(least, most) if least or most else None
-
-    def check_attribute(self, name: str, values: Sequence[object], path: Path_) -> None:
-        field = self.by_name.get(name)
-        if field is None or field.kind != "attribute":
-            raise self.document.error(path, f"unknown attribute {name!r}")
-        constants = abi().enums[field.enum].values if field.enum else None
-        for value in values:
-            if constants is not None and value not in constants:
-                raise self.document.error(path, f"{field.enum} has no {value!r}; it has {', '.join(constants)}")
-
     # The parts
 
     def field(self, path: Path_, entry: Mapping[str, Any]) -> Field:
@@ -179,6 +108,7 @@ class _Builder:
                 for name in names
             },
             owned_by_dml=entry.get("owned_by_dml", True),
+            values=tuple(self.attribute_value((*path, "values", i), entry, raw) for i, raw in enumerate(entry.get("values", ()))),
         )
         if field.is_tensor == (field.kind == "attribute"):
             raise self.document.error((*path, "kind"), f"a field of type {field.type} cannot be of kind {field.kind}")
@@ -274,7 +204,10 @@ class _Builder:
         parameters = {key: value for key, value in entry["random"].items() if key != "recipe"}
         special, measured = tuple(entry.get("special", ())), tuple(entry.get("measured", ()))
         where = self.optional(entry, "where", path, self.names | {"x"})
-        return name, Values(entry["random"]["recipe"], parameters, special, measured, where)
+        sets = {label: tuple(numbers) for label, numbers in entry.get("sets", {}).items()}
+        for label in sets.keys() - {*special, *measured}:
+            raise self.document.error((*path, "sets", label), "neither special nor measured names this set")
+        return name, Values(entry["random"]["recipe"], parameters, special, measured, where, sets)
 
     def in_place(self, path: Path_, entry: Mapping[str, Any]) -> InPlace:
         output = self.tensor(entry["output"], (*path, "output"), "output")
@@ -335,25 +268,37 @@ class _Builder:
             whose: self.literals((*path, where, whose) if basis == CONTESTED else (*path, where), outputs, "output")
             for whose, outputs in given.items()
         }
-        attributes = entry.get("attributes", {})
-        for name, value in attributes.items():
-            self.check_attribute(name, (value,), (*path, "attributes", name))
+        attributes = {}
+        entries, counts = {raw["name"]: raw for raw in self.data["fields"]}, {field.count for field in self.fields}
+        for name, value in entry.get("attributes", {}).items():
+            at = (*path, "attributes", name)
+            self.check_attribute(name, (), at)
+            attributes[name] = self.attribute_value(at, entries[name], value)
         for field in self.fields:
-            if field.kind == "attribute" and not field.optional and field.name not in attributes:
+            if field.kind == "attribute" and not field.optional and field.name not in {*attributes, *counts}:
                 raise self.document.error((*path, "attributes"), f"the attribute {field.name} is missing")
         inputs = self.literals((*path, "inputs"), entry["inputs"], "input")
         return Example(label, basis, inputs, attributes, answers, entry["evidence"], entry.get("note", ""))
 
     def relation(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Relation:
-        for variable, name in entry["given"].items():
+        given, uses = entry["given"], entry.get("uses", {})
+        for variable, name in given.items():
             self.tensor(name, (*path, "given", variable), "input")
-        names = {*entry["given"], "width"}
+        for at, problem in name_problems(entry):
+            raise self.document.error((*path, *at), problem)
+        names = {*given, "width"}
+        law = self.expression(entry["law"], (*path, "law"), names, RELATION_FUNCTIONS | {"f", *uses})
+        for at, problem in law_problems(self.data, self.fields, entry, law):
+            raise self.document.error((*path, *at), problem)
         return Relation(
             label=label,
-            law=self.expression(entry["law"], (*path, "law"), names, RELATION_FUNCTIONS),
-            given=entry["given"],
-            where=self.optional(entry, "where", path, names),
+            law=law,
+            given=given,
+            where=self.expression(entry["where"], (*path, "where"), names, RELATION_FUNCTIONS) if "where" in entry else None,
             basis=entry.get("basis", DOCUMENTED),
+            uses=uses,
+            data_types=tuple(entry.get("types", ())),
+            when=self.optional(entry, "when", path),
         )
 
     def acceptance(self, path: Path_, entry: Mapping[str, Any]) -> Acceptance:
@@ -397,5 +342,18 @@ _ONLY_OF = {
     "most": ("UINT", "INT", "FLOAT", "UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY"),
     "operators": ("OPERATOR_DESC", "OPERATOR_DESC_ARRAY"),
     "owned_by_dml": ("TENSOR_DESC", "TENSOR_DESC_ARRAY"),
+    "values": (
+        "UINT",
+        "UINT64",
+        "INT",
+        "FLOAT",
+        "BOOL",
+        "UINT_ARRAY",
+        "INT_ARRAY",
+        "FLOAT_ARRAY",
+        "SIZE_2D",
+        "SCALE_BIAS",
+        "SCALAR_UNION",
+    ),
 }
 """The types of fields that a property can stand at."""

@@ -32,7 +32,8 @@ class Field:
     ``optional_since`` is the feature level from which an optional field may be absent, None if always. ``count`` is the attribute that
     counts the elements of an array, ``data_type`` the one that says how a scalar union is read. ``domain`` bounds a number, or every
     element of an array of them. ``operators`` are those that an operator desc may be of, each with the level that allows it; any where
-    empty. ``owned_by_dml`` says whether an input may have DML_TENSOR_FLAG_OWNED_BY_DML.
+    empty. ``owned_by_dml`` says whether an input may have DML_TENSOR_FLAG_OWNED_BY_DML. ``values`` are those of an attribute that cases
+    go through, the usual one first; an Expression among them is computed from the desc's tensors and the attributes before it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Field:
     domain: Domain | None = None
     operators: Mapping[str, FeatureLevel] = field(default_factory=dict, hash=False)
     owned_by_dml: bool = True
+    values: tuple[object, ...] = ()
 
     @property
     def is_tensor(self) -> bool:
@@ -123,6 +125,7 @@ class Shape:
 class Values:
     """What to put into an input tensor: a recipe for random data, and named sets of special values by basis.
 
+    A set is one of generator/special or of ``sets``, which are the operator's own: each data type takes of them what it can hold.
     ``where`` is what the documentation demands of every element ``x``; the result for other data is not defined.
     """
 
@@ -131,6 +134,7 @@ class Values:
     special: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
     where: Expression | None = None
+    sets: Mapping[str, tuple[float | int | str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +227,9 @@ class Example:
 class Relation:
     """A law that outputs keep among themselves, so that no reference is needed: ``f(f(a, b), b) == a``.
 
-    ``given`` maps each variable to the tensor whose values it takes; ``where`` limits them. ``f`` runs the operator.
+    ``given`` maps each variable to the tensor whose values it takes; ``where`` limits them. ``f`` runs the operator, and the names in
+    ``uses`` other operators. The law is about those data types of the first tensor (all where empty) and those fields of a desc alone
+    for which ``when`` is true. What a law may say stands in conformance/laws.
     """
 
     label: str
@@ -231,6 +237,15 @@ class Relation:
     given: Mapping[str, str]
     where: Expression | None = None
     basis: str = DOCUMENTED
+    uses: Mapping[str, str] = field(default_factory=dict)
+    data_types: tuple[str, ...] = ()
+    when: Expression | None = None
+
+    def speaks_of(self, data_type: str, fields: Mapping[str, object]) -> bool:
+        """Whether it is about a desc with these fields and this data type of its first tensor. It needs the tensors that it is given."""
+        typed = not self.data_types or data_type in self.data_types
+        present = all(fields.get(name.partition("[")[0]) is not None for name in self.given.values())
+        return typed and present and (self.when is None or bool(self.when.evaluate(fields)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,6 +184,102 @@ def test_uniform_integers_are_rounded_down_and_not_toward_zero() -> None:
     assert [found.count(value) for value in (-2, -1, 0, 1)] == [16, 16, 16, 16]
 
 
+@pytest.mark.parametrize(
+    ("data_type_name", "low", "high", "expected"),
+    [
+        ("UINT8", -8, 8, (0, 7)),
+        ("UINT8", 250, 1000, (250, 255)),
+        ("INT8", -1000, 1000, (-128, 127)),
+        ("INT4", -100, 3, (-8, 2)),
+        ("UINT4", -1, 100, (0, 15)),
+        ("UINT16", -3, 70_000, (0, 65_535)),
+        ("FLOAT16", -1000, 1000, (-1000, 999.5)),  # floats are not clipped
+    ],
+)
+def test_uniform_has_of_the_range_what_the_type_has(
+    data_type_name: str, low: float, high: float, expected: tuple[float, float]
+) -> None:
+    raw = np.concatenate([np.arange(0, 1 << 32, 1 << 20), [(1 << 32) - 1]]).astype("<u4").tobytes()
+    found = made("uniform", data_type_name, raw, low=low, high=high)
+    assert (min(found), max(found)) == expected
+    if data_type_name == "UINT8":  # what was cut off is not heaped up at the end
+        counts = [found.count(value) for value in set(found)]
+        assert max(counts) < 1.1 * min(counts) + 2
+
+
+# numbers, positive, nonzero, small-integers, truth
+
+
+def float_of(data_type_name: str, sign: int, exponent: int, mantissa: int) -> bytes:
+    """The bytes of a float's fields; the exponent is biased."""
+    width, digits = data_type(data_type_name).bits, np.finfo(numpy_dtype(data_type_name)).nmant
+    return (sign << (width - 1) | exponent << digits | mantissa).to_bytes(width // 8, "little")
+
+
+@pytest.mark.parametrize("data_type_name", FLOATS)
+def test_numbers_have_the_sign_and_mantissa_of_the_bytes_and_an_exponent_of_the_range(data_type_name: str) -> None:
+    digits = int(np.finfo(numpy_dtype(data_type_name)).nmant)
+    raw = b"".join(float_of(data_type_name, sign, exponent, 5) for exponent in range(8) for sign in (0, 1))
+    found = made("numbers", data_type_name, raw, least=-1, most=2)
+    sizes = [math.ldexp(1 + 5 / 2**digits, power) for power in (-1, 0, 1, 2)]
+    assert found == [sign * size for size in (*sizes, *sizes) for sign in (1, -1)]
+
+
+@pytest.mark.parametrize("data_type_name", FLOATS)
+def test_numbers_are_normal_and_finite_however_wide_the_range(data_type_name: str) -> None:
+    info = np.finfo(numpy_dtype(data_type_name))
+    found = array(Data("numbers", {"least": -5000, "most": 5000}), TensorDesc(data_type_name, (40_000,)), "wide")
+    sizes = np.abs(found)
+    assert np.isfinite(found).all()
+    assert sizes.min() >= info.smallest_normal
+    powers = set(np.frexp(sizes)[1].tolist())
+    assert powers == set(range(int(info.minexp) + 1, int(info.maxexp) + 1))
+    assert 0.48 < (found < 0).mean() < 0.52
+
+
+@pytest.mark.parametrize("data_type_name", [name for name in TYPES if name not in FLOATS])
+def test_numbers_of_integers_are_any_bits(data_type_name: str) -> None:
+    raw = bytes(range(256)) * 8
+    assert made("numbers", data_type_name, raw, least=-1, most=1) == made("any-bits", data_type_name, raw)
+
+
+@pytest.mark.parametrize("data_type_name", TYPES)
+def test_positive_and_nonzero(data_type_name: str) -> None:
+    raw = bytes(range(256)) * 8 + b"\0" * 8
+    plain = made("numbers", data_type_name, raw, least=-3, most=3)
+    positive, nonzero = (made(recipe, data_type_name, raw, least=-3, most=3) for recipe in ("positive", "nonzero"))
+    assert nonzero == [value or 1 for value in plain]
+    assert min(positive) > 0
+    if data_type_name in FLOATS:
+        assert positive == [abs(value) for value in plain]
+    elif data_type(data_type_name).kind == "int":  # the bits but for the sign's
+        half = 1 << (data_type(data_type_name).bits - 1)
+        assert positive == [value % half or 1 for value in plain]
+        assert min(nonzero) < 0
+    else:
+        assert positive == nonzero
+
+
+@pytest.mark.parametrize("data_type_name", TYPES)
+def test_small_integers_are_all_within_the_limit_and_below_zero_where_the_type_is(data_type_name: str) -> None:
+    low = 0 if data_type(data_type_name).kind == "uint" else -3
+    found = made("small-integers", data_type_name, bytes(range(256)), limit=3)
+    assert found[: 4 - low] == [*range(low, 4)]
+    assert set(found) == set(range(low, 4))
+
+
+@pytest.mark.parametrize("data_type_name", TYPES)
+def test_truth_is_a_half_of_zeros_and_keeps_the_other_bits(data_type_name: str) -> None:
+    width = max(1, data_type(data_type_name).bits // 8)
+    raw = np.random.default_rng(1).bytes(4096 * width)
+    values = recipe_array("truth", {}, TensorDesc(data_type_name, (4096,)), raw)
+    plain = recipe_array("any-bits", {}, TensorDesc(data_type_name, (4096,)), raw)
+    found, bits = (array.view(bits_dtype(data_type_name)).tolist() for array in (values, plain))
+    odd = [int.from_bytes(raw[i * width : (i + 1) * width], "little").bit_count() % 2 for i in range(4096)]
+    assert found == [pattern if one else 0 for pattern, one in zip(bits, odd, strict=True)]
+    assert 0.4 < sum(map(bool, found)) / 4096 < 0.6
+
+
 # From a recipe to a tensor
 
 

@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
+from dmlcts.generator.attributes import NotGenerable, attribute_choices, attribute_values
 from dmlcts.generator.shapes import (
-    NotGenerable,
-    attribute_choices,
-    attribute_values,
     dimension_counts,
     level_of,
     make_desc,
@@ -224,9 +222,14 @@ tolerance: {class: exact}
 sources:
   - title: none
 """
-    symbols = load_text(text.replace("SHAPES", 'shapes:\n  - sizes: {InputTensor: ["N"], OutputTensor: ["N"]}'))
-    with pytest.raises(NotGenerable, match="ELEMENT_WISE_IDENTITY: the size 'N' of InputTensor"):
+    symbols = load_text(text.replace("SHAPES", 'shapes:\n  - sizes: {InputTensor: ["2 * N"], OutputTensor: ["N"]}'))
+    with pytest.raises(NotGenerable, match="ELEMENT_WISE_IDENTITY: the size '2 \\* N' of InputTensor"):
         tensor_sizes(symbols, (1,))
+    rows = load_text(text.replace("SHAPES", 'shapes:\n  - sizes: {InputTensor: ["*1", "N", "C"], OutputTensor: ["*1"]}'))
+    assert tensor_sizes(rows, (2, 3, 4, 5)) == {"InputTensor": (1, 1, 24, 5), "OutputTensor": (1, 1, 1, 1)}
+    assert tensor_sizes(rows, (4, 5)) == {"InputTensor": (4, 5), "OutputTensor": (1, 1)}
+    with pytest.raises(NotGenerable, match="no shape of 1 sizes"):
+        tensor_sizes(rows, (5,))
     with pytest.raises(NotGenerable, match="no shapes"):
         tensor_sizes(load_text(text.replace("SHAPES\n", "shapes: []\n")), (1,))
 
@@ -257,5 +260,5 @@ def test_attributes_go_through_every_constant_of_their_enumeration() -> None:
 def test_an_attribute_without_a_domain_cannot_be_generated_unless_it_may_be_absent() -> None:
     optional: Any = Field("Alpha", "attribute", "FLOAT", optional=True)
     assert attribute_values(optional) == (None,)
-    with pytest.raises(NotGenerable, match="Alpha has no domain"):
+    with pytest.raises(NotGenerable, match="Alpha has no `values`"):
         attribute_values(Field("Alpha", "attribute", "FLOAT"))

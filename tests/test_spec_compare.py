@@ -209,7 +209,7 @@ def said_constraints(op: Operator) -> dict[tuple[str, ...], list[str]]:
 def example_lines(example: Example, op: Operator) -> Iterator[str]:
     for name, value in example.attributes.items():
         enum = op.field(name).enum
-        said = f"{{{', '.join(map(str, value))}}}" if isinstance(value, list) else f"{enum}_{value}" if enum else value
+        said = f"{{{', '.join(map(str, value))}}}" if isinstance(value, tuple) else f"{enum}_{value}" if enum else value
         yield f"{name}: {said}"
     for name, literal in chain(example.inputs.items(), example.answers["documented"].items()):
         yield f"\n{name}: (Sizes:{{{', '.join(map(str, literal.sizes))}}}, DataType:{literal.data_type})"
@@ -337,7 +337,7 @@ def broken_numbers(example: Example, op: Operator) -> Iterator[Example]:
     for name, value in example.attributes.items():
         rest = {n: v for n, v in example.attributes.items() if n != name}
         constants = [c for c in abi().enums[str(op.field(name).enum)].values if c != value] if op.field(name).enum else []
-        other = constants[0] if constants else [value[0] + 1, *value[1:]] if isinstance(value, list) else value + 77
+        other = constants[0] if constants else (value[0] + 1, *value[1:]) if isinstance(value, tuple) else value + 77
         yield replace(example, attributes={**rest, name: other})
         if name not in {field.count for field in op.fields}:
             yield replace(example, attributes=rest)

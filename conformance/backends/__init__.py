@@ -29,6 +29,18 @@ def _directml(argument: str) -> Backend:
     return open_directml(argument)
 
 
+def _onnxruntime(argument: str) -> Backend:
+    from dmlcts.conformance.backends.onnxruntime import open_onnxruntime
+
+    return open_onnxruntime(argument)
+
+
+def _torch(argument: str) -> Backend:
+    from dmlcts.conformance.backends.torch import open_torch
+
+    return open_torch(argument)
+
+
 def _python(argument: str) -> Backend:
     module, colon, name = argument.partition(":")
     if not (module and colon and name):
@@ -77,6 +89,8 @@ OPENERS: dict[str, Callable[[str], Backend]] = {
     "directml": _directml,
     "process": _process,
     "python": _python,
+    "onnxruntime": _onnxruntime,
+    "torch": _torch,
 }
 
 

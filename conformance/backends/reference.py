@@ -38,7 +38,7 @@ class ReferenceBackend(ArrayBackend):
         answers = compute(desc, {name: self.xp.asarray(array) for name, array in inputs.items()})
         with np.errstate(all="ignore"):
             return {
-                name: host(answer.value).astype(numpy_dtype(desc.tensor(name).data_type), copy=False)
+                name: host(answer.stored).astype(numpy_dtype(desc.tensor(name).data_type), copy=False)
                 for name, answer in answers.items()
             }
 

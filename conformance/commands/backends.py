@@ -10,7 +10,7 @@ from dmlcts.conformance.backend import BackendUnavailable
 from dmlcts.conformance.backends import open_backend
 from dmlcts.conformance.commands.spec import json_option, print_json
 
-_TRIED = ("reference", "reference:cuda", "directml")
+_TRIED = ("reference", "reference:cuda", "directml", "onnxruntime", "torch")
 _FORMS = {
     "directml:PATH": "another DirectML.dll; the host's options may follow, such as --adapter 1 (docs/directml.md)",
     "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.array_backend.ArrayBackend",

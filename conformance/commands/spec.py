@@ -158,7 +158,7 @@ def unknown_names(operator: Operator) -> list[str]:
             needed = ", ".join(sorted(RECIPES[values.recipe].parameters)) or "no parameters"
             found.append(f"{where}.random: {values.recipe} takes {needed}")
         for name in (*values.special, *values.measured):
-            if name not in SPECIAL:
+            if name not in SPECIAL and name not in values.sets:
                 found.append(f"{where}: unknown set of special values {name!r}; known: {', '.join(SPECIAL)}")
     return found
 

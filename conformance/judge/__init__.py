@@ -6,8 +6,8 @@ an error is a fraction of ``ulp_T(r) = 2^(max(floor(log2|r|), emin) - p)``.
 | class | accepted | reads of the answer |
 |---|---|---|
 | ``exact`` | equal numbers, or equal bit patterns for ``compare: bits`` | ``value`` |
-| ``ulp`` | ``abs(e) <= n * ulp_T(r)`` | ``value`` r |
-| ``mixed`` | ``abs(e) <= max(n * ulp_T(r), a, abs(r) * 2^-p * (b + 1 + abs(x)))`` | ``value`` r, ``argument`` x where b is given |
+| ``ulp`` | ``abs(e) <= n * ulp_T(abs(r) + d) + d`` | ``value`` r, ``slack`` d (0) |
+| ``mixed`` | ``abs(e) <= max(n * ulp_T(s), a, s * 2^-p * (b + 1 + abs(x))) + d``, ``s = abs(r) + d`` | ``value`` r, ``slack`` d (0), ``argument`` x where b is given |
 | ``accumulate`` | ``abs(e) <= c * ulp_T(abs(r) + g) + g + L * smallest``, ``g = L*u/(1 - L*u) * B`` | ``value`` r, ``magnitude`` B, ``terms`` L |
 | ``product`` | ``abs(e) <= g + c * ulp_T(abs(r) + g)``, ``g = abs(r) * ((1+u)^L - 1)`` | ``value`` r, ``terms`` L |
 | ``discrete`` | any integer that rounding a value in ``[v-d, v+d]`` gives, saturated | ``value`` v, ``slack`` d (0) |
@@ -25,6 +25,12 @@ an error is a fraction of ``ulp_T(r) = 2^(max(floor(log2|r|), emin) - p)``.
 ``u`` is 2^-p_acc, half of it for a backend that declares round-to-nearest. ``c`` is 1, or 0 where the accumulator has the output's
 type. ``smallest`` is the smallest normal number *of the accumulator*: FLOAT16's would add 0.03 to every bound at L = 512 and hide a
 dropped term. ``B == 0`` demands an exact 0. Sums of more than 512 terms are also judged together (spread.py).
+
+``slack`` is the error that the exact value has because its argument is itself computed (ScaleBias rounds ``x * scale + bias``), or that
+a value has before it is rounded to an integer. It says nothing of infinities and NaN, which stay exact; where the argument's error may
+turn a number into one of them (a pole, the end of a domain) the reference leaves the element out by ``defined``. An infinite slack, or
+one that is NaN, allows nothing; a finite one that overflows the output's type accepts every number, and is warned of. A zero may have
+either sign where the slack reaches across it.
 
 For every class: NaN with NaN, whatever its payload; infinities by sign; an overflowing reference, or an infinite result, counts as
 2^(emax+1); both zeros are equal unless the case checks ``zero-sign``; a denormal result may be a zero of its sign unless the backend

@@ -72,6 +72,30 @@ class Given:
         """``ulp_T(r)``."""
         return ulp(self.size, self.form)
 
+    @cached_property
+    def slack(self) -> Array | float:
+        """``d``: the error that the exact value may have, as its argument is itself computed; 0 where the answer gives none.
+
+        It is 0 too where the answer gives infinity or NaN: a bound that accepts everything would look like a verdict.
+        """
+        if self.answer.slack is None:
+            return 0.0
+        slack = local(self.answer.slack).astype(self.wide)
+        return np.where(np.isfinite(slack), np.maximum(slack, 0), 0)
+
+    @cached_property
+    def spare(self) -> Array | float:
+        """What is left of ``d`` at ``size``: what lies beyond 2^(emax+1) counts as that, and the slack must first lead back there."""
+        if self.answer.slack is None:
+            return 0.0
+        # An infinite reference has no distance to anything: fmax takes the 0 for its NaN.
+        return np.fmax(self.slack - (np.abs(self.reference) - self.size), 0)
+
+    @property
+    def reach(self) -> Array:
+        """``|r| + d``, where the values are the largest that the slack leads to."""
+        return self.size + self.spare
+
     def parameter(self, name: str, default: float | None = None) -> float:
         """The tolerance's parameter for this data type. Raises KeyError."""
         return self.tolerance.parameter(name, self.data_type.name, default)
@@ -136,23 +160,41 @@ def exact(given: Given) -> Bound:
 
 
 def ulps(given: Given) -> Bound:
-    """``n * ulp_T(r)``."""
-    return Bound(given.parameter("ulps", 1.0) * given.ulp)
+    """``n * ulp_T(|r| + d) + d``."""
+    return _with_slack(given, given.parameter("ulps", 1.0) * _unit(given))
 
 
 def mixed(given: Given) -> Bound:
-    """The larger of ``n * ulp_T(r)`` and ``a``; and for exp and pow ``|r| * 2^-p * (b + 1 + |x|)``."""
+    """The larger of ``n * ulp_T(r)`` and ``a``, for exp and pow also of ``|r| * 2^-p * (b + 1 + |x|)``; all at ``|r| + d``, and ``d``."""
     count, absolute = given.parameter("ulps", 1.0), given.parameter("absolute", 0.0)
-    allowed = np.maximum(count * given.ulp, absolute)
+    unit = _unit(given)
+    allowed = np.maximum(count * unit, absolute)
     because = f"{count:g} ULP or {absolute:.4g}" if absolute else ""
     if "argument" not in given.tolerance.parameters:
-        return Bound(allowed, because=because)
+        return _with_slack(given, allowed, because)
     # An infinite argument has the result 0 or inf, which must be exact: 0 * inf is no bound.
     x = np.nan_to_num(np.abs(given.needs("argument")), nan=0.0, posinf=0.0)
-    relative = given.size * 2.0**-given.form.p
+    relative = given.reach * 2.0**-given.form.p
     # The 1 is the rounding of the result, and that of a denormal one is a whole ULP, more than |r| * 2^-p.
-    grown = relative * (given.parameter("argument") + x) + np.maximum(relative, given.ulp)
-    return Bound(np.maximum(allowed, grown), because=because)
+    grown = relative * (given.parameter("argument") + x) + np.maximum(relative, unit)
+    return _with_slack(given, np.maximum(allowed, grown), because)
+
+
+def _unit(given: Given) -> Array:
+    """``ulp_T(|r| + d)``: a result may be rounded where the slack leads to."""
+    return given.ulp if given.answer.slack is None else ulp(given.reach, given.form)
+
+
+def _with_slack(given: Given, allowed: Array, because: str = "") -> Bound:
+    """A bound that allows ``d`` besides, and says so; where that accepts every number, with a warning."""
+    spare = given.spare
+    if not np.any(spare):
+        return Bound(allowed, because=because)
+    said = "the slack of a computed argument included"
+    vacuous = np.broadcast_to(spare >= given.form.largest, given.actual.shape)
+    return Bound(
+        allowed + spare, because=f"{because}, {said}" if because else said, warnings=_vacuous(vacuous, "its slack overflows")
+    )
 
 
 def accumulate(given: Given) -> Bound:
@@ -206,8 +248,7 @@ def discrete(given: Given) -> Bound:
     """Every integer that rounding some value in ``[v - d, v + d]`` gives; an integer type saturates."""
     rounded = ROUNDINGS[int(given.parameter("rounding", 0.0))]
     value = given.reference
-    slack = 0.0 if given.answer.slack is None else local(given.answer.slack).astype(given.wide)
-    low, high = rounded(value - slack), rounded(value + slack)
+    low, high = rounded(value - given.slack), rounded(value + given.slack)
     if given.format is None:
         width, signed = given.data_type.bits, given.data_type.kind == "int"
         least, most = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)

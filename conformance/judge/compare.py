@@ -44,7 +44,7 @@ class Comparison:
     """Which elements are ``right``; where errors are measured, each in ULP and with its sign.
 
     ``excused`` are right by a policy (a flushed denormal, an overflow on the way) and not by their distance; ``unsigned`` are zeros of
-    the wrong sign.
+    the wrong sign. ``shares`` are the errors as shares of what is allowed: NaN for 0 of 0.
     """
 
     right: Array
@@ -52,6 +52,7 @@ class Comparison:
     signed: Array | None = None
     excused: Array | None = None
     unsigned: Array | None = None
+    shares: Array | None = None
 
 
 def judge(
@@ -114,7 +115,8 @@ def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
     if infinite.any():
         # An infinite result lies at 2^(emax+1), one ULP past the largest number.
         error = np.where(infinite, (form.largest - np.copysign(1, actual) * clipped) + form.last, error)
-    right = error <= _stored(given, bound)
+    allowed = _stored(given, bound)
+    right = error <= allowed
     special = ~np.isfinite(reference)
     if special.any():
         # NaN with NaN, whatever its payload; infinities by sign.
@@ -133,9 +135,12 @@ def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
         right |= excused
     unsigned = None
     if ZERO_SIGN in checks:
-        unsigned = right & (actual == 0) & (np.signbit(actual) != np.signbit(reference))
+        # Where the exact value may lie on either side of zero, so may a zero.
+        unsigned = right & (actual == 0) & (np.signbit(actual) != np.signbit(reference)) & ~(given.slack > np.abs(reference))
         right &= ~unsigned
-    return Comparison(right, error / given.ulp, signed, excused, unsigned)
+    # A ratio that float64 does not hold, of errors in FLOAT64, counts as infinite: no JSON holds it either.
+    ulps, shares = ((error / unit).astype(np.float64, copy=False) for unit in (given.ulp, allowed))
+    return Comparison(right, ulps, signed, excused, unsigned, shares)
 
 
 def _stored(given: Given, bound: Bound) -> Array | float:
@@ -165,7 +170,9 @@ def _verdict(given: Given, bound: Bound, found: Comparison, name: str, tensor: s
     # What has no distance (a NaN in the wrong place) is the worst.
     far = at[0] if found.ulps is None else at[np.argmax(np.nan_to_num(found.ulps.flat[at], nan=np.inf))]
     message = mismatch_message(wrong, elements, _mismatch(given, bound, found, tensor, int(far)))
-    return Verdict(False, wrong, elements, mismatches, _worst(found, defined), "", bound.warnings, message)
+    worst, share = _worst(found, defined)
+    share = share if name in MEASURED else None
+    return Verdict(False, wrong, elements, mismatches, worst, share, "", bound.warnings, message)
 
 
 def _right(given: Given, bound: Bound, found: Comparison, name: str, tensor: str, elements: int, defined: Array | None) -> Verdict:
@@ -177,23 +184,31 @@ def _right(given: Given, bound: Bound, found: Comparison, name: str, tensor: str
         # Statistics presume rounding to nearest: of a backend that does not declare it, they are only a hint.
         if remark and not given.info.nearest:
             warnings, remark = (*warnings, remark), ""
-    worst = _worst(found, defined) if name in MEASURED else None
+    worst, share = _worst(found, defined) if name in MEASURED else (None, None)
     # A result that a policy excuses is in order, and not correctly rounded.
     rounded = worst is not None and worst <= 0.5 and (found.excused is None or not found.excused.any())
     grade = CORRECTLY_ROUNDED if rounded and name in GRADED else ""
-    return Verdict(not remark, 0, elements, (), worst, grade, warnings, remark and f"{tensor}: {remark}")
+    return Verdict(not remark, 0, elements, (), worst, share, grade, warnings, remark and f"{tensor}: {remark}")
 
 
-def _worst(found: Comparison, defined: Array | None) -> float | None:
-    """The largest finite error in ULP among the elements that are judged by their distance."""
+def _worst(found: Comparison, defined: Array | None) -> tuple[float | None, float | None]:
+    """The largest finite error in ULP among the elements that are judged by their distance, and as a share of what was allowed.
+
+    There is no such share of nothing: None where an error stands where none is allowed.
+    """
     if found.ulps is None:
-        return None
+        return None, None
     counted = np.isfinite(found.ulps)
     if defined is not None:
         counted &= defined
     if found.excused is not None:
         counted &= ~found.excused
-    return float(np.max(found.ulps, where=counted, initial=0.0)) if counted.any() else None
+    if not counted.any():
+        return None, None
+    worst = float(np.max(found.ulps, where=counted, initial=0.0))
+    # fmax passes over the NaN of an element where nothing is allowed and nothing is off.
+    share = float("inf") if found.shares is None else float(np.fmax.reduce(found.shares, axis=None, where=counted, initial=0.0))
+    return worst, share if np.isfinite(share) else None
 
 
 def _mismatch(given: Given, bound: Bound, found: Comparison, tensor: str, i: int) -> Mismatch:

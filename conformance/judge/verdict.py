@@ -18,8 +18,10 @@ class Verdict:
     """What was found about one output tensor.
 
     ``wrong`` of the ``elements`` that are defined lie outside the bound; ``mismatches`` are the first of them. ``worst_ulp`` is the
-    largest finite error in ULP of the output's type, passes included, and None where nothing was measured. ``ok`` can be False with
-    nothing wrong in particular, since long sums are also judged together. ``message`` is one line, empty for a pass.
+    largest finite error in ULP of the output's type, passes included, and None where nothing was measured; ``worst_share`` is the largest
+    error as a share of what was allowed there, and None too where an error stands where none is allowed. What a policy excuses (a flushed
+    denormal, an overflow on the way) counts in neither. ``ok`` can be False with nothing wrong in particular, since long sums are also
+    judged together. ``message`` is one line, empty for a pass.
     """
 
     ok: bool
@@ -27,6 +29,7 @@ class Verdict:
     elements: int
     mismatches: tuple[Mismatch, ...] = ()
     worst_ulp: float | None = None
+    worst_share: float | None = None
     grade: str = ""
     warnings: tuple[str, ...] = ()
     message: str = ""

@@ -11,9 +11,11 @@ from itertools import chain
 from dmlcts.conformance.mutants.half_checks import half_check_mutants
 from dmlcts.conformance.mutants.in_place import in_place_mutants
 from dmlcts.conformance.mutants.mutant import Mutant
+from dmlcts.conformance.mutants.numbers import number_mutants
 from dmlcts.conformance.mutants.placement import placement_mutants
 from dmlcts.conformance.mutants.refusals import refusal_mutants
 from dmlcts.conformance.mutants.strides import stride_mutants
+from dmlcts.conformance.mutants.taken_for import misread_mutants
 from dmlcts.conformance.mutants.validation import validation_mutants
 from dmlcts.conformance.mutants.values import value_mutants
 from dmlcts.reference.registry import references
@@ -22,6 +24,8 @@ from dmlcts.spec.model import Operator
 
 MAKERS: tuple[Callable[[Sequence[Operator]], Iterator[Mutant]], ...] = (
     value_mutants,
+    misread_mutants,
+    number_mutants,
     stride_mutants,
     placement_mutants,
     in_place_mutants,

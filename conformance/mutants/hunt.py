@@ -63,11 +63,11 @@ class Hunt:
 
 def chosen_cases(operator: str, level: str, basis: str) -> list[Case]:
     """The cases of an operator that a hunt runs, in the suite's order."""
-    return select(operator_cases(operator), level=level, basis=basis)
+    return select(operator_cases(operator, level), level=level, basis=basis)
 
 
 def hunt(mutant: Mutant, level: str, basis: str, choose: Callable[[Case], bool] = lambda case: True) -> Hunt:
-    """Runs the cases of every operator that the mutant concerns, all or those chosen, each until the first that fails.
+    """Runs the cases of every operator that the mutant concerns and in which it may show, all or those chosen, until the first that fails.
 
     What is unsupported neither finds a mutant nor clears it.
     """
@@ -75,8 +75,8 @@ def hunt(mutant: Mutant, level: str, basis: str, choose: Callable[[Case], bool] 
     options = RunOptions(backend=mutant.backend, level=level, basis=basis)
     with TemporaryDirectory() as folder, Session(replace(options, out=folder), MutantBackend(mutant)) as session:
         for operator in mutant.operators:
-            cases = sorted(chosen_cases(operator, level, basis), key=lambda case: case.kind not in mutant.first)
-            found = first_failure(session, filter(choose, cases))
+            cases = [case for case in chosen_cases(operator, level, basis) if mutant.may_show(case) and choose(case)]
+            found = first_failure(session, sorted(cases, key=lambda case: case.kind not in mutant.first))
             if found is not None:
                 kills[operator] = Kill(found.case, found.status, found.message)
     return Hunt(mutant, kills)

@@ -5,7 +5,8 @@
 | look for broken rules | ``rules`` | ``same_rules`` |
 | everything between reading and writing | ``around`` | ``only_run`` |
 | read each input | ``read`` | ``read_at`` |
-| compute | ``value`` | ``same_value`` |
+| compute, for a desc | ``desc`` | ``same_desc`` |
+| what is computed | ``value`` | ``same_value`` |
 | write each output | ``write`` | ``write_tensor`` |
 """
 
@@ -22,6 +23,7 @@ from dmlcts.conformance.array_backend import binding_violations
 from dmlcts.conformance.backend import Bytes, Dispatch
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.buffers import read_tensor, write_tensor
+from dmlcts.generator.case import AGREEMENT, REJECTION, RELATION, Case
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import DOCUMENTED
@@ -37,6 +39,12 @@ Around = Callable[[Dispatch, Callable[[Dispatch], None]], None]
 
 Read = Callable[[int, Bytes, TensorDesc, int], Array]
 """(position among the inputs, buffer, tensor desc, offset in bytes) -> the packed array."""
+
+Desc = Callable[[OperatorDesc], OperatorDesc]
+"""operator desc -> the one that the mutant takes it for: another operator of the same tensors, or other attributes."""
+
+Where = Callable[[OperatorDesc], bool]
+"""Whether a mutant may go wrong for a desc."""
 
 Value = Callable[[OperatorDesc, Mapping[str, Array], Array], Array]
 """(operator desc, packed inputs by name, the right output) -> what the mutant computes, of the right output's sizes and type."""
@@ -60,6 +68,11 @@ def read_at(position: int, buffer: Bytes, tensor: TensorDesc, offset: int) -> Ar
     return read_tensor(buffer, tensor, offset)
 
 
+def same_desc(desc: OperatorDesc) -> OperatorDesc:
+    """The desc as it is."""
+    return desc
+
+
 def same_value(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Array:
     """The right output."""
     return right
@@ -71,7 +84,8 @@ class Mutant:
 
     ``operators`` are those that it concerns, and the suite finds it if it finds it in each. ``does`` is a sentence. ``basis`` is the one
     whose cases find it: ``documented``, or ``measured`` where the documentation allows what it does. ``equivalent`` is why no case can
-    tell it from a right implementation, empty if one should. ``first`` are the kinds of cases to try first.
+    tell it from a right implementation, empty if one should. ``first`` are the kinds of cases to try first; where ``where`` is given and
+    false, it is right, so that such cases need not be run.
     """
 
     name: str
@@ -83,8 +97,16 @@ class Mutant:
     rules: Rules = same_rules
     around: Around = only_run
     read: Read = read_at
+    desc: Desc = same_desc
     value: Value = same_value
     write: Write = write_tensor
+    where: Where | None = None
+
+    def may_show(self, case: Case) -> bool:
+        """Whether a case can tell it from a right implementation: what cannot is not worth running."""
+        if case.expect == REJECTION:
+            return self.rules is not same_rules or self.around is not only_run
+        return self.where is None or case.expect in (RELATION, AGREEMENT) or self.where(case.desc)
 
     @property
     def backend(self) -> str:
@@ -120,7 +142,7 @@ class MutantBackend(ReferenceBackend):
         for position, name in enumerate(names):
             binding = dispatch.bindings[name]
             inputs[name] = mutant.read(position, dispatch.resources[binding.resource], tensors[name], binding.offset)
-        outputs = self.compute(desc, inputs)
+        outputs = self.compute(mutant.desc(desc), inputs)
         for name in dispatch.outputs:
             binding = dispatch.bindings[name]
             with np.errstate(all="ignore"):

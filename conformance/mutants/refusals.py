@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dmlcts.conformance.backend import Dispatch
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.validation import Test, any_tensor, of_dimensions
+from dmlcts.generator.attributes import constant_values, value_text
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
-from dmlcts.generator.shapes import attribute_values, dimension_counts, type_choices
+from dmlcts.generator.shapes import dimension_counts, type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.model import Operator
@@ -37,10 +38,9 @@ def refusal_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
         concerned = tuple(o.name for o in operators if any(count in dimension_counts(o, choice) for choice in type_choices(o)))
         yield _refusing(f"{count}-dimensions", concerned, f"{count} dimensions", of_dimensions(count))
     for operator in operators:
-        for field in operator.attributes():
-            for value in attribute_values(field):
-                what = f"{field.name}={value}"
-                yield _refusing(f"{operator.name}/{what}", (operator.name,), what, _of_value(field.name, value))
+        for field, value in constant_values(operator):
+            what = f"{field.name}={value_text(value)}"
+            yield _refusing(f"{operator.name}/{what}", (operator.name,), what, _of_value(field.name, value))
 
 
 def _refusing(name: str, operators: tuple[str, ...], what: str, test: Test) -> Mutant:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 
@@ -9,17 +10,16 @@ import numpy as np
 
 from dmlcts.conformance.mutants.count import count_mutants
 from dmlcts.conformance.mutants.logic import logic_mutants
-from dmlcts.conformance.mutants.mutant import Array, Mutant, Value
+from dmlcts.conformance.mutants.mutant import Array, Mutant, Value, Where
 from dmlcts.conformance.mutants.rounding import rounding_mutants
 from dmlcts.conformance.mutants.shift import shift_mutants
+from dmlcts.generator.attributes import constant_values, value_text
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
-from dmlcts.generator.shapes import attribute_values, dimension_counts, type_choices
+from dmlcts.generator.shapes import dimension_counts, type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
-
-Where = Callable[[OperatorDesc], bool]
-"""Whether a mutant goes wrong for a desc."""
 
 
 def value_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
@@ -28,23 +28,35 @@ def value_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     for own in (count_mutants(), logic_mutants(), shift_mutants(), rounding_mutants()):
         yield from (mutant for mutant in own if known.issuperset(mutant.operators))
     for name, (does, where, concerned) in _kinds(operators).items():
-        yield Mutant(f"wrong-for/{name}", concerned, f"goes wrong in the last element {does}", value=_last_bit(where))
+        yield Mutant(
+            f"wrong-for/{name}", concerned, f"goes wrong in the last element {does}", value=_last_wrong(where), where=where
+        )
     everyone = tuple(operator.name for operator in operators)
     for name, (does, reorder) in _ORDERS.items():
         yield Mutant(f"order/{name}", everyone, does, value=_reordered(reorder))
 
 
-def _last_bit(where: Where) -> Value:
-    """The last element's lowest bit turned over."""
+def _last_wrong(where: Where) -> Value:
+    """The last element wrong: its lowest bit turned over, or more than any bound allows where results are judged by one."""
 
     def value(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Array:
         if not where(desc):
             return right
         wrong = right.copy()
-        wrong.reshape(-1).view(np.uint8)[-wrong.dtype.itemsize] ^= 1  # little-endian, as buffers are
+        tolerance = load(desc.type).tolerance
+        if right.dtype.kind == "f" and (tolerance.judge != "exact" or tolerance.exceptions or has_fused(desc)):
+            last = float(wrong.reshape(-1)[-1])
+            wrong.reshape(-1)[-1] = last * 3 + math.copysign(1, last) if math.isfinite(last) else 0
+        else:
+            wrong.reshape(-1).view(np.uint8)[-wrong.dtype.itemsize] ^= 1  # little-endian, as buffers are
         return wrong
 
     return value
+
+
+def has_fused(desc: OperatorDesc) -> bool:
+    """Whether an operator is fused into the desc, whose tolerance then counts."""
+    return any(isinstance(field, OperatorDesc) for field in desc.fields.values())
 
 
 # Kinds of tensors
@@ -67,10 +79,9 @@ def _kinds(operators: Sequence[Operator]) -> dict[str, tuple[str, Where, tuple[s
         concerned = tuple(o.name for o in operators if any(count in dimension_counts(o, c) for c in type_choices(o)))
         found[f"dimensions/{count}d"] = (f"of {count} dimensions", _of_dimensions(count), concerned)
     for operator in operators:
-        for field in operator.attributes():
-            for chosen in attribute_values(field):
-                name = f"attribute/{operator.name}/{field.name}={chosen}"
-                found[name] = (f"where {field.name} is {chosen}", _of_attribute(field.name, chosen), (operator.name,))
+        for field, chosen in constant_values(operator):
+            what = f"{field.name}={value_text(chosen)}"
+            found[f"attribute/{operator.name}/{what}"] = (f"where {what}", _of_attribute(field.name, chosen), (operator.name,))
     for name, (does, where) in _SIZES.items():
         found[f"sizes/{name}"] = (does, where, everyone)
     for position, layouts in ((0, INPUT_LAYOUTS), (-1, OUTPUT_LAYOUTS)):

@@ -23,6 +23,7 @@ def _binary(function: Callable[[Array, Array], Array]) -> Reference:
     return run
 
 
+reference("ELEMENT_WISE_BIT_AND")(_binary(lambda a, b: a & b))
 reference("ELEMENT_WISE_BIT_OR")(_binary(lambda a, b: a | b))
 reference("ELEMENT_WISE_BIT_XOR")(_binary(lambda a, b: a ^ b))
 
@@ -34,7 +35,22 @@ def _shift_right(a: Array, b: Array) -> Array:
     return (a.astype("u4") >> (b.astype("u4") & 31)).astype(a.dtype)
 
 
+def _shift_left(a: Array, b: Array) -> Array:
+    """``a << b``. From the width on as for the shift to the right."""
+    if a.dtype.itemsize == 8:
+        return a << b
+    return (a.astype("u4") << (b.astype("u4") & 31)).astype(a.dtype)
+
+
 reference("ELEMENT_WISE_BIT_SHIFT_RIGHT")(_binary(_shift_right))
+reference("ELEMENT_WISE_BIT_SHIFT_LEFT")(_binary(_shift_left))
+
+
+@reference("ELEMENT_WISE_BIT_NOT")
+def bit_not(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """Every bit inverted."""
+    x = inputs["InputTensor"]
+    return {"OutputTensor": Answer((~bits(x)).view(x.dtype))}
 
 
 @reference("ELEMENT_WISE_BIT_COUNT")

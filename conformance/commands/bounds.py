@@ -1,0 +1,323 @@
+"""``dmlcts bounds``: the spec's bounds beside the errors that were measured, so that a person can tighten them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import floor, isinf, log10
+from pathlib import Path
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from dmlcts.conformance.judge import FORMATS
+from dmlcts.conformance.options import UsageError
+from dmlcts.conformance.parts import read_run
+from dmlcts.conformance.terminal import console, counted
+from dmlcts.reports.files import write_text
+from dmlcts.reports.markdown import plain
+from dmlcts.reports.record import FAIL, PASS, Record, Result
+from dmlcts.reports.verdict import backend_name
+from dmlcts.spec.abi import abi
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import Operator, Tolerance
+
+LOOSE = 8
+"""A bound of more than this many times the worst error seen is called loose: what it hides is as large as a bug."""
+
+_STEPS = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
+"""The numbers, times a power of ten, that a suggested bound is rounded up to."""
+
+_PREFACE = (
+    "What the spec allows, and the largest errors that implementations were seen to make. Written by `dmlcts bounds RESULTS.jsonl...",
+    "--table FILE`, not by hand. An error is in ULP of the output's data type, and in percent of what was allowed of that element, where",
+    "both are the largest of all cases that passed; they may be of different elements. What would do is twice the worst of the cases that",
+    f"passed, rounded up; a bound is loose if it is more than {LOOSE} times the worst error seen, failures included. Few cases prove little.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one run measured of an operator with an output data type.
+
+    ``worst`` is the largest error of the ``passed`` cases in ULP, ``share`` the largest as a share of what was allowed, None if that is
+    not known; ``case`` is where ``worst`` stands. ``failed`` cases have errors of up to ``failed_by`` ULP. ``used`` is the largest share
+    of all cases, failures included, None if it is not known of one of them.
+    """
+
+    passed: int
+    worst: float
+    share: float | None
+    case: str
+    failed: int
+    failed_by: float
+    used: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An operator with an output data type, its bound in words, and what each run measured; None for a run without such a case."""
+
+    operator: str
+    data_type: str
+    bound: str
+    runs: tuple[Seen | None, ...]
+
+    @property
+    def would_do(self) -> str:
+        """The tightest simple bound that would accept twice the worst error of what passed."""
+        passed = [run.worst for run in self.runs if run is not None and run.passed]
+        if not passed:
+            return "-"
+        return f"{_number(simple(2 * max(passed)))} ULP" if max(passed) else "exact"
+
+    @property
+    def remark(self) -> str:
+        """Whether the spec's bound is loose, and how much."""
+        used = [run.used for run in self.runs if run is not None]
+        known = [share for share in used if share is not None]
+        if len(known) < len(used) or LOOSE * max(known) >= 1:
+            return ""
+        return f"loose: {_number(floor(1 / max(known)))} times the worst" if max(known) else "loose: nothing is off"
+
+
+@click.command("bounds")
+@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write the table in Markdown"
+)
+@click.option("--verbose", "-v", is_flag=True, help="also name the case in which each worst error stands")
+def command(results: tuple[Path, ...], table_file: Path | None, verbose: bool) -> None:
+    """What the spec allows, and how much of it each run needed.
+
+    RESULTS are results files, or the output folders of runs, of one implementation or several. Only cases that passed or failed with a
+    measured error count.
+
+    \b
+    Exit codes: 0 the table is printed; 2 usage or input error.
+    """
+    records = [read_run(path) for path in dict.fromkeys(results)]
+    names = list(_run_names(records))
+    found = rows(records)
+    if table_file:
+        write_text(table_file, markdown(records, names, found, verbose))
+    out = console()
+    for title, head, lines in _tables(names, found, verbose):
+        printed = Table(box=None, pad_edge=False, header_style="dim", title=title or None, title_justify="left")
+        for name in head:
+            printed.add_column(escape(name), overflow="fold")
+        for line in lines:
+            printed.add_row(*map(escape, line))
+        out.print(printed)
+    for said in _notes(records, names, found):
+        out.print(escape(said))
+
+
+def rows(records: Sequence[Record]) -> list[Row]:
+    """A row for each operator and output data type that any of the runs measured, where the spec's tolerance is not exact.
+
+    Raises:
+        UsageError: a result is of an operator that has no spec.
+    """
+    measured: defaultdict[tuple[str, str], list[list[Result]]] = defaultdict(lambda: [[] for _ in records])
+    for number, record in enumerate(records):
+        for result in record.results:
+            if result.status in (PASS, FAIL) and result.worst_ulp is not None:
+                measured[result.operator, output_type(operator_of(result), result.data_type)][number].append(result)
+    types = list(abi().data_types)
+    places = sorted(measured, key=lambda place: (place[0], types.index(place[1].split()[0])))
+    with_bounds = ((place, bound_text(load(place[0]), place[1])) for place in places)
+    return [Row(*place, bound, tuple(map(seen, measured[place]))) for place, bound in with_bounds if bound != "exact"]
+
+
+def operator_of(result: Result) -> Operator:
+    """The operator of a result. Raises UsageError if it has no spec here."""
+    try:
+        return load(result.operator)
+    except KeyError:
+        said = f"{result.case} is a case of the operator {result.operator!r}, which has no spec here"
+        raise UsageError(f"{said}; use the version of the suite that ran it") from None
+
+
+def seen(results: Sequence[Result]) -> Seen | None:
+    """What the measured results of one run come to; None if there are none."""
+    if not results:
+        return None
+    passed, failed = ([result for result in results if result.status == status] for status in (PASS, FAIL))
+    worst = max(passed, key=_error, default=None)
+    return Seen(
+        passed=len(passed),
+        worst=_error(worst) if worst else 0.0,
+        share=_share(passed),
+        case=worst.case if worst else "",
+        failed=len(failed),
+        failed_by=max(map(_error, failed), default=0.0),
+        used=_share(results),
+    )
+
+
+def _error(result: Result) -> float:
+    return result.worst_ulp or 0.0
+
+
+def _share(results: Iterable[Result]) -> float | None:
+    shares = [result.worst_share for result in results]
+    known = [share for share in shares if share is not None]
+    return max(known) if known and len(known) == len(shares) else None
+
+
+def simple(ulps: float) -> float:
+    """The least bound of one or two digits that is no smaller than ``ulps``; at least 1, for a store may truncate."""
+    if ulps <= 1 or isinf(ulps):
+        return max(ulps, 1.0)
+    power = 10.0 ** floor(log10(ulps))
+    return next(step * power for step in _STEPS if step * power >= ulps)
+
+
+# Bounds in words
+
+
+@cache
+def output_types(operator: Operator) -> Mapping[str, frozenset[str]]:
+    """The data types that each output may have, by the spec's tables."""
+    rows = [(name, row) for table in operator.tables() for name, row in table.tensors.items()]
+    return {
+        output.name: frozenset(t for name, row in rows if name == output.name for t in row.data_types)
+        for output in operator.outputs()
+    }
+
+
+def output_type(operator: Operator, data_type: str) -> str:
+    """The output's data type in a case whose first tensor has ``data_type``; where outputs have other types, all of those, with spaces."""
+    listed = frozenset[str]().union(*output_types(operator).values())
+    if data_type in listed or not listed:
+        return data_type
+    # An error in ULP was measured of a floating-point output.
+    floats = {name for name in listed if abi().data_types[name].is_float}
+    return " ".join(name for name in abi().data_types if name in (floats or listed))
+
+
+def bound_text(operator: Operator, data_types: str) -> str:
+    """The tolerances that the spec has for outputs of these types, in words; ``exact`` if there is no other."""
+    outputs = [(name, t) for t in data_types.split() for name, listed in output_types(operator).items() if t in listed]
+    return "; ".join(dict.fromkeys(text for name, t in outputs for text in _tolerances(operator, name, t))) or "exact"
+
+
+def _tolerances(operator: Operator, output: str, data_type: str) -> Iterator[str]:
+    """The tolerance of an output in words, after those that hold under a condition."""
+    for exception in operator.tolerance.exceptions:
+        named = not exception.outputs or output in exception.outputs
+        if named and (not exception.data_types or data_type in exception.data_types):
+            words = tolerance_text(exception.tolerance, data_type)
+            if exception.when is None:
+                yield words
+                return
+            yield f"{words}, when {exception.when.text}"
+    yield tolerance_text(operator.tolerance, data_type)
+
+
+def tolerance_text(tolerance: Tolerance, data_type: str) -> str:
+    """The class and its bound: ``ulp: 3 ULP``. Integers are exact in most classes, whatever the spec says of real numbers."""
+    if data_type not in FORMATS and tolerance.judge not in ("discrete", "check"):
+        return "exact"
+
+    def value(name: str, default: float = 0.0) -> float:
+        return tolerance.parameter(name, data_type, default)
+
+    def parts(*found: tuple[float, str]) -> list[str]:
+        return [f"{number:.4g}{unit}" for number, unit in found if number]
+
+    match tolerance.judge:
+        case "ulp":
+            return f"ulp: {value('ulps', 1.0):g} ULP"
+        case "mixed":
+            said = parts((value("ulps", 1.0), " ULP"), (value("absolute"), ""))
+            if "argument" in tolerance.parameters:
+                said.append(f"abs(r) 2^-{FORMATS[data_type].p} ({value('argument') + 1:g} + abs(x))")
+            return f"mixed: {' or '.join(said)}"
+        case "accumulate" | "product":
+            said = parts(
+                (value("accumulator"), " bits"),
+                (value("terms"), " terms more"),
+                (value("ulps"), " ULP more"),
+                (value("absolute"), " more"),
+            )
+            what = "rounding of L terms" if tolerance.judge == "accumulate" else "rounding of L factors"
+            return ", ".join((f"{tolerance.judge}: {what}", *said))
+        case "discrete":
+            return "discrete: the integers that rounding may give"
+        case "check":
+            return "check: a property"
+    return tolerance.judge
+
+
+# Tables
+
+
+def markdown(records: Sequence[Record], names: Sequence[str], found: Sequence[Row], verbose: bool) -> str:
+    """Bounds and errors in Markdown. Nothing that names the machine is in it."""
+    said = ["# Bounds and errors", "", *_PREFACE, ""]
+    for title, head, lines in _tables(names, found, verbose):
+        said += [f"## {title}", ""] if title else []
+        said += [f"| {' | '.join(map(plain, line))} |" for line in (head, *lines)]
+        said.insert(len(said) - len(lines), f"|{' --- |' * len(head)}")
+        said.append("")
+    return "\n".join([*said, *(f"- {plain(note)}" for note in _notes(records, names, found))]) + "\n"
+
+
+def _tables(
+    names: Sequence[str], found: Sequence[Row], verbose: bool
+) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    """Title, head and lines of each table."""
+    if not found:
+        return
+    lines = [(row.operator, row.data_type, row.bound, *map(seen_text, row.runs), row.would_do, row.remark) for row in found]
+    yield "", ("operator", "data type", "bound", *names, "would do", "remark"), lines
+    if verbose:
+        worst = [
+            (row, name, run) for row in found for name, run in zip(names, row.runs, strict=True) if run is not None and run.passed
+        ]
+        cases: list[tuple[str, ...]] = [(row.operator, row.data_type, name, run.case) for row, name, run in worst]
+        yield "Where the worst errors stand", ("operator", "data type", "run", "case"), cases
+
+
+def seen_text(run: Seen | None) -> str:
+    """``3.2 ULP (20 %), 41 cases``; what failed is said apart."""
+    if run is None:
+        return "-"
+    share = "" if run.share is None else f" ({100 * run.share:.3g} %)"
+    said = [f"{_number(run.worst)} ULP{share}, {counted(run.passed, 'case')}"] if run.passed else []
+    if run.failed:
+        said.append(f"{run.failed:,} failed, by up to {_number(run.failed_by)} ULP")
+    return "; ".join(said)
+
+
+def _notes(records: Sequence[Record], names: Sequence[str], found: Sequence[Row]) -> Iterator[str]:
+    """Of each run, what it was; what was not measured, and what the figures do not mean."""
+    for number, (record, name) in enumerate(zip(records, names, strict=True)):
+        failed = sum(run.failed for row in found if (run := row.runs[number]) is not None)
+        judged = sum(run.passed for row in found if (run := row.runs[number]) is not None) + failed
+        manifest = record.manifest
+        which = f"level {manifest.level}, {manifest.started[:10]}, spec {manifest.spec_version}"
+        yield f"{name}: {which}; {counted(judged, 'case')} with a measured error, {failed:,} of them failed"
+    if len({record.manifest.spec_version for record in records}) > 1:
+        yield "The runs are of different specs: a percentage is of the bound at that time."
+    if not found:
+        yield "No case of an operator with a tolerance was measured: exact results have no error."
+
+
+def _run_names(records: Iterable[Record]) -> Iterator[str]:
+    """Name and version of each run's backend; the second run of the same one is ``NAME (2)``."""
+    taken: defaultdict[str, int] = defaultdict(int)
+    for record in records:
+        name = backend_name(record.manifest)
+        taken[name] += 1
+        yield name if taken[name] == 1 else f"{name} ({taken[name]})"
+
+
+def _number(value: float) -> str:
+    """Three or more digits, and none that mean nothing: ``0.25``, ``3.2``, ``8,192``, ``1.2e+09``."""
+    return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"

@@ -1,0 +1,163 @@
+"""Which values of its attributes an operator's cases go through, and which of its optional tensors are absent.
+
+An enumeration gives all its constants, a BOOL both its values, an operator desc every operator that may stand there with its own usual
+attributes; other attributes need ``values`` in the spec. A few attributes are combined in every way, more of them pairwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import product
+from math import prod
+from typing import Any
+
+from dmlcts.generator.pairwise import pairwise
+from dmlcts.spec.abi import abi
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.expression import Expression
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.model import Field, Operator
+from dmlcts.spec.shape import FAILURES
+
+ABSENT = "absent"
+"""What an optional tensor is in a choice that leaves it out."""
+
+PRESENT = "present"
+
+_ALL_WAYS = 6
+"""As many combinations as this are all tried; of more, every pair of values."""
+
+
+class NotGenerable(ValueError):
+    """A spec says something that the generator cannot make cases of; the message says what."""
+
+
+def attribute_values(field: Field) -> tuple[object, ...]:
+    """The values of an attribute that cases go through, the usual one first; an Expression among them is computed for each desc.
+
+    Raises:
+        NotGenerable: the spec gives no values for it.
+    """
+    if field.values:
+        return field.values
+    if field.enum and field.enum != "DML_TENSOR_DATA_TYPE":
+        return tuple(abi().enums[field.enum].values)
+    if field.type == "BOOL":
+        return (False, True)
+    if field.type == "OPERATOR_DESC":
+        inner = tuple(_inner_desc(name) for name in field.operators if name in operator_names())
+        return (None, *inner) if field.optional else inner
+    if field.optional:
+        return (None,)
+    raise NotGenerable(f"the attribute {field.name} has no `values` in the spec")
+
+
+@cache
+def _inner_desc(name: str) -> OperatorDesc:
+    """An operator as it stands inside another: without tensors, with its usual attributes."""
+    operator = load(name)
+    usual = attribute_choices(operator)[0]
+    return OperatorDesc(name, {field.name: None if field.is_tensor else usual.get(field.name) for field in operator.fields})
+
+
+def counted_by(operator: Operator) -> dict[str, str]:
+    """The attributes that count the elements of another: ``{"AxisCount": "Axes"}``. They follow, and are not chosen."""
+    return {field.count: field.name for field in operator.fields if field.count}
+
+
+@cache
+def attribute_choices(operator: Operator) -> tuple[Mapping[str, object], ...]:
+    """Combinations of attribute values and of optional tensors (ABSENT), the usual one first; one empty mapping where nothing varies.
+
+    Raises:
+        NotGenerable: an attribute has no values.
+    """
+    counts = counted_by(operator)
+    parameters: dict[str, tuple[object, ...]] = {}
+    for field in operator.fields:
+        if field.kind == "attribute" and field.name not in counts:
+            parameters[field.name] = attribute_values(field)
+        elif field.type == "TENSOR_DESC" and field.optional:
+            parameters[field.name] = (PRESENT, ABSENT)
+    if prod(len(values) for values in parameters.values()) <= _ALL_WAYS or len(parameters) < 2:
+        return tuple(dict(zip(parameters, values, strict=True)) for values in product(*parameters.values()))
+    return tuple(pairwise(parameters))
+
+
+def whole_choices(operator: Operator) -> tuple[Mapping[str, object], ...]:
+    """The combinations in which every tensor is present: what cases about tensors take turns with."""
+    return tuple(choice for choice in attribute_choices(operator) if ABSENT not in choice.values())
+
+
+def constant_values(operator: Operator) -> Iterator[tuple[Field, object]]:
+    """Each attribute with each of its values that is the same for every desc."""
+    for field in operator.attributes():
+        if field.name not in counted_by(operator):
+            yield from ((field, value) for value in attribute_values(field) if not isinstance(value, Expression))
+
+
+def choice_labels(choice: Mapping[str, object]) -> list[str]:
+    """The coverage labels of a combination: ``attribute/RoundingMode/TOWARD_ZERO``."""
+    return [value_label(name, value) for name, value in choice.items()]
+
+
+def value_label(name: str, value: object) -> str:
+    """The coverage label of one value of an attribute, or of an optional tensor's presence."""
+    return f"attribute/{name}/{value_text(value)}"
+
+
+def value_text(value: object) -> str:
+    """A value as an id or label shows it."""
+    if value is None:
+        return ABSENT
+    if isinstance(value, Expression):
+        return value.text.replace(" ", "")
+    if isinstance(value, OperatorDesc):
+        return value.type
+    if isinstance(value, tuple):
+        return ",".join(value_text(element) for element in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def with_attributes(
+    operator: Operator, tensors: Mapping[str, TensorDesc | None], choice: Mapping[str, object]
+) -> dict[str, object]:
+    """All fields of a desc in the struct's order: its tensors, and the values of a choice, computed where they are expressions."""
+    known: dict[str, object] = dict(tensors)
+    counts = counted_by(operator)
+    for field in operator.fields:
+        if field.kind == "attribute" and field.name not in counts:
+            known[field.name] = _computed(field, choice.get(field.name), known)
+    for name, counted in counts.items():
+        value = known[counted]
+        known[name] = len(value) if isinstance(value, tuple) else 0
+    return {field.name: known[field.name] for field in operator.fields}
+
+
+def recomputed(operator: Operator, desc: OperatorDesc, choice: Mapping[str, object]) -> OperatorDesc:
+    """The desc with the attributes of a choice computed anew, for tensors that were changed; where that fails, as they were."""
+    tensors: dict[str, Any] = {field.name: desc.fields.get(field.name) for field in operator.fields if field.is_tensor}
+    try:
+        return OperatorDesc(desc.type, with_attributes(operator, tensors, choice))
+    except FAILURES:
+        return desc
+
+
+def _computed(field: Field, value: object, known: Mapping[str, object]) -> object:
+    if isinstance(value, Expression):
+        value = value.evaluate(known)
+        if isinstance(value, list | range):
+            value = tuple(value)
+    if field.type == "SCALAR_UNION" and field.data_type and isinstance(value, int | float):
+        return _within_type(value, str(known.get(field.data_type)))
+    return value
+
+
+def _within_type(value: float, data_type: str) -> float:
+    """The value nearest to ``value`` that a scalar union of this type holds: -1 is 0 for an unsigned integer."""
+    entry = abi().data_types.get(data_type)
+    if entry is None or entry.is_float:
+        return value
+    least, most = (-(1 << entry.bits - 1), (1 << entry.bits - 1) - 1) if entry.kind == "int" else (0, (1 << entry.bits) - 1)
+    return min(max(int(value), least), most)

@@ -1,0 +1,88 @@
+"""Softmax, its logarithm, and hardmax: along the last dimension, or along Axes.
+
+An exponential is as good as its argument, so what an element may be off by depends on its distance from the row's largest one: computed
+in FLOAT32, ``exp(x - max)`` carries the rounding of the difference and that of its product with log2(e), together ``2 * |x - max|``
+units beside the function's own. The units of all terms of the sum come in by their shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.registry import Reference, reference
+from dmlcts.spec.desc import OperatorDesc
+
+
+def _axes(desc: OperatorDesc, x: Array) -> tuple[int, ...]:
+    """The dimensions that make up a row. Their order in Axes, and one given twice, mean nothing: measured on DirectML.dll."""
+    axes = desc.fields.get("Axes")
+    return tuple(sorted(set(axes))) if isinstance(axes, tuple) else (x.ndim - 1,)
+
+
+def _row(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Array, Array]:
+    """``x - max``, the sum of the exponentials, each element's share, and the units that the sum may be off by for its terms' sake."""
+    axes = _axes(desc, x)
+    x = x.astype(xp.float64)
+    below = x - xp.max(x, axis=axes, keepdims=True)
+    terms = xp.exp(below)
+    total = xp.sum(terms, axis=axes, keepdims=True)
+    share = terms / total
+    weighted = xp.sum(xp.where(share > 0, share * xp.abs(below), 0.0), axis=axes, keepdims=True)
+    return below, total, share, prod(x.shape[axis] for axis in axes) + 2 * weighted
+
+
+def softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """``exp(x) / sum(exp(x))``, computed as ``exp(x - max) / sum(exp(x - max))``, which never overflows.
+
+    A row with an infinity that is its maximum is NaN throughout, where the page's formula has zeros: measured on DirectML.dll.
+    """
+    below, _, share, units = _row(xp, desc, inputs["InputTensor"])
+    positive = share > 0
+    return {
+        "OutputTensor": Answer(
+            share,
+            magnitude=xp.where(positive, share, 0.0),
+            terms=xp.where(positive, units + 2 * xp.abs(below), 1.0),
+        )
+    }
+
+
+def log_softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """``ln(exp(x) / sum(exp(x)))``, computed as ``x - max - ln(sum(exp(x - max)))``, a sum of two numbers that are never above 0.
+
+    Below an infinite maximum it is -inf, as the formula says. What the sum is off by is an absolute error of the result, and the roundings
+    of both differences are relative to it: both are counted as terms of ``max(1, |result|)``.
+    """
+    x = inputs["InputTensor"]
+    below, total, _, units = _row(xp, desc, x)
+    logarithm = xp.log(total)
+    beyond = xp.max(x, axis=_axes(desc, x), keepdims=True) == xp.inf
+    value = xp.where(beyond, xp.where(x == xp.inf, xp.nan, -xp.inf), below - logarithm)
+    finite = xp.isfinite(value)
+    size = xp.where(finite, xp.maximum(xp.abs(value), 1.0), 1.0)
+    return {"OutputTensor": Answer(value, magnitude=size, terms=xp.where(finite, (units + 2 * logarithm) / size, 1.0))}
+
+
+def hardmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """1 for the first of a row's largest elements, in row-major order over its dimensions, and 0 for the others.
+
+    Nothing is defined for a row with a NaN: DirectML.dll takes a NaN for the largest or passes over it by its place.
+    """
+    x = inputs["InputTensor"]
+    axes = _axes(desc, x)
+    sizes = tuple(size if axis in axes else 1 for axis, size in enumerate(x.shape))
+    place = xp.reshape(xp.arange(prod(sizes)), sizes)
+    largest = x == xp.max(x, axis=axes, keepdims=True)
+    first = xp.min(xp.where(largest, place, prod(sizes)), axis=axes, keepdims=True)
+    known = xp.broadcast_to(~xp.any(xp.isnan(x), axis=axes, keepdims=True), x.shape)
+    return {"OutputTensor": Answer(xp.where(place == first, 1.0, 0.0), defined=known)}
+
+
+_FUNCTIONS: Mapping[str, Reference] = {"SOFTMAX": softmax, "LOG_SOFTMAX": log_softmax, "HARDMAX": hardmax}
+
+for _name, _function in _FUNCTIONS.items():
+    reference(f"ACTIVATION_{_name}")(_function)
+    reference(f"ACTIVATION_{_name}1")(_function)

@@ -1,0 +1,61 @@
+"""Comparisons, logic and tests of single elements: what is true is 1, what is false 0.
+
+Every element that is not 0 counts as true. Floating-point numbers compare as IEEE 754 has it: both zeros are equal, and NaN is neither
+below, above nor equal to anything. The documentation says nothing of NaN; DirectML.dll was measured.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.registry import Reference, reference
+from dmlcts.spec.desc import OperatorDesc
+
+
+def _truth(xp: Any, truth: Array) -> dict[str, Answer]:
+    return {"OutputTensor": Answer(truth.astype(xp.uint8))}
+
+
+def _binary(function: Callable[[Array, Array], Array]) -> Reference:
+    def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+        return _truth(xp, function(inputs["ATensor"], inputs["BTensor"]))
+
+    return run
+
+
+reference("ELEMENT_WISE_LOGICAL_EQUALS")(_binary(operator.eq))
+reference("ELEMENT_WISE_LOGICAL_GREATER_THAN")(_binary(operator.gt))
+reference("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL")(_binary(operator.ge))
+reference("ELEMENT_WISE_LOGICAL_LESS_THAN")(_binary(operator.lt))
+reference("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL")(_binary(operator.le))
+reference("ELEMENT_WISE_LOGICAL_AND")(_binary(lambda a, b: (a != 0) & (b != 0)))
+reference("ELEMENT_WISE_LOGICAL_OR")(_binary(lambda a, b: (a != 0) | (b != 0)))
+reference("ELEMENT_WISE_LOGICAL_XOR")(_binary(lambda a, b: (a != 0) != (b != 0)))
+
+
+@reference("ELEMENT_WISE_LOGICAL_NOT")
+def logical_not(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """1 for 0, and 0 for everything else."""
+    return _truth(xp, inputs["InputTensor"] == 0)
+
+
+@reference("ELEMENT_WISE_IS_NAN")
+def is_nan(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """1 for NaN, quiet or signalling, of any payload and sign."""
+    return _truth(xp, xp.isnan(inputs["InputTensor"]))
+
+
+_MODES: Mapping[str, Callable[[Any, Array], Array]] = {
+    "EITHER": lambda xp, x: xp.isinf(x),
+    "POSITIVE": lambda xp, x: xp.isinf(x) & (x > 0),
+    "NEGATIVE": lambda xp, x: xp.isinf(x) & (x < 0),
+}
+
+
+@reference("ELEMENT_WISE_IS_INFINITY")
+def is_infinity(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """1 for the infinities that InfinityMode asks for."""
+    return _truth(xp, _MODES[str(desc.fields["InfinityMode"])](xp, inputs["InputTensor"]))

@@ -1,0 +1,88 @@
+"""Quantization to 8-bit integers and back, and addition of quantized tensors.
+
+An implementation computes in FLOAT32. ``QUANTIZE`` and the addition are judged as integers that rounding may give: the answer's ``value``
+and ``slack`` are chosen so that ``value - slack`` and ``value + slack`` are the least and the largest of them, which are one where the
+computation is exact in FLOAT32, at a tie too. The pages leave open how ``round`` treats ties and what NaN becomes; DirectML.dll 1.15.4
+rounds halves to even, before it adds the zero point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.element_wise.limits import single
+from dmlcts.reference.registry import reference
+from dmlcts.reference.scale_bias import ROUNDOFF
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+
+_DIVISION = 2.5
+"""ULPs that a FLOAT32 division may be off."""
+
+
+def _real(xp: Any, inputs: Mapping[str, Array], name: str) -> Array | float:
+    """A tensor as float64; 0 where an optional one is absent."""
+    return inputs[name].astype(xp.float64) if name in inputs else 0.0
+
+
+def _power_of_two(xp: Any, x: Array) -> Array:
+    """Where a division by x changes the exponent alone."""
+    return xp.abs(xp.frexp(x)[0]) == 0.5
+
+
+def _stored(xp: Any, desc: OperatorDesc, quotient: Array, error: Array, zero_point: Array | float, nan: float) -> Answer:
+    """The quotient, which may be off by ``error``, rounded, moved by the zero point and saturated; ``nan`` (of the output's type) for NaN."""
+    output = desc.fields["OutputTensor"]
+    assert isinstance(output, TensorDesc)
+    dtype, (least, most) = (xp.int8, (-128.0, 127.0)) if output.data_type == "INT8" else (xp.uint8, (0.0, 255.0))
+
+    def rounded(value: Array) -> Array:
+        moved = xp.round(value) + zero_point
+        return xp.where(xp.isnan(value), max(nan, least), xp.clip(xp.where(xp.isnan(moved), 0.0, moved), least, most))
+
+    error = xp.where(xp.isfinite(error), error, 0.0)
+    low, high = rounded(quotient - error), rounded(quotient + error)
+    return Answer((low + high) / 2, slack=(high - low) / 2, result=rounded(quotient).astype(dtype))
+
+
+@reference("ELEMENT_WISE_QUANTIZE_LINEAR")
+def quantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """``clamp(round(x / scale) + zero_point)``. NaN gives 0 and not the zero point, as DirectML.dll was measured to do."""
+    x, scale = inputs["InputTensor"].astype(xp.float64), inputs["ScaleTensor"].astype(xp.float64)
+    quotient = x / scale
+    converted = single(xp, x)
+    error = ROUNDOFF * xp.abs(quotient) * (_DIVISION + ~converted)
+    error = xp.where(converted & _power_of_two(xp, scale), 0.0, error)
+    return {"OutputTensor": _stored(xp, desc, quotient, error, _real(xp, inputs, "ZeroPointTensor"), 0.0)}
+
+
+@reference("ELEMENT_WISE_DEQUANTIZE_LINEAR")
+def dequantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """``(x - zero_point) * scale``. 32-bit integers and their difference may have been rounded to FLOAT32 before they are multiplied."""
+    x, scale = inputs["InputTensor"].astype(xp.float64), inputs["ScaleTensor"].astype(xp.float64)
+    zero_point = _real(xp, inputs, "ZeroPointTensor")
+    difference = x - zero_point
+    value = difference * scale
+    if inputs["InputTensor"].dtype.itemsize < 4:
+        return {"OutputTensor": Answer(value)}
+    steps = [x, difference, zero_point + xp.zeros_like(x)]
+    error = sum(xp.where(single(xp, step), 0.0, ROUNDOFF * xp.abs(step)) for step in steps)
+    return {"OutputTensor": Answer(value, slack=error * xp.abs(scale))}
+
+
+@reference("ELEMENT_WISE_QUANTIZED_LINEAR_ADD")
+def quantized_linear_add(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """Both tensors dequantized, added, and quantized again. Unlike QUANTIZE_LINEAR, DirectML.dll gives the least integer for NaN."""
+    values = []
+    for name in ("A", "B"):
+        difference = inputs[f"{name}Tensor"].astype(xp.float64) - _real(xp, inputs, f"{name}ZeroPointTensor")
+        values.append(difference * inputs[f"{name}ScaleTensor"].astype(xp.float64))
+    a, b = values
+    total, scale = a + b, inputs["OutputScaleTensor"].astype(xp.float64)
+    quotient = total / scale
+    steps = xp.abs(a) + xp.abs(b) + xp.abs(total)
+    error = ROUNDOFF * (steps / xp.abs(scale) + _DIVISION * xp.abs(quotient))
+    exact = single(xp, a) & single(xp, b) & single(xp, total) & _power_of_two(xp, scale)
+    zero_point = _real(xp, inputs, "OutputZeroPointTensor")
+    return {"OutputTensor": _stored(xp, desc, quotient, xp.where(exact, 0.0, error), zero_point, -128.0)}

@@ -1,0 +1,22 @@
+"""A fused activation: the operator inside a desc, applied to a result that was not stored in between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.registry import compute
+from dmlcts.reference.scale_bias import through
+from dmlcts.spec.desc import OperatorDesc
+
+
+def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array, name: str = "FusedActivation") -> Answer:
+    """The activation in the field ``name`` of ``value`` (float64), which may be off by ``error``; ``value`` itself if there is none.
+
+    ``error`` is what the implementation's own computation of ``value`` may be off by, and becomes the slack of the answer.
+    """
+    inner = fields.get(name)
+    if not isinstance(inner, OperatorDesc):
+        return Answer(value, slack=error)
+    return through(xp, lambda xp, x: compute(inner, {"InputTensor": x})["OutputTensor"].value, value, error)

@@ -1,0 +1,56 @@
+"""ScaleBias: ``f(x * Scale + Bias)``, and what the rounding of that argument may do to the result.
+
+The documentation gives the formula and no precision. An implementation computes the argument in FLOAT32 (of FLOAT16 tensors too, unless it
+was allowed half precision), with one rounding or two; the reference computes it exactly, and says how far the result may lie off because
+of it, beside the function's own bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.registry import Reference
+from dmlcts.spec.desc import OperatorDesc, ScaleBias
+
+Function = Callable[[Any, Array], Array]
+"""Of an array namespace and float64 values."""
+
+ROUNDOFF = 2.0**-23
+"""Of an argument computed in FLOAT32, where truncation is allowed."""
+
+
+def scaled(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
+    """The argument ``x * Scale + Bias`` in float64, and the absolute error that it may have; ``x`` itself and None without ScaleBias."""
+    x = x.astype(xp.float64)
+    pair = desc.fields.get("ScaleBias")
+    if not isinstance(pair, ScaleBias):
+        return x, None
+    scale, bias = (float(xp.float32(number)) for number in pair)  # as the desc holds them
+    product = x * scale
+    argument = product + bias
+    return argument, ROUNDOFF * (xp.abs(product) + xp.abs(argument))
+
+
+def through(xp: Any, function: Function, argument: Array, error: Array | None) -> Answer:
+    """``function`` of an argument that may be off by ``error``: the value, and as slack the most that it then changes.
+
+    Where the argument may lie on either side of the end of the function's domain, nothing is defined.
+    """
+    value = function(xp, argument)
+    if error is None:
+        return Answer(value, argument=argument)
+    ends = [function(xp, argument - error), function(xp, argument + error)]
+    slack = xp.maximum(xp.abs(ends[0] - value), xp.abs(ends[1] - value))
+    same = (xp.isfinite(ends[0]) == xp.isfinite(value)) & (xp.isfinite(ends[1]) == xp.isfinite(value))
+    return Answer(value, argument=argument, slack=xp.where(xp.isfinite(slack), slack, 0.0), defined=same)
+
+
+def unary(function: Function) -> Reference:
+    """The reference of ``OutputTensor = function(InputTensor * Scale + Bias)``, for continuous functions of real numbers."""
+
+    def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+        return {"OutputTensor": through(xp, function, *scaled(xp, desc, inputs["InputTensor"]))}
+
+    return run

@@ -1,0 +1,68 @@
+"""What a relation of a spec file may say (conformance/laws evaluates it), as far as no JSON Schema can tell.
+
+Each check gives the place of what is wrong, below the relation, and a message.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from dmlcts.spec.abi import abi
+from dmlcts.spec.document import Path_
+from dmlcts.spec.expression import FUNCTIONS, Expression
+from dmlcts.spec.model import Field
+
+RELATION_FUNCTIONS = frozenset(
+    {"floor", "implies", "isnan", "maximum", "minimum", "near", "round_to", "sign", "sqrt", "total", "where"}
+)
+"""What a relation may call besides ``f``, the operators that it uses, and the expression language's own functions."""
+
+_BOUNDED = frozenset({"exact", "ulp", "mixed", "discrete", "check"})
+"""The tolerance classes with which a law may call ``near``. The bounds of the others depend on what was summed or multiplied."""
+
+Problem = tuple[Path_, str]
+
+
+def name_problems(entry: Mapping[str, Any]) -> Iterator[Problem]:
+    """Variables and operators under a name that means something else in a law, and operators that the ABI has not."""
+    reserved = {*RELATION_FUNCTIONS, *FUNCTIONS, "f", "width"}
+    given, uses = entry["given"], entry.get("uses", {})
+    for key, taken in (("given", reserved), ("uses", {*reserved, *given})):
+        for name in entry.get(key, {}):
+            if name in taken:
+                yield (key, name), f"{name!r} means something else in a law: choose another name"
+    for name, operator in uses.items():
+        if operator not in abi().operator_types:
+            yield ("uses", name), f"the ABI has no operator {operator}"
+
+
+def law_problems(data: Mapping[str, Any], fields: Sequence[Field], entry: Mapping[str, Any], law: Expression) -> Iterator[Problem]:
+    """What is wrong with a law that compiles. ``data`` is the whole file's."""
+    for name in sorted(entry.get("uses", {}).keys() - law.names):
+        yield ("uses", name), f"the law does not call {name}"
+    inputs = [field for field in fields if field.kind == "input"]
+    least = max((index for index, field in enumerate(inputs, 1) if not field.optional), default=0)  # the last may be left out
+    for node in ast.walk(ast.parse(law.text.strip(), mode="eval")):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "f" and not least <= len(node.args) <= len(inputs):
+            takes = f"{least} to {len(inputs)} inputs" if least < len(inputs) else f"{least} input{'s' * (least != 1)}"
+            yield ("law",), f"f takes {takes}, and {ast.unparse(node)} gives it {len(node.args)}"
+    if "near" in law.names:
+        yield from (
+            (("law",), f"near has no bound for a number of tolerance class {name}: say how far apart, as in abs(a - b) <= 0.001")
+            for name in _output_classes(data, fields)
+            if name not in _BOUNDED
+        )
+    first = next(field.name for field in fields if field.is_tensor)
+    listed = {name for table in data["support"] for name in table["tensors"].get(first, {}).get("types", ())}
+    for index, name in enumerate(entry.get("types", ())):
+        if name not in listed:  # the law would never be tried with it
+            yield ("types", index), f"no table lists {name} for {first}"
+
+
+def _output_classes(data: Mapping[str, Any], fields: Sequence[Field]) -> list[str]:
+    """The tolerance classes that may judge the first output, which is what ``f`` gives."""
+    output = next(field.name for field in fields if field.kind == "output")
+    tolerance = data["tolerance"]
+    return [tolerance["class"], *(e["class"] for e in tolerance.get("exceptions", ()) if output in e.get("of", (output,)))]

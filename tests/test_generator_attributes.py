@@ -1,0 +1,160 @@
+"""Values of attributes: what cases go through, how it is computed, and how it is named."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+
+from dmlcts.generator.attributes import (
+    ABSENT,
+    attribute_choices,
+    choice_labels,
+    recomputed,
+    value_text,
+    whole_choices,
+    with_attributes,
+)
+from dmlcts.generator.build import attribute_parts
+from dmlcts.generator.shapes import level_of, make_desc, type_choices
+from dmlcts.generator.suite import make_cases
+from dmlcts.spec.desc import ScaleBias, TensorDesc
+from dmlcts.spec.document import SpecError
+from dmlcts.spec.loader import load_text
+from dmlcts.spec.model import Operator
+from dmlcts.spec.rules import violations
+
+TEXT = """
+operator: ELEMENT_WISE_CLIP1
+type: 153
+introduced: "5_0"
+summary: For a test, with every kind of attribute.
+fields:
+  - {name: InputTensor, kind: input, type: TENSOR_DESC}
+  - {name: SlopeTensor, kind: input, type: TENSOR_DESC, optional_since: "6_0"}
+  - {name: OutputTensor, kind: output, type: TENSOR_DESC}
+  - {name: ScaleBias, kind: attribute, type: SCALE_BIAS, optional: true, values: [null, {Scale: 2, Bias: -1}]}
+  - {name: MinMaxDataType, kind: attribute, type: UINT, enum: DML_TENSOR_DATA_TYPE, values: [InputTensor.DataType]}
+  - {name: Min, kind: attribute, type: SCALAR_UNION, data_type: MinMaxDataType, values: [-1, 0.5, 300]}
+  - {name: AxisCount, kind: attribute, type: UINT}
+  - {name: Axes, kind: attribute, type: UINT_ARRAY, count: AxisCount, most: InputTensor.DimensionCount - 1,
+     values: ["[InputTensor.DimensionCount - 1]", "range(InputTensor.DimensionCount)", [0]]}
+  - {name: Keep, kind: attribute, type: BOOL}
+support:
+  - level: "5_0"
+    tensors:
+      InputTensor: &row {dimensions: 1-4, types: [FLOAT32, UINT8]}
+      SlopeTensor: *row
+      OutputTensor: *row
+constraints:
+  same: {same: DataType, of: [InputTensor, OutputTensor]}
+  slope: {that: "SlopeTensor.DataType == 'FLOAT32' or InputTensor.DataType == 'UINT8'"}
+shapes: [{sizes: {InputTensor: ["*S"], SlopeTensor: ["*S"], OutputTensor: ["*S"]}}]
+values:
+  InputTensor: {random: {recipe: any-bits}, special: [ends], sets: {ends: [0.1, 255, 256, -1, 1.0e-60, inf, "0x80"]}}
+  SlopeTensor: {random: {recipe: any-bits}}
+tolerance: {class: exact}
+sources: [{title: none}]
+"""
+SPEC: Operator = load_text(TEXT)
+
+
+def test_pairs_of_values_all_stand_together() -> None:
+    choices = attribute_choices(SPEC)
+    assert "AxisCount" not in choices[0]
+    values = {name: list(dict.fromkeys(str(choice[name]) for choice in choices)) for name in choices[0]}
+    assert [len(found) for found in values.values()] == [2, 2, 1, 3, 3, 2]
+    for one, other in combinations(values, 2):
+        wanted = set(product(values[one], values[other]))
+        assert {(str(choice[one]), str(choice[other])) for choice in choices} == wanted
+    assert choices[0] == {**choices[0], "ScaleBias": None, "Min": -1, "Keep": False, "SlopeTensor": "present"}
+
+
+def test_whole_choices_have_every_tensor() -> None:
+    assert whole_choices(SPEC)
+    assert all(ABSENT not in choice.values() for choice in whole_choices(SPEC))
+    assert len(whole_choices(SPEC)) < len(attribute_choices(SPEC))
+
+
+@pytest.mark.parametrize(
+    ("data_type", "minimum", "expected"), [("FLOAT32", -1, -1), ("UINT8", -1, 0), ("UINT8", 300, 255), ("UINT8", 0.5, 0)]
+)
+def test_expressions_counts_and_scalars_follow_the_tensors(data_type: str, minimum: float, expected: float) -> None:
+    tensors = {name: TensorDesc(data_type, (2, 3)) for name in ("InputTensor", "SlopeTensor", "OutputTensor")}
+    axes = SPEC.field("Axes").values[1]
+    chosen = {"MinMaxDataType": SPEC.field("MinMaxDataType").values[0], "Min": minimum, "Axes": axes, "Keep": True}
+    fields = with_attributes(SPEC, tensors, chosen)
+    assert list(fields) == [field.name for field in SPEC.fields]
+    assert (fields["MinMaxDataType"], fields["Min"], fields["Axes"], fields["AxisCount"]) == (data_type, expected, (0, 1), 2)
+
+
+def test_changed_tensors_change_what_is_computed_from_them() -> None:
+    choice = {**attribute_choices(SPEC)[0], "Axes": SPEC.field("Axes").values[1]}
+    desc = make_desc(SPEC, type_choices(SPEC)[0].types, (2, 3), choice)
+    larger = desc.with_fields(InputTensor=TensorDesc("UINT8", (1, 2, 3)))
+    found = recomputed(SPEC, larger, choice).fields
+    assert (found["Axes"], found["AxisCount"], found["MinMaxDataType"]) == ((0, 1, 2), 3, "UINT8")
+    missing = desc.with_fields(InputTensor=None)
+    assert recomputed(SPEC, missing, choice) == missing  # what cannot be computed stays
+
+
+def test_constraints_limit_which_types_stand_together() -> None:
+    assert [choice.label for choice in type_choices(SPEC)] == ["FLOAT32-FLOAT32", "UINT8-FLOAT32", "UINT8-UINT8"]
+
+
+def test_an_absent_tensor_needs_its_level() -> None:
+    choice = type_choices(SPEC)[0]
+    whole = make_desc(SPEC, choice.types, (2, 3), attribute_choices(SPEC)[0])
+    without = make_desc(SPEC, choice.types, (2, 3), {**attribute_choices(SPEC)[0], "SlopeTensor": ABSENT})
+    assert without.fields["SlopeTensor"] is None
+    assert [str(level_of(SPEC, desc)) for desc in (whole, without)] == ["5_0", "6_0"]
+
+
+def test_names() -> None:
+    choice = {
+        **attribute_choices(SPEC)[1],
+        "ScaleBias": ScaleBias(2, -1),
+        "SlopeTensor": ABSENT,
+        "Axes": (0, 1),
+        "Keep": True,
+        "Min": 0.5,
+    }
+    desc = make_desc(SPEC, type_choices(SPEC)[0].types, (2, 3), choice)
+    assert attribute_parts(SPEC, desc) == ["no-Slope", "ScaleBias=2,-1", "Min=0.5", "Axes=0,1", "Keep=True"]
+    assert value_text(SPEC.field("Axes").values[1]) == "range(InputTensor.DimensionCount)"
+    assert "attribute/SlopeTensor/absent" in choice_labels(choice)
+
+
+def test_every_case_is_valid_and_every_value_stands_in_one() -> None:
+    cases = make_cases(SPEC)
+    wrong = [(case.id, violations(SPEC, case.desc)) for case in cases if case.expect != "rejection"]
+    assert [(name, found) for name, found in wrong if found] == []
+    rejected = {case.rule for case in cases if case.expect == "rejection"}
+    assert {"domain/Axes", "constraint/same", "constraint/slope"} <= rejected
+    covered = {label for case in cases for label in case.covers}
+    for choice in attribute_choices(SPEC):
+        assert covered.issuperset(choice_labels(choice))
+
+
+def test_an_operators_own_set_of_values() -> None:
+    cases = {case.id: case for case in make_cases(SPEC) if case.kind == "values"}
+    sizes = {case.data_type: case.desc.tensor("InputTensor").count for case in cases.values()}
+    assert sizes == {"FLOAT32": 6, "UINT8": 2}  # 1e-60 is no FLOAT32; 255 and 0x80 alone are UINT8s
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("values: [-1, 0.5, 300]", "values: [[1]]", "a SCALAR_UNION is a number or an expression"),
+        ("{Scale: 2, Bias: -1}", "{Scale: 2}", "a SCALE_BIAS is written {Scale: number, Bias: number}"),
+        ("[0]]}", "null]}", "only an optional attribute can be absent"),
+        ("[InputTensor.DataType]", "[InputTensor.Types]", "a tensor has no 'Types'"),
+        ("[InputTensor.DataType]", "[OtherTensor.DataType]", "unknown name: 'OtherTensor'"),
+        ("sets: {ends:", "sets: {others: [1], ends:", "neither special nor measured names this set"),
+        ("name: Keep, kind: attribute, type: BOOL", "name: Keep, kind: attribute, type: BOOL, values: [2]", "a BOOL is true or false"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_an_error_of_the_file(old: str, new: str, says: str) -> None:
+    assert old in TEXT
+    with pytest.raises(SpecError, match=says.replace("{", r"\{").replace("}", r"\}")):
+        load_text(TEXT.replace(old, new))
