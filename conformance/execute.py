@@ -229,8 +229,8 @@ def trespasses(case: Case, layout: Layout) -> str:
             if now.tobytes() != before.tobytes():
                 return f"the input {name} was changed, first at byte {_first(now, before) - binding.offset}"
             continue
-        if (now[end:] != _GUARD_BYTE).any():
-            past = now[end:] != _GUARD_BYTE
+        past = now[end:] != before[end:]  # an input that is wider than the output in its place has bytes of its own there
+        if past.any():
             return f"{past.sum()} bytes past the end of {name} were overwritten, first {int(past.argmax())} bytes after it"
         if (now[: binding.offset] != _GUARD_BYTE).any():
             return f"bytes before the beginning of {name} were overwritten"
@@ -280,14 +280,16 @@ def _judge(case: Case, operator: Operator, layout: Layout, name: str, answer: An
 def tolerance_of(operator: Operator, output: str, desc: OperatorDesc) -> Tolerance:
     """An output's tolerance: that of the activation which is fused into the desc, if there is one, since it computes the result.
 
-    What the operator itself may be off by before it stands in the answer's slack.
+    What the operator itself may be off by before it stands in the answer's slack. An activation that is exact of itself only selects: what it
+    selects is rounded as the operator's own result.
     """
     data_type = desc.tensor(output).data_type
     inner = next((value for value in desc.fields.values() if isinstance(value, OperatorDesc)), None)
     if inner is None:
         return operator.tolerance.of(output, data_type, desc.fields)
     activation = load(inner.type)
-    return activation.tolerance.of(activation.outputs()[0].name, data_type, inner.fields)
+    found = activation.tolerance.of(activation.outputs()[0].name, data_type, inner.fields)
+    return operator.tolerance.of(output, data_type, desc.fields) if found.judge == "exact" else found
 
 
 def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:

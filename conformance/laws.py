@@ -36,10 +36,10 @@ from dmlcts.conformance.buffers import read_tensor
 from dmlcts.conformance.execute import Outcome, attempt, holds_bits, lay_out, tolerance_of, trespasses, unclaimed
 from dmlcts.conformance.judge.bounds import CLASSES, Bound, Given
 from dmlcts.conformance.judge.compare import within
-from dmlcts.generator.attributes import ABSENT, attribute_choices
+from dmlcts.generator.attributes import ABSENT
 from dmlcts.generator.case import REFERENCE, Case
 from dmlcts.generator.properties import choice_of, used_types
-from dmlcts.generator.shapes import Types, make_desc, padded_run, usual_dimension_count
+from dmlcts.generator.shapes import Types, choices_for, make_desc, padded_run, usual_dimension_count
 from dmlcts.reference.answer import Answer
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.abi import data_type
@@ -148,7 +148,7 @@ def _dispatching(trial: Trial, relation: Relation, sizes: tuple[int, ...]) -> di
         operator = load(other)
         chosen = used_types(operator, desc)
         called[name] = _Called(
-            operator, chosen.types, attribute_choices(operator)[0], sizes, usual_dimension_count(operator, chosen)
+            operator, chosen.types, choices_for(operator, chosen)[0], sizes, usual_dimension_count(operator, chosen)
         )
     return {name: partial(_call, trial, entry) for name, entry in called.items()}
 
@@ -182,7 +182,7 @@ def _call(trial: Trial, called: _Called, *arguments: Any) -> Array:
     name = operator.outputs()[0].name
     tensor, binding = desc.tensor(name), layout.dispatch.bindings[name]
     output = read_tensor(layout.resources[binding.resource], tensor, binding.offset).reshape(_sizes_in_law(tensor, sizes))
-    if operator.tolerance.compare == "bits":
+    if tolerance_of(operator, name, desc).compare == "bits":
         return output.view(bits_dtype(tensor.data_type))
     if tensor.type.is_float:
         return output.astype(np.float64)

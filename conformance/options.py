@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dmlcts.generator.case import Case, from_json
-from dmlcts.generator.suite import find_case, matcher, operator_cases, select
+from dmlcts.generator.suite import find_case, matcher, may_match, operator_cases, select
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.desc_json import DescError
 from dmlcts.spec.loader import load, operator_names
@@ -62,7 +62,8 @@ def selected_cases(options: RunOptions) -> list[Case]:
         raise UsageError(str(error.args[0])) from None
     if options.cases or options.case_files:
         return [*named, *_in_files(options.case_files, {case.id for case in named})]
-    every = (case for name in operator_names() for case in operator_cases(name, options.level))
+    names = [name for name in operator_names() if not options.expression or may_match(options.expression, name)]
+    every = (case for name in names for case in operator_cases(name, options.level))
     return select(every, level=options.level, basis=options.basis, at=level, matching=matching, shard=shard)
 
 

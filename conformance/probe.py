@@ -27,13 +27,14 @@ import numpy as np
 
 from dmlcts.conformance.backend import Backend, BufferBinding, Dispatch
 from dmlcts.conformance.execute import attempt, lay_out
-from dmlcts.generator.attributes import attribute_choices, recomputed
+from dmlcts.generator.attributes import recomputed
 from dmlcts.generator.build import support_cells
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.negatives import negative_cases, resized
 from dmlcts.generator.placement import in_place_cases, layout_cases
 from dmlcts.generator.shapes import (
     TypeChoice,
+    choices_for,
     level_of,
     make_desc,
     padded_run,
@@ -173,7 +174,7 @@ def _until(level: FeatureLevel, promises: Iterable[str]) -> tuple[str, ...]:
 
 def _changed(operator: Operator, choice: TypeChoice, level: FeatureLevel) -> Iterator[Probe]:
     run = padded_run(_RUN, usual_dimension_count(operator, choice))
-    usual = attribute_choices(operator)[0]
+    usual = choices_for(operator, choice)[0]
     base = make_desc(operator, choice.types, run, usual)
     lowest = level_of(operator, base) or choice.level
     for what, place, way, changed in _changes(operator, base):

@@ -85,11 +85,6 @@ def attribute_choices(operator: Operator) -> tuple[Mapping[str, object], ...]:
     return tuple(pairwise(parameters))
 
 
-def whole_choices(operator: Operator) -> tuple[Mapping[str, object], ...]:
-    """The combinations in which every tensor is present: what cases about tensors take turns with."""
-    return tuple(choice for choice in attribute_choices(operator) if ABSENT not in choice.values())
-
-
 def constant_values(operator: Operator) -> Iterator[tuple[Field, object]]:
     """Each attribute with each of its values that is the same for every desc."""
     for field in operator.attributes():

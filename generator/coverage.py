@@ -85,6 +85,7 @@ def _layouts(operator: Operator) -> Iterator[str]:
         for layout in INPUT_LAYOUTS if field.kind == "input" else OUTPUT_LAYOUTS:
             yield f"layout/{field.name}/{layout}"
         yield from (f"slack/{field.name}/{what}" for what in ("total-size", "binding", "alignment"))
+    yield from (f"owned/{field.name}" for field in operator.inputs() if field.owned_by_dml)
     yield from (
         f"layout/{count}d" for count in sorted({n for choice in type_choices(operator) for n in dimension_counts(operator, choice)})
     )
@@ -104,7 +105,8 @@ def _relations(operator: Operator) -> Iterator[str]:
 
 def _rejections(operator: Operator) -> Iterator[str]:
     accepted = {entry.rule for entry in operator.accepts if not entry.data_types}
-    labels = [f"constraint/{constraint.label}" for constraint in operator.constraints]
+    # What a level has lifted can be broken below it alone, and a backend is asked at the newest that it has.
+    labels = [f"constraint/{constraint.label}" for constraint in operator.constraints if constraint.before is None]
     for field in operator.fields:
         if field.is_tensor:
             labels += [

@@ -24,6 +24,7 @@ TITLES = {
     "sizes": "Element counts around powers of two, odd shapes, and one large tensor.",
     "layout": "Layouts of every tensor, combined pairwise.",
     "slack": "More room than is needed: larger total sizes and bindings, a guaranteed alignment.",
+    "owned": "Inputs that are taken over when the operator is initialized.",
     "in-place": "The output bound to the resource of an input.",
     "gaps": "Bytes between the elements of a strided output.",
     "negative": "What must be refused: each rule broken alone.",

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dmlcts.generator.attributes import attribute_choices, recomputed, value_text
+from dmlcts.generator.attributes import attribute_values, counted_by, recomputed, value_text
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
 from dmlcts.generator.layouts import laid_out
 from dmlcts.generator.shapes import (
     TypeChoice,
+    choices_for,
     level_of,
     make_desc,
     padded_run,
@@ -27,6 +28,7 @@ from dmlcts.generator.shapes import (
 )
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
+from dmlcts.spec.expression import Expression
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Field, Operator
 from dmlcts.spec.rules import violations
 
@@ -52,7 +54,7 @@ def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         if beyond(level, most):
             continue
         run = padded_run(_RUN, usual_dimension_count(operator, choice))
-        usual = attribute_choices(operator)[0]
+        usual = choices_for(operator, choice)[0]
         base = make_desc(operator, choice.types, run, usual)
         for change in _changes(operator, base, usual):
             rule, what = _rule(change), f"{change.desc} {change.bindings}"
@@ -107,15 +109,16 @@ def _changes(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]
     for label, place, desc in _descs(operator, base, usual):
         broken = violations(operator, desc)
         rules = frozenset(v.label for v in broken)
+        basis = MEASURED if all(v.basis == MEASURED for v in broken) else DOCUMENTED
         if not rules:
             continue  # the change is harmless: another valid desc
         for rule in sorted(rules):
             if rule.startswith(_OWN):
                 known = best.get((rule, place))
                 if known is None or len(rules) < len(known.rules):
-                    best[rule, place] = Change(f"{rule.removeprefix('constraint/')}/{place}", desc, {}, rules)
+                    best[rule, place] = Change(f"{rule.removeprefix('constraint/')}/{place}", desc, {}, rules, basis)
         if not any(rule.startswith(_OWN) for rule in rules):
-            yield Change(label, desc, {}, rules, MEASURED if all(v.basis == MEASURED for v in broken) else DOCUMENTED)
+            yield Change(label, desc, {}, rules, basis)
     yield from best.values()
     yield from _binding_changes(base)
 
@@ -133,7 +136,8 @@ def _descs(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) 
     for field in operator.fields:
         if field.is_tensor and not field.optional and field.type == "TENSOR_DESC":
             yield f"missing/{field.name}", field.name, base.with_fields(**{field.name: None})
-        yield from _attribute_changes(field, base)
+        if field.kind == "attribute" and field.name not in counted_by(operator):
+            yield from _attribute_changes(field, base)
     for group in tied_tensors(operator, "DataType"):
         for name in (*abi().data_types, UNKNOWN):
             yield f"data-type/{'+'.join(group)}={name}", group[0], replaced(group, data_type=name)
@@ -149,8 +153,11 @@ def _descs(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) 
 
 
 def _attribute_changes(field: Field, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
-    """An attribute outside its enumeration or its bounds, of another data type, or an operator that cannot stand there."""
-    values: list[object] = []
+    """An attribute outside its enumeration or its bounds, of another data type, or an operator that cannot stand there.
+
+    Its valid values too: a constraint may forbid one of them for the data types at hand.
+    """
+    values: list[object] = [value for value in attribute_values(field) if not isinstance(value, Expression)]
     if field.enum == "DML_TENSOR_DATA_TYPE":
         values += abi().data_types
     elif field.enum:
@@ -160,7 +167,7 @@ def _attribute_changes(field: Field, base: OperatorDesc) -> Iterator[tuple[str, 
     if field.operators:
         values.append(OperatorDesc(base.type, dict.fromkeys(base.fields)))  # no operator can stand inside itself
     for value in values:
-        label = "enum" if field.enum else "operator" if field.operators else "domain"
+        label = "enum" if field.enum else "operator" if field.operators else "domain" if field.domain else "value"
         yield f"{label}/{field.name}={value_text(value)}", field.name, base.with_fields(**{field.name: value})
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 
-from dmlcts.generator.attributes import whole_choices
 from dmlcts.generator.build import build
 from dmlcts.generator.case import Binding, Case, beyond
 from dmlcts.generator.layouts import GAPPED, INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
@@ -18,7 +18,9 @@ from dmlcts.generator.shapes import (
     padded_run,
     representatives,
     usual_dimension_count,
+    whole_choices,
 )
+from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model import MEASURED, Operator
 
@@ -53,7 +55,7 @@ def rank_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         if beyond(level, most):
             continue
         for count in dimension_counts(operator, choice):
-            turns = whole_choices(operator)
+            turns = whole_choices(operator, choice)
             base = make_desc(operator, choice.types, padded_run(_SIZES, count), turns[count % len(turns)])
             desc = _with_layouts(base, dict.fromkeys(tensors, "padded"))
             label = f"layout/{count}d"
@@ -84,6 +86,29 @@ def slack_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                     bindings=bindings,
                     covers=(f"slack/{name}/{label}",),
                 )
+
+
+def owned_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+    """Inputs that DirectML takes over when the operator is initialized (OWNED_BY_DML): each alone, packed and padded, and all at once."""
+    core = representatives(operator)
+    owned = abi().tensor_flags["OWNED_BY_DML"]
+    names = [field.name for field in operator.inputs() if field.owned_by_dml]
+    together = [tuple(names)] if len(names) > 1 else []
+    for choice in covering_choices(operator):
+        for index, (tensors, layout) in enumerate(product([*((name,) for name in names), *together], ("packed", "padded"))):
+            level = "full" if choice not in core else "smoke" if (choice, index) == (core[0], 0) else "core"
+            if beyond(level, most):
+                continue
+            base = _with_layouts(_base(operator, choice, index), dict.fromkeys(tensors, layout))
+            yield build(
+                operator,
+                "owned",
+                ("owned", "+".join(_short(name) for name in tensors), layout),
+                base.with_fields(**{name: replace(base.tensor(name), flags=owned) for name in tensors}),
+                choice,
+                level=level,
+                covers=[f"owned/{name}" for name in tensors],
+            )
 
 
 def in_place_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
@@ -137,7 +162,7 @@ def gap_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
 
 def _base(operator: Operator, choice: TypeChoice, turn: int = 0) -> OperatorDesc:
     """The desc that a case changes; the attributes take turns, so that each of their values meets some of the cases."""
-    turns = whole_choices(operator)
+    turns = whole_choices(operator, choice)
     run = padded_run(_SIZES, usual_dimension_count(operator, choice))
     return make_desc(operator, choice.types, run, turns[turn % len(turns)])
 

@@ -12,7 +12,15 @@ from dataclasses import replace
 from dmlcts.generator.attributes import ABSENT, attribute_choices
 from dmlcts.generator.build import build
 from dmlcts.generator.case import AGREEMENT, RELATION, Case, beyond
-from dmlcts.generator.shapes import TypeChoice, covering_choices, make_desc, representatives, type_choices, usual_dimension_count
+from dmlcts.generator.shapes import (
+    TypeChoice,
+    choices_for,
+    covering_choices,
+    make_desc,
+    representatives,
+    type_choices,
+    usual_dimension_count,
+)
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.loader import load, operator_names
@@ -30,7 +38,7 @@ def property_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         level = "core" if choice in core else "full"
         if beyond(level, most):
             continue
-        for attributes in attribute_choices(operator):
+        for attributes in choices_for(operator, choice):
             desc = make_desc(operator, choice.types, _run(usual_dimension_count(operator, choice)), attributes)
             yield build(
                 operator,

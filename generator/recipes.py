@@ -117,6 +117,18 @@ def _truth(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     return np.where(np.bitwise_count(raw).sum(axis=1) % 2 == 0, values.dtype.type(0), values)
 
 
+def _exceptional(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    values = _any_bits(raw, name, parameters)
+    if not data_type(name).is_float:
+        return values
+    dtype, bits = numpy_dtype(name), bits_dtype(name)
+    infinity = np.array(np.inf, dtype).view(bits)
+    mantissa = bits.type((1 << np.finfo(dtype).nmant) - 1)
+    patterns, kind = values.view(bits), np.bitwise_count(raw).sum(axis=1) % 4
+    patterns = np.where(kind == 0, patterns | infinity, np.where(kind == 1, (patterns & ~mantissa) | infinity, patterns))
+    return np.ascontiguousarray(patterns.astype(bits)).view(dtype)
+
+
 def _size(name: str) -> int:
     return max(1, data_type(name).bits // 8)
 
@@ -139,4 +151,6 @@ RECIPES: dict[str, Recipe] = {
     "small-integers": Recipe(lambda name: 1, _small_integers, frozenset({"limit"})),
     # Half of them 0, and half any bits: conditions.
     "truth": Recipe(_size, _truth),
+    # Any bits; of floats every fourth is made a NaN (or an infinity) and every fourth an infinity.
+    "exceptional": Recipe(_size, _exceptional, bits=True),
 }

@@ -78,12 +78,42 @@ def type_choices(operator: Operator) -> tuple[TypeChoice, ...]:
 
 def _permitted(operator: Operator, types: Types, table: Support) -> bool:
     """Whether the constraints let these data types stand together: ``tied_tensors`` knows those alone that hold always."""
-    tied_always = all(c.same and c.when is None and c.before is None for c in operator.constraints)
-    if tied_always:
+    if _only_tied(operator):
         return True
     count = min(max(row.dimensions[0] for row in table.tensors.values()), min(row.dimensions[1] for row in table.tensors.values()))
-    desc = make_desc(operator, types, (1,) * count, attribute_choices(operator)[0])
-    return not any(found.label.startswith("constraint/") for found in violations(operator, desc, table.level))
+    return _keeps(operator, make_desc(operator, types, (1,) * count, attribute_choices(operator)[0]), table.level)
+
+
+def _only_tied(operator: Operator) -> bool:
+    """Whether all that the constraints say is that tensors are alike."""
+    return all(c.same and c.when is None and c.before is None for c in operator.constraints)
+
+
+def _keeps(operator: Operator, desc: OperatorDesc, level: FeatureLevel | None = None) -> bool:
+    """Whether a desc keeps the operator's own constraints."""
+    return not any(found.label.startswith("constraint/") for found in violations(operator, desc, level))
+
+
+@cache
+def choices_for(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, object], ...]:
+    """The combinations of attributes and optional tensors that the constraints let stand with these data types, the usual one first.
+
+    Raises:
+        NotGenerable: they let none.
+    """
+    if _only_tied(operator):
+        return attribute_choices(operator)
+    run = (1,) * usual_dimension_count(operator, choice)
+    kept = tuple(c for c in attribute_choices(operator) if _keeps(operator, make_desc(operator, choice.types, run, c)))
+    if not kept:
+        raise NotGenerable(f"{operator.name}: the constraints let no attributes stand with {choice.label}")
+    return kept
+
+
+@cache
+def whole_choices(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, object], ...]:
+    """Those in which every tensor is present: what cases about tensors take turns with."""
+    return tuple(attributes for attributes in choices_for(operator, choice) if ABSENT not in attributes.values())
 
 
 @cache

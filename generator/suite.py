@@ -9,14 +9,14 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, product
 
 from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.negatives import negative_cases
-from dmlcts.generator.placement import gap_cases, in_place_cases, layout_cases, rank_cases, slack_cases
+from dmlcts.generator.placement import gap_cases, in_place_cases, layout_cases, owned_cases, rank_cases, slack_cases
 from dmlcts.generator.properties import property_cases
 from dmlcts.generator.tables import cell_cases, example_cases, size_cases, value_cases
-from dmlcts.spec.abi import FeatureLevel, feature_level
+from dmlcts.spec.abi import FeatureLevel, abi, feature_level
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, Operator
 
@@ -28,6 +28,7 @@ MAKERS: tuple[Callable[[Operator, str], Iterator[Case]], ...] = (
     layout_cases,
     rank_cases,
     slack_cases,
+    owned_cases,
     in_place_cases,
     gap_cases,
     negative_cases,
@@ -113,6 +114,19 @@ def matcher(expression: str) -> Callable[[str], bool]:
     Raises:
         ValueError: not such an expression.
     """
+    code = compile(ast.Expression(_parsed(expression)), "<-k>", "eval")
+    return lambda case_id: bool(eval(code, {"__builtins__": {}}, {"id": case_id.lower()}))  # noqa: S307 (only quoted words and operators)
+
+
+def may_match(expression: str, name: str) -> bool:
+    """Whether a case of an operator may match: False only where the expression asks for other operators by their whole names.
+
+    So that the cases of the others need not be made. Raises ValueError as ``matcher`` does.
+    """
+    return True in _outcomes(_parsed(expression), name)
+
+
+def _parsed(expression: str) -> ast.expr:
     tokens = re.findall(r"\(|\)|[^\s()]+", expression)
     python = [t if t in ("and", "or", "not", "(", ")") else f"({t.lower()!r} in id)" for t in tokens]
     try:
@@ -122,5 +136,19 @@ def matcher(expression: str) -> Callable[[str], bool]:
     # Two words side by side would be a call, and () a tuple.
     if tree is None or any(isinstance(node, ast.Call | ast.Tuple) for node in ast.walk(tree)):
         raise ValueError(f"not an expression of words, and, or, not: {expression!r}")
-    code = compile(tree, "<-k>", "eval")
-    return lambda case_id: bool(eval(code, {"__builtins__": {}}, {"id": case_id.lower()}))  # noqa: S307 (only quoted words and operators)
+    return tree.body
+
+
+def _outcomes(node: ast.expr, name: str) -> set[bool]:
+    """What an expression may be for the cases of an operator."""
+    if isinstance(node, ast.BoolOp):
+        found = [_outcomes(value, name) for value in node.values]
+        combined = all if isinstance(node.op, ast.And) else any
+        return {combined(values) for values in product(*found)}
+    if isinstance(node, ast.UnaryOp):
+        return {not value for value in _outcomes(node.operand, name)}
+    word = str(node.left.value).upper() if isinstance(node, ast.Compare) and isinstance(node.left, ast.Constant) else ""
+    # An operator's name stands in its own ids, and in those of operators that others can be fused into.
+    if word in abi().operator_types and not any(field.operators for field in load(name).fields):
+        return {word in name}
+    return {True, False} if word else {True}

@@ -8,12 +8,13 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from dmlcts.generator.attributes import ABSENT, attribute_choices, choice_labels, whole_choices, with_attributes
+from dmlcts.generator.attributes import ABSENT, choice_labels, with_attributes
 from dmlcts.generator.build import build, random_data, support_cells
 from dmlcts.generator.case import VALUES, Case, Data, beyond
 from dmlcts.generator.data import data_values
 from dmlcts.generator.shapes import (
     TypeChoice,
+    choices_for,
     covering_choices,
     dimension_counts,
     format_choices,
@@ -23,6 +24,7 @@ from dmlcts.generator.shapes import (
     representatives,
     type_choices,
     usual_dimension_count,
+    whole_choices,
 )
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, literal_array
@@ -54,7 +56,7 @@ def cell_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         usual = usual_dimension_count(operator, choice)
         for count in dimension_counts(operator, choice) if choice in covering else (usual,):
             run = tuple(reversed(_RUN[:count]))
-            for index, attributes in enumerate(attribute_choices(operator)):
+            for index, attributes in enumerate(choices_for(operator, choice)):
                 level = "smoke" if count == usual and index == 0 else "core" if count == usual or index == 0 else "full"
                 if beyond(level, most):
                     continue
@@ -66,8 +68,8 @@ def cell_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
 def size_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Element counts around powers of two, odd shapes and one large tensor; in core for one type of each width."""
     core = representatives(operator)
-    turns = whole_choices(operator)
     for choice in covering_choices(operator):
+        turns = whole_choices(operator, choice)
         usual = usual_dimension_count(operator, choice)
         for index, sizes in enumerate((*((1, 1, 1, count) for count in _COUNTS), *_SHAPES, (1, 1, 1, _LARGE), (1, 1, _LARGE, 1))):
             level = "core" if choice == core[0] or (choice in core and prod(sizes) != _LARGE) else "full"
@@ -84,7 +86,8 @@ def value_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
 
     An input without a set takes its random data. In core, one choice of types of each width, and the usual attributes.
     """
-    for choice, (index, attributes) in product(format_choices(operator), enumerate(attribute_choices(operator))):
+    chosen = [(choice, *each) for choice in format_choices(operator) for each in enumerate(choices_for(operator, choice))]
+    for choice, index, attributes in chosen:
         core = choice in representatives(operator) and (index == 0 or _only_constants(operator))
         if beyond("core" if core else "full", most):
             continue

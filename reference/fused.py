@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
@@ -14,9 +15,13 @@ from dmlcts.spec.desc import OperatorDesc
 def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array, name: str = "FusedActivation") -> Answer:
     """The activation in the field ``name`` of ``value`` (float64), which may be off by ``error``; ``value`` itself if there is none.
 
-    ``error`` is what the implementation's own computation of ``value`` may be off by, and becomes the slack of the answer.
+    ``error`` is what the implementation's own computation of ``value`` may be off by; with the activation's own slack it is the answer's.
     """
     inner = fields.get(name)
     if not isinstance(inner, OperatorDesc):
         return Answer(value, slack=error)
-    return through(xp, lambda xp, x: compute(inner, {"InputTensor": x})["OutputTensor"].value, value, error)
+    exact = compute(inner, {"InputTensor": value})["OutputTensor"]
+    answer = through(xp, lambda xp, x: compute(inner, {"InputTensor": x})["OutputTensor"].value, value, error)
+    slack = answer.slack if exact.slack is None else answer.slack + exact.slack  # type: ignore[operator]
+    defined = answer.defined if exact.defined is None else answer.defined & exact.defined  # type: ignore[operator]
+    return replace(answer, slack=slack, defined=defined)

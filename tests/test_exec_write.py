@@ -35,7 +35,7 @@ from dmlcts.spec.dtypes import literal_array, literal_defined, numpy_dtype
 from dmlcts.spec.loader import load, load_file, operator_names
 
 OPERATORS = Path(__file__).parent / "data" / "operators"
-KINDS = ("example", "table", "values", "sizes", "layout", "slack", "in-place", "gaps")
+KINDS = ("example", "table", "values", "sizes", "layout", "slack", "owned", "in-place", "gaps")
 EACH = 8
 """Cases of each kind and operator."""
 

@@ -3,6 +3,7 @@
 import math
 import struct
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,127 @@ def test_every_finite_half_is_there_once() -> None:
     finite = {pattern for pattern in range(1 << 16) if math.isfinite(decode("FLOAT16", pattern))}
     assert set(found) == finite - {0x8000}
     assert patterns("FLOAT32", "every-finite") == []
+
+
+def test_every_half_is_every_pattern_once() -> None:
+    assert patterns("FLOAT16", "every-half") == list(range(1 << 16))
+
+
+@pytest.mark.parametrize("name", [name for name in TYPES if name != "FLOAT16"])
+def test_no_other_type_has_every_half(name: str) -> None:
+    assert patterns(name, "every-half") == patterns(name, "every-finite") == []
+
+
+# Numbers of every size
+
+
+def ends(name: str) -> tuple[int, int]:
+    """The least and the largest number of an integer type."""
+    width = data_type(name).bits
+    return (0, 2**width - 1) if name.startswith("U") else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
+
+
+def integers(name: str, set_name: str) -> list[int]:
+    return [int(value) for value in special_values(set_name, name).tolist()]
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integer_ends_are_those_of_the_range_and_of_its_halves(name: str) -> None:
+    low, high = ends(name)
+    found = integers(name, "integer-ends")
+    middle = 2 ** (data_type(name).bits // 2)  # whose square is one too large
+    assert {low, low + 1, high - 1, high, 0, 1, 2, 3, high // 2, high // 2 + 1, middle - 1} <= set(found)
+    assert ({-1, -2, -3} <= set(found)) == (low < 0)
+    assert (middle in found) == (middle <= high)
+    assert found == sorted(found)
+    assert all(low <= value <= high for value in found)
+    assert integers(name, "nonzero-integer-ends") == [value for value in found if value != 0]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("set_name", ["integer-ends", "nonzero-integer-ends"])
+def test_floats_have_no_integer_ends(name: str, set_name: str) -> None:
+    assert patterns(name, set_name) == []
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_ones_have_the_numbers_next_to_one(name: str) -> None:
+    _, width, digits = FORMATS[name]
+    one = int.from_bytes(struct.pack(f"<{FORMATS[name][0]}", 1.0), "little")
+    assert one == ((1 << (width - 2 - digits)) - 1) << digits  # the bias of the exponent alone
+    found = set(patterns(name, "ones"))
+    sign = 1 << (width - 1)
+    assert {one - 1, one, one + 1, sign | (one - 1), sign | one, sign | (one + 1)} <= found
+    assert {0.5, 2.0, 3.0, 10.0, -0.5, -2.0, -3.0, -10.0} <= set(numbers(name, "ones"))
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_ones_of_integers(name: str) -> None:
+    assert sorted(integers(name, "ones")) == ([1] if name.startswith("U") else [-1, 1])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_magnitudes_are_normal_numbers_from_the_smallest_to_the_largest(name: str) -> None:
+    _, width, digits = FORMATS[name]
+    found = patterns(name, "magnitudes")
+    sign = 1 << (width - 1)
+    sizes = {pattern & (sign - 1) for pattern in found}
+    assert {pattern ^ sign for pattern in found} == set(found)
+    highest = (((1 << (width - 1 - digits)) - 1) << digits) - 1
+    assert (min(sizes), max(sizes)) == (1 << digits, highest)
+    powers = sorted({pattern >> digits for pattern in sizes})
+    steps = [after - before for before, after in pairwise(powers)]
+    assert max(steps) <= math.ceil((powers[-1] - powers[0]) / 20)  # evenly over all powers of two
+    assert sum(pattern & 1 for pattern in sizes) > len(sizes) / 4  # odd mantissas, which nothing narrower holds
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_have_no_magnitudes(name: str) -> None:
+    assert patterns(name, "magnitudes") == []
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_truths_are_of_every_byte(name: str) -> None:
+    width = data_type(name).bits
+    found = set(patterns(name, "truths"))
+    assert {0, 1, 2, 1 << (width - 1), (1 << width) - 1} <= found
+    for bit in (8, 16):  # a 1 that the lowest byte, or the lowest two, have nothing of
+        assert ((1 << bit) in found) == (width > 16)
+
+
+# An operator's own points
+
+
+def point_patterns(name: str, points: str, skip: str = "") -> list[int]:
+    values = special_values("its own", name, skip, points)
+    assert values.dtype == numpy_dtype(name)
+    return [int(value) & ((1 << data_type(name).bits) - 1) for value in values.view(bits_dtype(name))]
+
+
+@pytest.mark.parametrize(
+    ("name", "points", "expected"),
+    [
+        ("FLOAT32", "0.1 -2 3", [0x3DCCCCCD, 0xC0000000, 0x40400000]),  # rounded, and in their order
+        ("FLOAT16", "0.1 65504 65519 65520 1e6", [0x2E66, 0x7BFF]),  # 65519 is rounded to 65504; the others would be infinite
+        ("FLOAT32", "1e38 1e39 -1e39", [0x7E967699]),
+        ("FLOAT16", "6e-8 1e-8 1e-60", [0x0001]),  # what is no 0 does not become one
+        ("FLOAT32", "inf -inf nan", [0x7F800000, 0xFF800000, 0x7FC00000]),
+        ("FLOAT32", "1 1.0 1.00000000001 2", [0x3F800000, 0x40000000]),  # once each
+        ("FLOAT32", "0 -0.0", [0x00000000, 0x80000000]),
+        ("FLOAT32", "0x7FC00001 0xFF 0x100000000", [0x7FC00001, 0x000000FF]),  # patterns, as far as they have room
+        ("UINT8", "0 255 256 -1 0.5 2.0 1e2 inf nan 0x80 0x100", [0, 255, 2, 100, 128]),
+        ("INT8", "127 128 -128 -129 0xFF", [0x7F, 0x80, 0xFF]),
+        ("INT64", "9007199254740993 9223372036854775807", [2**53 + 1, 2**63 - 1]),  # which no float64 is
+        ("UINT4", "15 16 0xF 0x10", [15]),
+        ("UINT8", "-1 300 0.5", []),
+    ],
+)
+def test_points_are_what_each_type_can_hold(name: str, points: str, expected: list[int]) -> None:
+    assert point_patterns(name, points) == expected
+
+
+def test_points_can_be_skipped() -> None:
+    assert point_patterns("FLOAT32", "1 2 nan 3", skip="0x40000000 0x7fc00000") == [0x3F800000, 0x40400000]
 
 
 # Leaving values out

@@ -254,7 +254,7 @@ def discrete(given: Given) -> Bound:
         least, most = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
         low, high = (np.clip(end, given.wide.type(least), given.wide.type(most)) for end in (low, high))
     actual = given.actual.astype(given.wide)
-    right = ((low <= actual) & (actual <= high)) | (np.isnan(actual) & np.isnan(value))
+    right = ((low <= actual) & (actual <= high) & (actual == np.rint(actual))) | (np.isnan(actual) & np.isnan(value))
     return Bound(right=right, says=lambda i: f"an integer from {low.flat[i]:.20g} to {high.flat[i]:.20g}")
 
 

@@ -44,6 +44,12 @@ def _by_exponential(xp: Any, function: Function, argument: Array, computed: floa
     return through(xp, function, argument, xp.where(xp.isfinite(argument), error, 0.0))
 
 
+def _wider(answer: Answer, more: Array | float) -> Answer:
+    """The answer with that much more slack."""
+    slack: Any = answer.slack
+    return replace(answer, slack=slack + more)
+
+
 def elu(xp: Any, x: Array, alpha: float) -> Answer:
     """``x`` from 0 on, and ``Alpha * (exp(x) - 1)`` below."""
     return _above(xp, x >= 0, x, _curve(xp, x, alpha))
@@ -82,7 +88,7 @@ def _sigmoid(xp: Any, y: Array) -> Array:
 
 def _sigmoid_answer(xp: Any, y: Array, computed: float = 0.0) -> Answer:
     answer = _by_exponential(xp, _sigmoid, y, computed)
-    return replace(answer, slack=answer.slack + xp.minimum(answer.value, _SMALLEST))
+    return _wider(answer, xp.minimum(answer.value, _SMALLEST))
 
 
 def sigmoid(xp: Any, x: Array) -> Answer:
@@ -104,7 +110,7 @@ def tanh(xp: Any, x: Array) -> Answer:
 def scaled_tanh(xp: Any, x: Array, alpha: float, beta: float, computed: float = _PRODUCT) -> Answer:
     """``Alpha * tanh(Beta * x)``."""
     answer = _by_exponential(xp, lambda xp, y: alpha * xp.tanh(y), beta * x, computed)
-    return replace(answer, slack=answer.slack + _TANH * ROUNDOFF * abs(alpha))
+    return _wider(answer, _TANH * ROUNDOFF * abs(alpha))
 
 
 def _softplus(xp: Any, y: Array) -> Array:
@@ -119,7 +125,7 @@ def parametric_softplus(xp: Any, x: Array, alpha: float, beta: float) -> Answer:
     y = beta * x
     answer = _by_exponential(xp, lambda xp, y: alpha * _softplus(xp, y), y, _PRODUCT)
     overflows = xp.isfinite(x) & (xp.abs(y) >= _LARGEST)
-    return replace(answer, slack=answer.slack + _LOGARITHM * ROUNDOFF * abs(alpha), defined=answer.defined & ~overflows)
+    return replace(_wider(answer, _LOGARITHM * ROUNDOFF * abs(alpha)), defined=answer.defined & ~overflows)
 
 
 def softplus(xp: Any, x: Array, steepness: float) -> Answer:

@@ -8,13 +8,11 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.fused import activated
 from dmlcts.reference.registry import Reference, reference
+from dmlcts.reference.scale_bias import ROUNDOFF
 from dmlcts.spec.desc import OperatorDesc
 
 Binary = Callable[[Any, Array, Array], Array]
 """Of an array namespace and the elements of both tensors."""
-
-ROUNDOFF = 2.0**-23
-"""Of a result computed in FLOAT32, where truncation is allowed."""
 
 LARGEST = (2.0 - 2.0**-23) * 2.0**127
 """The largest FLOAT32: operators on FLOAT32 and FLOAT16 overflow beyond it on their way."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.element_wise.special_functions import either_zero, erf
-from dmlcts.reference.registry import reference
-from dmlcts.reference.scale_bias import scaled, through, unary
+from dmlcts.reference.registry import Reference, reference
+from dmlcts.reference.scale_bias import ROUNDOFF, Function, scaled, through, unary
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
 
@@ -18,6 +18,27 @@ reference("ELEMENT_WISE_EXP")(unary(lambda xp, x: xp.exp(x)))
 reference("ELEMENT_WISE_LOG")(unary(lambda xp, x: xp.log(x)))
 reference("ELEMENT_WISE_RECIP")(unary(lambda xp, x: 1.0 / x))
 reference("ELEMENT_WISE_SQRT")(unary(lambda xp, x: xp.sqrt(x)))
+
+
+def exponential(function: Function) -> Reference:
+    """The reference of a function that grows as e to the power of its argument, which is as exact as FLOAT32 holds an argument.
+
+    A relative error of the argument is an absolute one of the exponent: it grows with the argument, and so does what it makes of the result.
+    """
+    run = unary(function)
+
+    def grown(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+        answer = run(xp, desc, inputs)["OutputTensor"]
+        off = _growth(xp, answer.value, answer.argument)
+        return {"OutputTensor": replace(answer, slack=off if answer.slack is None else off + answer.slack)}
+
+    return grown
+
+
+def _growth(xp: Any, value: Array, argument: Array) -> Array:
+    """The absolute error of ``exp(argument)`` in FLOAT32 that a rounded argument makes; none of an infinite one."""
+    return xp.where(xp.isfinite(argument), xp.abs(value * argument) * ROUNDOFF, 0.0)
+
 
 LOGARITHM_ERROR = 2.0**-21
 """Absolute, of a base 2 logarithm in FLOAT32 near 1, by the rules of graphics APIs. A power multiplies it by the exponent."""
@@ -74,12 +95,13 @@ def _power_answer(xp: Any, answer: Answer, base: Array, exponent: Array) -> Answ
 
     0 to the power of 0 or less is left undefined: the page's pow and DirectML.dll's 0 differ. Of zeros, either sign is right.
     """
-    off = xp.abs(answer.value) * xp.abs(exponent) * LOGARITHM_ERROR
+    argument = exponent * xp.log(xp.abs(base))
+    off = xp.abs(answer.value * exponent) * LOGARITHM_ERROR + _growth(xp, answer.value, argument)
     slack = off if answer.slack is None else off + answer.slack
     defined = (base != 0) | (exponent > 0)
     return replace(
         answer,
-        argument=exponent * xp.log(xp.abs(base)),
+        argument=argument,
         slack=xp.where(answer.value == 0, xp.maximum(slack, 2.0**-1000), slack),
         defined=defined if answer.defined is None else defined & answer.defined,
     )
@@ -110,9 +132,12 @@ def _stored_as_integer(xp: Any, answer: Answer, dtype: Any) -> Answer:
     NaN, which no integer is, is not defined.
     """
     value = xp.where(xp.isnan(answer.value), 0.0, answer.value)
-    near = xp.abs(value) * (4.0 + xp.abs(xp.where(xp.isfinite(answer.argument), answer.argument, 0.0))) * 2.0**-23
     limits = xp.iinfo(dtype)
     stored = xp.clip(xp.trunc(value), float(limits.min), float(limits.max)).astype(dtype)
     return replace(
-        answer, value=value, slack=answer.slack + near + 0.5, result=stored, defined=answer.defined & ~xp.isnan(answer.value)
+        answer,
+        value=value,
+        slack=answer.slack + 4.0 * xp.abs(value) * ROUNDOFF + 0.5,
+        result=stored,
+        defined=answer.defined & ~xp.isnan(answer.value),
     )

@@ -49,17 +49,18 @@ def _limit(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
     if x.dtype.kind == "f":
         return {"OutputTensor": _between(xp, argument, error, low, high)}
     limits = _limits(x.dtype)
-    least, most = (limit if bound is None else _integer(bound, limits) for bound, limit in zip((low, high), limits, strict=True))
     if error is None:
+        least, most = (
+            limit if bound is None else _integer(bound, limits) for bound, limit in zip((low, high), limits, strict=True)
+        )
         return {"OutputTensor": Answer(xp.maximum(xp.minimum(x, x.dtype.type(most)), x.dtype.type(least)))}
     # In FLOAT32 it is exact where every step is; elsewhere the integer itself may have been rounded as well.
     exact = single(xp, x.astype(xp.float64)) & single(xp, argument)
     error = xp.where(exact, 0.0, 2 * error)
-    answer = _between(xp, argument, error, float(least), float(most))
-    stored = xp.trunc(answer.value)
-    inside = stored < float(most)  # float64 may not hold the largest integers
-    result = xp.where(inside, xp.where(inside, stored, 0.0).astype(x.dtype), x.dtype.type(most))
-    return {"OutputTensor": Answer(answer.value, slack=answer.slack, result=result)}
+    answer = _between(xp, argument, error, low, high)
+    saturated = xp.clip(xp.trunc(answer.value), *(float(limit) for limit in limits))
+    defined = xp.abs(answer.value - saturated) < 1  # the page says nothing of what leaves the type
+    return {"OutputTensor": Answer(answer.value, slack=answer.slack, defined=defined, result=saturated.astype(x.dtype))}
 
 
 def single(xp: Any, x: Array) -> Array:
@@ -88,7 +89,8 @@ def _gradient(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     """The incoming gradient, or 0 where x is at most Min or at least Max; neither is true of NaN."""
     x, gradient = inputs["InputTensor"], inputs["InputGradientTensor"]
     low, high = (_bound(xp, desc, name) for name in ("Min", "Max"))
-    assert low is not None and high is not None
+    assert low is not None
+    assert high is not None
     outside = _at_most(xp, x, low) | _at_least(xp, x, high)
     return {"OutputGradientTensor": Answer(xp.where(outside, gradient.dtype.type(0), gradient))}
 

@@ -68,7 +68,8 @@ def dequantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
         return {"OutputTensor": Answer(value)}
     steps = [x, difference, zero_point + xp.zeros_like(x)]
     error = sum(xp.where(single(xp, step), 0.0, ROUNDOFF * xp.abs(step)) for step in steps)
-    return {"OutputTensor": Answer(value, slack=error * xp.abs(scale))}
+    known = xp.isfinite(scale) | (error == 0)  # an infinite scale asks whether the difference is 0
+    return {"OutputTensor": Answer(value, slack=error * xp.abs(scale), defined=known)}
 
 
 @reference("ELEMENT_WISE_QUANTIZED_LINEAR_ADD")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.element_wise.arithmetic import ROUNDOFF, is_real, least
+from dmlcts.reference.element_wise.arithmetic import is_real, least
 from dmlcts.reference.registry import reference
-from dmlcts.reference.scale_bias import scaled, through
+from dmlcts.reference.scale_bias import ROUNDOFF, scaled, through
 from dmlcts.spec.desc import OperatorDesc
 
 
@@ -53,9 +53,6 @@ def absolute(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
         return {"OutputTensor": _positive(xp, x, xp.abs(x))}
     # The conversion of a large integer to FLOAT32 is rounded as well.
     slack = error + ROUNDOFF * (xp.abs(argument) + error)
-    value = xp.abs(argument)
-    largest = float(xp.iinfo(x.dtype).max)
-    result = xp.where(value < largest, xp.trunc(value), largest)
-    stored = xp.where(result < largest, result, 0.0).astype(x.dtype)
-    stored = xp.where(result < largest, stored, xp.iinfo(x.dtype).max).astype(x.dtype)
+    value, largest = xp.abs(argument), float(xp.iinfo(x.dtype).max)
+    stored = xp.minimum(xp.trunc(value), largest).astype(x.dtype)
     return {"OutputTensor": Answer(value, slack=slack, result=stored, defined=value + slack < largest + 1)}

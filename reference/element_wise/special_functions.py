@@ -54,16 +54,23 @@ def _tail(xp: Any, x: Array) -> Array:
     return xp.exp(-x * x) / sqrt(pi) / below
 
 
+_NEAR_ZERO = 2.0**-24
+"""The smallest number of FLOAT16: results up to it are as good as zeros."""
+
+
 def either_zero(run: Reference) -> Reference:
     """The reference of a function through the origin of which nobody promises that it keeps a zero's sign.
 
-    An exact value that may lie on either side of zero may be stored as either zero; so the slack is more than none, and less than any
-    number that is stored.
+    An exact value that may lie on either side of zero may be stored as either zero. So the slack of what is next to zero leads across it,
+    by less than any number that the function's bound tells from zero.
     """
 
     def free(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
         answer = run(xp, desc, inputs)["OutputTensor"]
         slack = xp.zeros_like(answer.value) if answer.slack is None else answer.slack
-        return {"OutputTensor": replace(answer, slack=xp.where(answer.value == 0, xp.maximum(slack, 2.0**-1000), slack))}
+        size = xp.abs(answer.value)
+        return {
+            "OutputTensor": replace(answer, slack=xp.where(size <= _NEAR_ZERO, xp.maximum(slack, 1.5 * size + 2.0**-1000), slack))
+        }
 
     return free
