@@ -148,6 +148,9 @@ def _descs(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) 
     alike = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
     for same, names in alike.items():
         yield f"sizes/zero/{'+'.join(names)}", names[0], replaced(names, sizes=(*same[:-1], 0))
+        for index, size in enumerate(same):  # what tensors that are alike may not be together
+            larger = (*same[:index], size + 1, *same[index + 1 :])
+            yield f"sizes/{'+'.join(names)}", f"{names[0]}-alike{index}", replaced(names, sizes=larger)
     for name, tensor in base.tensors():
         yield from _tensor_changes(operator, base, name, tensor)
 

@@ -164,7 +164,7 @@ def _base(operator: Operator, choice: TypeChoice, turn: int = 0) -> OperatorDesc
     """The desc that a case changes; the attributes take turns, so that each of their values meets some of the cases."""
     turns = whole_choices(operator, choice)
     run = padded_run(_SIZES, usual_dimension_count(operator, choice))
-    return make_desc(operator, choice.types, run, turns[turn % len(turns)])
+    return make_desc(operator, choice.types, run, turns[(turn + turn // len(turns)) % len(turns)])
 
 
 def _with_layouts(desc: OperatorDesc, layouts: Mapping[str, str]) -> OperatorDesc:

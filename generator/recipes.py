@@ -96,7 +96,7 @@ def _positive(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Arra
     if data_type(name).is_float:
         return np.abs(values)
     if data_type(name).kind == "int":
-        values = values & values.dtype.type(_limits(name)[1])
+        values = (values & values.dtype.type(_limits(name)[1])).astype(values.dtype)
     return np.where(values == 0, values.dtype.type(1), values)
 
 

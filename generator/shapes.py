@@ -12,7 +12,7 @@ from functools import cache
 from itertools import product
 from math import prod
 
-from dmlcts.generator.attributes import ABSENT, NotGenerable, attribute_choices, with_attributes
+from dmlcts.generator.attributes import ABSENT, PRESENT, NotGenerable, attribute_choices, with_attributes
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.expression import compile_expression
@@ -112,8 +112,9 @@ def choices_for(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, ob
 
 @cache
 def whole_choices(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, object], ...]:
-    """Those in which every tensor is present: what cases about tensors take turns with."""
-    return tuple(attributes for attributes in choices_for(operator, choice) if ABSENT not in attributes.values())
+    """Those combinations with every tensor present: what cases about tensors take turns with."""
+    whole = [{k: PRESENT if v == ABSENT else v for k, v in attributes.items()} for attributes in choices_for(operator, choice)]
+    return tuple(attributes for index, attributes in enumerate(whole) if attributes not in whole[:index])
 
 
 @cache

@@ -33,7 +33,7 @@ from dmlcts.spec.model import CONTESTED, DOCUMENTED, MEASURED, Example, Literal,
 _RUN = (2, 3, 1, 5, 1, 2, 3, 1)
 """Sizes of table cases, from the last dimension on: small, odd, with ones among them, and no two neighbours alike."""
 
-_COUNTS = (1, 3, 4, 5, 31, 32, 33, 63, 64, 65, 255, 256, 257)
+_COUNTS = (1, 3, 4, 5, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1025)
 """Element counts around the widths of vectors, waves and thread groups."""
 
 _LARGE = 65_537

@@ -12,16 +12,18 @@ from dmlcts.conformance.run import spec_version
 from dmlcts.generator.case import Case
 from dmlcts.generator.emit import TITLES, module_name, module_text, write_modules
 from dmlcts.generator.suite import find_case, matcher, operator_cases, select
-from dmlcts.spec.loader import operator_names
 
-EVERY = [case for name in operator_names() for case in operator_cases(name)]
+# The first operators, and one whose ids hold attributes of every kind.
+SAMPLE = tuple(f"ELEMENT_WISE_{name}" for name in ("BIT_COUNT", "BIT_OR", "BIT_SHIFT_RIGHT", "BIT_XOR", "ROUND", "CLIP1"))
+EVERY = [case for name in SAMPLE for case in operator_cases(name)]
 ONE_OF_EACH_KIND = (
     "ELEMENT_WISE_ROUND/FLOAT32/example/toward-zero",
     "ELEMENT_WISE_ROUND/FLOAT16/1d/TOWARD_ZERO",
     "ELEMENT_WISE_ROUND/FLOAT16/values/nans/TOWARD_ZERO",
     "ELEMENT_WISE_ROUND/FLOAT32/sizes/1x1x1x65/HALVES_TO_NEAREST_EVEN",
-    "ELEMENT_WISE_ROUND/FLOAT32/layout/Input-broadcast.Output-spread/HALVES_TO_NEAREST_EVEN",
+    "ELEMENT_WISE_ROUND/FLOAT32/layout/Input-broadcast.Output-padded/HALVES_TO_NEAREST_EVEN",
     "ELEMENT_WISE_ROUND/FLOAT32/slack/Input-binding/HALVES_TO_NEAREST_EVEN",
+    "ELEMENT_WISE_ROUND/FLOAT32/owned/Input/packed/HALVES_TO_NEAREST_EVEN",
     "ELEMENT_WISE_ROUND/FLOAT32/in-place/Output-on-Input/packed/HALVES_TO_NEAREST_EVEN",
     "ELEMENT_WISE_ROUND/FLOAT32/gaps/Output-padded/HALVES_TO_NEAREST_EVEN",
     "ELEMENT_WISE_ROUND/FLOAT32/negative/enum/RoundingMode=3",
@@ -70,7 +72,7 @@ def emitted(folder: Path, cases: list[Case]) -> list[Path]:
 # The text
 
 
-@pytest.mark.parametrize("name", operator_names())
+@pytest.mark.parametrize("name", SAMPLE)
 def test_a_module_has_the_cases_that_were_selected_in_their_order(name: str) -> None:
     for level, basis in (("smoke", "documented"), ("full", "measured")):
         cases = select(operator_cases(name), level=level, basis=basis)
@@ -117,7 +119,7 @@ def test_modules_are_formatted(tmp_path: Path) -> None:
 def test_one_file_an_operator(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     files = emitted(folder, select(EVERY, level="smoke"))
-    assert sorted(file.name for file in files) == sorted(module_name(name) for name in operator_names())
+    assert sorted(file.name for file in files) == sorted(module_name(name) for name in SAMPLE)
     assert sorted(folder.iterdir()) == sorted(files)
     assert module_name("ELEMENT_WISE_ROUND") == "test_element_wise_round.py"
     assert all(b"\r" not in file.read_bytes() for file in files)

@@ -17,7 +17,7 @@ from dmlcts.conformance.backend import BackendInfo, Dispatch
 from dmlcts.conformance.backends import open_backend
 from dmlcts.conformance.buffers import element_bytes, read_tensor
 from dmlcts.conformance.cli import dmlcts
-from dmlcts.conformance.execute import output_names
+from dmlcts.conformance.execute import output_names, tolerance_of
 from dmlcts.conformance.judge import judge
 from dmlcts.conformance.model_read import read_model
 from dmlcts.conformance.model_run import State
@@ -32,10 +32,13 @@ from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.desc_json import read_desc
 from dmlcts.spec.dtypes import literal_array, literal_defined, numpy_dtype
-from dmlcts.spec.loader import load, load_file, operator_names
+from dmlcts.spec.loader import load, load_file
 
 OPERATORS = Path(__file__).parent / "data" / "operators"
 KINDS = ("example", "table", "values", "sizes", "layout", "slack", "owned", "in-place", "gaps")
+# The first operators; then attributes of every kind, and tensors of several types, one of which may be absent.
+FIRST = tuple(f"ELEMENT_WISE_{name}" for name in ("BIT_COUNT", "BIT_OR", "BIT_SHIFT_RIGHT", "BIT_XOR", "ROUND"))
+SAMPLE = (*FIRST, "ELEMENT_WISE_CLIP1", "ELEMENT_WISE_QUANTIZE_LINEAR")
 EACH = 8
 """Cases of each kind and operator."""
 
@@ -65,8 +68,9 @@ def agrees(case: Case, state: State) -> bool:
     ]
     return any(
         all(
-            judge(output(case, state, n), answer, operator.tolerance, case.desc.tensor(n).data_type, info, n, case.checks).ok
+            judge(output(case, state, n), answer, tolerance, case.desc.tensor(n).data_type, info, n, case.checks).ok
             for n, answer in answers.items()
+            for tolerance in [tolerance_of(operator, n, case.desc)]
         )
         for answers in expected or [compute(case.desc, inputs(case))]
     )
@@ -76,14 +80,16 @@ def agrees(case: Case, state: State) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("operator", operator_names())
+@pytest.mark.parametrize("operator", SAMPLE)
 def test_what_is_written_runs_and_gives_what_the_case_expects(operator: str, kind: str, tmp_path: Path) -> None:
     for index, case in enumerate(sample(operator, kind)):
         folder = tmp_path / str(index)
         folder.mkdir()
         file = write_model(case, inputs(case), folder)
         before = State(read_model(file))
-        assert read_model(file).dispatchables["operator"].desc == case.desc
+        assert str(read_model(file).dispatchables["operator"].desc) == str(
+            case.desc
+        )  # a NaN among the attributes is not equal to itself
         for name, array in inputs(case).items():
             stored = read_tensor(before.contents[case.in_place.get(name, name)], case.desc.tensor(name))
             assert stored.tobytes() == array.tobytes(), (case.id, name)
@@ -100,13 +106,13 @@ def test_what_is_written_runs_and_gives_what_the_case_expects(operator: str, kin
 
 
 def test_every_kind_of_case_is_in_the_sample() -> None:
-    found = {kind: sum(len(sample(operator, kind)) for operator in operator_names()) for kind in KINDS}
+    found = {kind: sum(len(sample(operator, kind)) for operator in SAMPLE) for kind in KINDS}
     assert all(found.values()), found
-    every = {c.kind for operator in operator_names() for c in operator_cases(operator) if c.expect in (REFERENCE, VALUES)}
+    every = {c.kind for operator in SAMPLE for c in operator_cases(operator) if c.expect in (REFERENCE, VALUES)}
     assert every == set(KINDS)
 
 
-@pytest.mark.parametrize("operator", operator_names())
+@pytest.mark.parametrize("operator", SAMPLE)
 def test_one_wrong_byte_of_an_input_is_found(operator: str, tmp_path: Path) -> None:
     case = next(c for c in operator_cases(operator) if c.kind == "layout" and c.desc.fields[first_input(c)].strides is not None)
     file = write_model(case, inputs(case), tmp_path)
@@ -125,7 +131,7 @@ def first_input(case: Case) -> str:
 
 def test_the_command_line_gives_the_same(tmp_path: Path) -> None:
     for kind in KINDS:
-        case = next(c for name in operator_names() for c in sample(name, kind))
+        case = next(c for name in SAMPLE for c in sample(name, kind))
         folder = tmp_path / kind
         folder.mkdir()
         write_model(case, inputs(case), folder)
@@ -257,7 +263,7 @@ def test_a_case_that_expects_no_values_is_no_model(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_repro_writes_what_exec_runs(kind: str, tmp_path: Path) -> None:
-    case = next(c for name in operator_names() for c in sample(name, kind))
+    case = next(c for name in SAMPLE for c in sample(name, kind))
     out = tmp_path / "new" / "folder"
     result = CliRunner().invoke(dmlcts, ["repro", case.id, "--out", str(out), "--backend", "python:a:B"])
     assert result.exit_code == 0, (result.output, result.exception)

@@ -23,14 +23,21 @@ from dmlcts.reports.record import Result
 from dmlcts.spec.abi import abi, data_type
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import literal_array, literal_defined, numpy_dtype
-from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.loader import load
 from dmlcts.spec.model import Literal, Tolerance
 
 OR = "ELEMENT_WISE_BIT_OR/UINT8/4d"
 XOR = "ELEMENT_WISE_BIT_XOR/UINT32/4d"
 ROUND = "ELEMENT_WISE_ROUND/FLOAT32/4d/TOWARD_ZERO"
 NEGATIVE = "ELEMENT_WISE_BIT_OR/UINT32/negative/same-sizes/BTensor-size2"
-NAMES = operator_names()
+# The first operators; then attributes of every kind, tensors of several types of which one may be absent, and sizes with symbols.
+SAMPLE = (
+    *(
+        f"ELEMENT_WISE_{name}"
+        for name in ("BIT_COUNT", "BIT_OR", "BIT_SHIFT_RIGHT", "BIT_XOR", "ROUND", "CLIP1", "QUANTIZE_LINEAR")
+    ),
+    "ACTIVATION_SOFTMAX",
+)
 
 
 class Good(ReferenceBackend):
@@ -107,7 +114,7 @@ def test_the_reference_passes(case: str) -> None:
     assert result.seconds > 0
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLE)
 def test_the_reference_passes_smoke(name: str) -> None:
     backend = Good()
     for case in select(operator_cases(name), level="smoke", basis="measured"):
@@ -162,7 +169,7 @@ def swapped(dispatch: Dispatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [OR, XOR, ROUND, "ELEMENT_WISE_BIT_COUNT/INT16-UINT8/3d", "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT64/8d"]
+    "case", [OR, XOR, ROUND, "ELEMENT_WISE_BIT_COUNT/INT16-UINT8/4d", "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT64/8d"]
 )
 def test_an_element_left_unwritten_is_wrong_and_no_other_is(case: str) -> None:
     result = run(case, Good(instead=last_is_old))
@@ -177,14 +184,16 @@ def test_two_elements_exchanged_are_both_wrong(case: str) -> None:
     assert (result.status, result.wrong) == ("fail", 2)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLE)
 def test_nothing_written_is_wrong_in_every_element(name: str) -> None:
     idle = Good(instead=lambda _: None)
     for case in select(operator_cases(name), level="core", basis="measured"):
         if case.kind in ("table", "values", "example", "layout", "gaps"):
             result = run(case, idle)
             assert result.status == "fail", case.id
-            assert result.wrong == result.elements > 0, case.id
+            # The complement of 127 is 128, which is right where a tolerance lets a byte be off by one.
+            few = result.elements // 100 if load(name).tolerance.judge == "discrete" else 0
+            assert result.elements - few <= result.wrong > 0, case.id
 
 
 # Poison
@@ -457,7 +466,7 @@ def test_accepting_what_must_be_refused_fails() -> None:
     assert (result.status, result.message) == ("fail", "accepted what must be refused: constraint/same-sizes")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLE)
 def test_one_that_accepts_everything_fails_every_negative_case_and_one_that_refuses_everything_every_other(name: str) -> None:
     accepting, refusing = Good(instead=lambda _: None), Good(instead=raising(Rejected("no")))
     for case in select(operator_cases(name), level="core", basis="measured"):

@@ -10,10 +10,11 @@ from itertools import product
 import pytest
 
 from dmlcts.conformance.execute import lay_out
-from dmlcts.generator.attributes import attribute_choices, counted_by, value_text, whole_choices
+from dmlcts.generator.attributes import attribute_choices, counted_by, value_text
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.coverage import coverage
 from dmlcts.generator.data import inputs
+from dmlcts.generator.shapes import type_choices, whole_choices
 from dmlcts.generator.suite import make_cases
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc
@@ -136,7 +137,7 @@ def test_a_tensor_may_be_absent_from_its_level_on_alone() -> None:
             assert case.feature_level == lowest, case.id
 
 
-@pytest.mark.parametrize("kind", ["sizes", "layout", "slack", "in-place", "gaps"])
+@pytest.mark.parametrize("kind", ["sizes", "layout", "slack", "owned", "in-place", "gaps"])
 def test_cases_about_tensors_have_all_of_them(kind: str) -> None:
     assert of_kind(kind)
     assert {presence(case) for case in of_kind(kind)} == {(True, True)}
@@ -171,7 +172,7 @@ def test_layouts_take_the_values_in_turn() -> None:
     pairs = [case for case in of_kind("layout") if case.data_type == "FLOAT32" and "Input-" in case.id]
     turns = [(*sorted(chosen(case).items()), case.desc.fields["AxisCount"]) for case in pairs]
     counts = Counter(turns)
-    assert len(counts) == len(whole_choices(SPEC)) > 3
+    assert len(counts) == len(whole_choices(SPEC, type_choices(SPEC)[0])) > 3
     assert max(counts.values()) - min(counts.values()) <= 1
     assert all(one != other for one, other in neighbours(turns))
 
@@ -267,3 +268,24 @@ def test_wrong_values_stand_in_a_desc_that_is_otherwise_right() -> None:
             name = case.rule.partition("/")[2]
             right = next(usual for usual in of_kind("table") if usual.data_type == case.data_type and usual.level == "smoke")
             assert violations(SPEC, case.desc.with_fields(**{name: right.desc.fields[name]})) == [], case.id
+
+
+# Values that a constraint forbids for some data types
+
+LIMITED: Operator = load_text(
+    TEXT.replace("shapes:", "  gentle-integers: {that: Alpha < 2, when: \"InputTensor.DataType == 'UINT8'\"}\nshapes:", 1)
+)
+
+
+def test_a_value_that_a_constraint_forbids_is_left_out_for_those_data_types_alone() -> None:
+    found: dict[str, set[object]] = {"FLOAT32": set(), "UINT8": set()}
+    for case in make_cases(LIMITED):
+        if case.expect != REJECTION:
+            assert violations(LIMITED, case.desc) == [], case.id
+            found[case.data_type].add(case.desc.fields["Alpha"])
+    assert found == {"FLOAT32": {1, 2.5}, "UINT8": {1}}
+
+
+def test_a_valid_value_that_a_constraint_forbids_is_refused_for_those_data_types_alone() -> None:
+    cases = [case for case in make_cases(LIMITED) if case.rule == "constraint/gentle-integers" and case.id.endswith("/Alpha")]
+    assert [(case.data_type, case.desc.fields["Alpha"], len(case.covers)) for case in cases] == [("UINT8", 2.5, 1)]

@@ -280,6 +280,29 @@ def test_truth_is_a_half_of_zeros_and_keeps_the_other_bits(data_type_name: str) 
     assert 0.4 < sum(map(bool, found)) / 4096 < 0.6
 
 
+@pytest.mark.parametrize("data_type_name", FLOATS)
+def test_exceptional_numbers_are_a_quarter_nan_and_a_quarter_infinities_of_both_signs(data_type_name: str) -> None:
+    raw = stream("exceptional", 4096 * RECIPES["exceptional"].width(data_type_name))
+    values = recipe_array("exceptional", {}, TensorDesc(data_type_name, (4096,)), raw)
+    plain = recipe_array("any-bits", {}, TensorDesc(data_type_name, (4096,)), raw)
+    assert 0.2 < np.isnan(values).mean() < 0.3
+    assert 0.2 < np.isposinf(values).mean() + np.isneginf(values).mean() < 0.3
+    assert min(np.isposinf(values).sum(), np.isneginf(values).sum()) > 400
+    bits = bits_dtype(data_type_name)
+    assert np.array_equal(np.signbit(values), np.signbit(plain))
+    finite = np.isfinite(values)
+    assert np.array_equal(values[finite].view(bits), plain[finite].view(bits))
+    kept = bits.type((1 << np.finfo(numpy_dtype(data_type_name)).nmant) - 1)
+    nan = np.isnan(values)
+    assert np.array_equal(values[nan].view(bits) & kept, plain[nan].view(bits) & kept)  # payloads, signalling ones among them
+
+
+@pytest.mark.parametrize("data_type_name", ["INT8", "UINT32"])
+def test_integers_have_no_exceptional_numbers(data_type_name: str) -> None:
+    raw = bytes(range(256))
+    assert made("exceptional", data_type_name, raw) == made("any-bits", data_type_name, raw)
+
+
 # From a recipe to a tensor
 
 

@@ -1,5 +1,6 @@
 """Valid descs: choices of data types with the level that first allows them, sizes, attributes, and specs made for these tests."""
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from dmlcts.generator.attributes import NotGenerable, attribute_choices, attribute_values
 from dmlcts.generator.shapes import (
     dimension_counts,
+    format_choices,
     level_of,
     make_desc,
     padded_run,
@@ -94,7 +96,12 @@ def test_representatives_are_one_of_each_width_the_oldest_first() -> None:
     assert [choice.label for choice in representatives(load("ELEMENT_WISE_ROUND"))] == ["FLOAT32", "FLOAT16"]
     formats = [choice.formats for choice in representatives(load("ELEMENT_WISE_BIT_COUNT"))]
     inputs = [(8, False), (16, False), (16, True), (32, False), (32, True), (64, False), (64, True)]
-    assert sorted(formats) == [(a, (b, False)) for a in inputs for b in (8, 32)]
+    outputs = [(8, False), (32, False)]
+    assert {first for first, _ in formats} == set(inputs)
+    assert {second for _, second in formats} == set(outputs)
+    assert len(formats) <= len(inputs) + len(outputs) - 1  # each brings a format that none before it has
+    together = [choice.formats for choice in format_choices(load("ELEMENT_WISE_BIT_COUNT"))]
+    assert set(together) == set(product(inputs, outputs))
 
 
 def test_tied_tensors_are_joined_through_a_third() -> None:

@@ -25,11 +25,16 @@ from dmlcts.generator.negatives import negative_cases
 from dmlcts.generator.shapes import type_choices
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.document import SpecError
-from dmlcts.spec.loader import load, load_all, load_file, load_text
+from dmlcts.spec.loader import load, load_file, load_text, operator_names
 from dmlcts.spec.model import Difference, Measurement, Operator
 from dmlcts.spec.rules import violations
 
 ROUND, SHIFT, COUNT = "ELEMENT_WISE_ROUND", "ELEMENT_WISE_BIT_SHIFT_RIGHT", "ELEMENT_WISE_BIT_COUNT"
+# The first operators; then attributes of every kind, and tensors of several types, one of which may be absent.
+SAMPLE = (
+    *(COUNT, "ELEMENT_WISE_BIT_OR", SHIFT, "ELEMENT_WISE_BIT_XOR", ROUND),
+    *("ELEMENT_WISE_CLIP1", "ELEMENT_WISE_QUANTIZE_LINEAR"),
+)
 LEVEL = "6_4"
 SOURCES = "\nsources:"
 
@@ -96,8 +101,9 @@ def recorded(found: Probed, backend: str = "directml", **info: Any) -> Measureme
 # What is asked
 
 
-@pytest.mark.parametrize("operator", load_all(), ids=lambda operator: operator.name)
-def test_every_cell_of_every_table_is_asked(operator: Operator) -> None:
+@pytest.mark.parametrize("name", SAMPLE)
+def test_every_cell_of_every_table_is_asked(name: str) -> None:
+    operator = load(name)
     promised = {label for each in probes(operator, feature_level(LEVEL)) for label in each.promises if label.startswith("support/")}
     assert promised == {
         f"support/{table.level}/{tensor}/{data_type}/{count}d"
@@ -108,8 +114,9 @@ def test_every_cell_of_every_table_is_asked(operator: Operator) -> None:
     }
 
 
-@pytest.mark.parametrize("operator", load_all(), ids=lambda operator: operator.name)
-def test_a_probe_says_truly_whether_it_is_valid(operator: Operator) -> None:
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_probe_says_truly_whether_it_is_valid(name: str) -> None:
+    operator = load(name)
     for each in probes(operator, feature_level(LEVEL)):
         assert bool(each.promises) != bool(each.rules), each.case.id
         if each.what != "negative" or not each.case.bindings:
@@ -303,7 +310,10 @@ def test_a_refusal_that_no_promise_explains() -> None:
     ways = tuple(f"{count}d/TOWARD_ZERO" for count in range(1, 9))
     table, *others = refused_promises(found)
     assert table == Difference("table", ways, ("FLOAT16",), "compile E_NO")
-    assert [(other.what, other.types) for other in others] == [("layout", ("FLOAT16",)), ("in-place", ("FLOAT16",))]  # they take turns
+    assert [(other.what, other.types) for other in others] == [
+        ("layout", ("FLOAT16",)),
+        ("in-place", ("FLOAT16",)),
+    ]  # they take turns
     assert all(way.endswith("/TOWARD_ZERO") for other in others for way in other.ways)
     assert set(found.promises().values()) == {"confirmed"}
 
@@ -410,9 +420,9 @@ measured: # written by `dmlcts probe --write`, never by hand
 """
 
 
-@pytest.mark.parametrize("operator", load_all(), ids=lambda operator: operator.name)
-def test_nothing_but_the_section_is_written(operator: Operator, spec: Callable[[str], Path]) -> None:
-    file = spec(operator.name)
+@pytest.mark.parametrize("name", SAMPLE)
+def test_nothing_but_the_section_is_written(name: str, spec: Callable[[str], Path]) -> None:
+    file = spec(name)
     before = file.read_text(encoding="utf-8")
     assert write_measurement(file, MEASURED)
     after = file.read_text(encoding="utf-8")
@@ -594,9 +604,10 @@ def test_probing_what_is_waived_finds_it_again(spec: Callable[[str], Path]) -> N
     assert recorded(probe(load_file(file), Taught(takes_int8), LEVEL)) == found
 
 
-@pytest.mark.parametrize("operator", load_all(), ids=lambda operator: operator.name)
-def test_what_stands_in_the_spec_is_about_its_tables(operator: Operator) -> None:
+@pytest.mark.parametrize("name", operator_names())
+def test_what_stands_in_the_spec_is_about_its_tables(name: str) -> None:
     """Who changes a table measures anew: `dmlcts probe --write`."""
+    operator = load(name)
     for measurement in operator.measured:
         rows = [row for table in operator.tables(feature_level(measurement.level)) for row in table.tensors.values()]
         assert measurement.cells == sum(len(row.data_types) * len(row.dimension_counts()) for row in rows)

@@ -1,8 +1,8 @@
-"""Faults in sums, products, quotients and remainders, means, extremes, signs and absolute values."""
+"""Faults in sums, differences, products, means, extremes, signs and absolute values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,9 @@ from dmlcts.reference.registry import compute
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import MEASURED
 
-ADD, SUBTRACT, MULTIPLY, DIVIDE = (f"ELEMENT_WISE_{name}" for name in ("ADD", "SUBTRACT", "MULTIPLY", "DIVIDE"))
+ADD, SUBTRACT, MULTIPLY = (f"ELEMENT_WISE_{name}" for name in ("ADD", "SUBTRACT", "MULTIPLY"))
 ADD1, SQUARE, MEAN = (f"ELEMENT_WISE_{name}" for name in ("ADD1", "DIFFERENCE_SQUARE", "MEAN"))
 MAX, MIN = "ELEMENT_WISE_MAX", "ELEMENT_WISE_MIN"
-FLOOR, TRUNCATE = "ELEMENT_WISE_MODULUS_FLOOR", "ELEMENT_WISE_MODULUS_TRUNCATE"
 ABS, NEGATE, SIGN = (f"ELEMENT_WISE_{name}" for name in ("ABS", "NEGATE", "SIGN"))
 
 
@@ -127,101 +126,6 @@ _SUMS: Faults = {
             equivalent="where a sum of integers wraps around, nothing is demanded",
         ),
     },
-}
-
-
-# Quotients and remainders
-
-
-def _divided(function: Callable[[Array, Array], Any]) -> Computed:
-    """Of integers without divisors of zero, whose quotients are left as they are."""
-
-    def computed(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Any:
-        a, b = inputs.values()
-        return np.where(b == 0, right, function(a, np.where(b == 0, b.dtype.type(1), b)))
-
-    return computed
-
-
-def _nearest(a: Array, b: Array) -> Array:
-    """The quotient rounded to the nearest integer."""
-    return np.rint(a.astype("f8") / b.astype("f8")).clip(-(2.0**62), 2.0**62).astype("i8")
-
-
-_NARROW_SIGNED = ("INT8", "INT16", "INT32")
-
-_QUOTIENTS: Faults = {
-    DIVIDE: {
-        "floors": Fault("rounds quotients of integers down", _divided(lambda a, b: a // b), SIGNED),
-        "rounds": Fault(
-            "rounds quotients of integers to the nearest", _divided(_nearest), (*_NARROW_SIGNED, "UINT8", "UINT16", "UINT32")
-        ),
-        "unsigned": Fault("divides without sign", _divided(lambda a, b: as_unsigned(a) // as_unsigned(b)), SIGNED),
-        "signed": Fault(
-            "divides with a sign",
-            _divided(lambda a, b: np.trunc(as_signed(a).astype("f8") / as_signed(b))),
-            ("UINT8", "UINT16", "UINT32"),
-        ),
-        "in-float32": Fault("divides integers in FLOAT32", _divided(lambda a, b: np.trunc(a.astype("f4") / b.astype("f4"))), WIDE),
-        "in-float64": Fault("divides integers in FLOAT64", _divided(lambda a, b: np.trunc(a.astype("f8") / b.astype("f8"))), LONG),
-        "reciprocal-in-float16": Fault(
-            "multiplies by a reciprocal in FLOAT16", of_inputs(lambda a, b: a * (np.float16(1) / b)), HALF
-        ),
-        "reciprocal-of-16-digits": Fault(
-            "multiplies by a reciprocal of 16 digits",
-            of_reals(lambda a, b: a * ((1 / b).astype("f4").view("u4") & np.uint32(0xFFFFFF80)).view("f4")),
-            SINGLE,
-        ),
-        "reciprocal-overflows": Fault(
-            "multiplies by a reciprocal, which overflows for denormals",
-            of_inputs(lambda a, b: np.where(np.isinf(1 / b), np.copysign(np.inf, a * b), a / b)),
-            SINGLE,
-        ),
-        "by-zero-gives-zero": Fault(
-            "gives 0 for numbers divided by 0", of_reals(lambda a, b: np.where(b == 0, 0, a / b)), FLOATS, MEASURED
-        ),
-        "by-zero-without-sign": Fault(
-            "gives infinity without sign for numbers divided by 0",
-            of_reals(lambda a, b: np.where(b == 0, np.abs(a / b), a / b)),
-            FLOATS,
-            MEASURED,
-        ),
-        "least-by-minus-one-saturates": Fault(
-            "gives the largest number for the least divided by -1",
-            _divided(
-                lambda a, b: np.where((b == -1) & (a == np.iinfo(a.dtype).min), np.iinfo(a.dtype).max, np.trunc(a.astype("f8") / b))
-            ),
-            ("INT8", "INT16"),
-            MEASURED,
-        ),
-    }
-} | {
-    operator: {
-        "nearest": Fault("gives what is left of the nearest multiple", of_reals(lambda a, b: a - b * np.rint(a / b)), FLOATS),
-        "without-sign": Fault("gives the magnitude", of_result(np.abs), FLOATS + _NARROW_SIGNED),
-        "of-magnitudes": Fault("works on magnitudes", of_reals(lambda a, b: np.fmod(np.abs(a), np.abs(b))), FLOATS),
-        "quotient": Fault("gives the quotient", _divided(lambda a, b: a // b), INTEGERS),
-        "quotient-of-reals": Fault("gives the quotient's fraction", of_reals(lambda a, b: np.fmod(a / b, 1)), FLOATS),
-        "unsigned": Fault("divides without sign", _divided(lambda a, b: as_unsigned(a) % as_unsigned(b)), SIGNED),
-        "in-float32": Fault(
-            "works on integers in FLOAT32",
-            _divided(lambda a, b: a.astype("f4") - b.astype("f4") * np.trunc(a.astype("f4") / b.astype("f4"))),
-            WIDE,
-        ),
-        "through-int32": Fault(
-            "brings the quotient through INT32",
-            of_reals(lambda a, b: a - b * rounded(np.clip(a / b, -(2.0**31), 2.0**31 - 1))),
-            FLOATS,
-        ),
-        "divisor-added": Fault(
-            "adds the divisor to every negative remainder", beside_b(lambda b, right: np.where(right < 0, right + b, right))
-        ),
-        "divisor-of-a-multiple": Fault(
-            "gives the divisor for its multiples", beside_b(lambda b, right: np.where((right == 0) & (b != 0), b, right))
-        ),
-    }
-    for operator, rounded in ((FLOOR, np.floor), (TRUNCATE, np.trunc))
-    for beside_b in [lambda f: lambda desc, inputs, right: f(inputs["BTensor"], right)]
 }
 
 
@@ -353,9 +257,7 @@ _ONE: Faults = {
 }
 
 
-ARITHMETIC = merged(
-    for_each((ADD, SUBTRACT, MULTIPLY), _RESULTS), _SUMS, _FUSED, _QUOTIENTS, {MAX: _extreme(MAX), MIN: _extreme(MIN)}, _ONE
-)
+ARITHMETIC = merged(for_each((ADD, SUBTRACT, MULTIPLY), _RESULTS), _SUMS, _FUSED, {MAX: _extreme(MAX), MIN: _extreme(MIN)}, _ONE)
 
 
 def arithmetic_mutants() -> Iterator[Mutant]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from itertools import chain
 
+from dmlcts.conformance.mutants.equivalent import ANYWHERE, EQUIVALENT, reason  # noqa: F401 (the tables are looked up here)
 from dmlcts.conformance.mutants.half_checks import half_check_mutants
 from dmlcts.conformance.mutants.in_place import in_place_mutants
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.numbers import number_mutants
+from dmlcts.conformance.mutants.operands import operand_mutants
 from dmlcts.conformance.mutants.placement import placement_mutants
 from dmlcts.conformance.mutants.refusals import refusal_mutants
 from dmlcts.conformance.mutants.strides import stride_mutants
@@ -26,6 +28,7 @@ MAKERS: tuple[Callable[[Sequence[Operator]], Iterator[Mutant]], ...] = (
     value_mutants,
     misread_mutants,
     number_mutants,
+    operand_mutants,
     stride_mutants,
     placement_mutants,
     in_place_mutants,
@@ -34,21 +37,6 @@ MAKERS: tuple[Callable[[Sequence[Operator]], Iterator[Mutant]], ...] = (
     refusal_mutants,
 )
 """What makes mutants of operators, in the order in which they are run."""
-
-ANYWHERE = "*"
-
-EQUIVALENT: dict[str, dict[str, str]] = {
-    "accepts/total-size-odd": {
-        ANYWHERE: "DirectML.dll 1.15.4 accepts total sizes that are no multiples of 4: a refusal is demanded of nobody"
-    },
-    "bytes/big-endian/input-0": {"ELEMENT_WISE_BIT_COUNT": "the order of bytes does not change how many bits are set"},
-    "in-place/copy/together": {"ELEMENT_WISE_BIT_OR": "x | x == x, so that what is not written is right already"},
-    "in-place/twice": {
-        "ELEMENT_WISE_BIT_OR": "(a | b) | b == a | b",
-        "ELEMENT_WISE_ROUND": "an integer is rounded to itself",
-    },
-}
-"""The mutants of any operator that are no fault in some, or ``ANYWHERE``, and why: mutant, operator, reason."""
 
 
 def mutated_operators() -> tuple[Operator, ...]:
@@ -69,16 +57,23 @@ def _made() -> Iterator[Mutant]:
         if mutant.name in names:
             raise AssertionError(f"two mutants are called {mutant.name}")
         names.add(mutant.name)
-        reasons = EQUIVALENT.get(mutant.name, {})
-        if ANYWHERE in reasons:
-            yield replace(mutant, equivalent=reasons[ANYWHERE])
+        if mutant.equivalent:
+            yield mutant
             continue
-        faulty = tuple(name for name in mutant.operators if name not in reasons)
+        reasons = {name: reason(mutant.name, load(name)) for name in mutant.operators}
+        faulty = tuple(name for name, why in reasons.items() if not why)
         if faulty:
             yield replace(mutant, operators=faulty)
-        for name in mutant.operators:
-            if name in reasons:
-                yield replace(mutant, name=f"{mutant.name}/{name}", operators=(name,), equivalent=reasons[name])
+        yield from _no_faults(mutant, {name: why for name, why in reasons.items() if why})
+
+
+def _no_faults(mutant: Mutant, reasons: Mapping[str, str]) -> Iterator[Mutant]:
+    """The mutant as what it is where it is no fault: one for all operators if they have one reason, else one each."""
+    if len(mutant.operators) == 1 or ANYWHERE in EQUIVALENT.get(mutant.name, {}):
+        yield replace(mutant, equivalent=next(iter(reasons.values())))
+        return
+    for name, why in reasons.items():
+        yield replace(mutant, name=f"{mutant.name}/{name}", operators=(name,), equivalent=why)
 
 
 def find_mutant(name: str) -> Mutant:

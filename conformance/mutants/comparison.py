@@ -20,7 +20,6 @@ from dmlcts.conformance.mutants.fault import (
     Faults,
     as_signed,
     as_unsigned,
-    beside,
     merged,
     of_inputs,
     of_result,
@@ -82,13 +81,27 @@ _ALL: Mapping[str, Callable[[Test], Fault]] = {
     "denormals-as-zero": lambda test: Fault(
         "takes denormals for 0", _by(test, lambda x: np.where(np.abs(x) < np.finfo(x.dtype).smallest_normal, 0, x)), FLOATS
     ),
-    "infinities-as-largest": lambda test: Fault("takes infinities for the largest number", _by(test, lambda x: np.nan_to_num(x, nan=np.nan)), FLOATS, MEASURED),
-    "true-for-nan": lambda test: Fault("gives 1 where an operand is NaN", of_inputs(lambda a, b: test(a, b) | _either_nan(a, b)), FLOATS, MEASURED),
+    "infinities-as-largest": lambda test: Fault(
+        "takes infinities for the largest number", _by(test, lambda x: np.nan_to_num(x, nan=np.nan)), FLOATS, MEASURED
+    ),
+    "true-for-nan": lambda test: Fault(
+        "gives 1 where an operand is NaN", of_inputs(lambda a, b: test(a, b) | _either_nan(a, b)), FLOATS, MEASURED
+    ),
     "nan-as-zero": lambda test: Fault("takes NaN for 0", _by(test, lambda x: np.where(np.isnan(x), 0, x)), FLOATS, MEASURED),
-    "zeros-differ": lambda test: Fault("takes -0 for less than 0", _by(test, lambda x: np.where((x == 0) & np.signbit(x), -np.finfo(x.dtype).tiny, x)), FLOATS, MEASURED),
-    "all-ones": lambda test: Fault("gives all ones for what is true", of_result(lambda right: np.where(right, np.iinfo(right.dtype).max, 0))),
+    "zeros-differ": lambda test: Fault(
+        "takes -0 for less than 0",
+        _by(test, lambda x: np.where((x == 0) & np.signbit(x), -np.finfo(x.dtype).tiny, x)),
+        FLOATS,
+        MEASURED,
+    ),
+    "all-ones": lambda test: Fault(
+        "gives all ones for what is true", of_result(lambda right: np.where(right, np.iinfo(right.dtype).max, 0))
+    ),
     "inverted": lambda test: Fault("gives 0 for what is true and 1 for what is not", of_result(lambda right: 1 - right)),
-    "float-one": lambda test: Fault("gives FLOAT32's bits of 1 for what is true", of_result(lambda right: np.where(right, 0x3F800000 & np.iinfo(right.dtype).max | 0x3C, 0))),
+    "float-one": lambda test: Fault(
+        "gives FLOAT32's bits of 1 for what is true",
+        of_result(lambda right: np.where(right, 0x3F800000 & np.iinfo(right.dtype).max | 0x3C, 0)),
+    ),
 }
 
 _ORDERED: Mapping[str, Callable[[Test], Fault]] = {
@@ -96,13 +109,16 @@ _ORDERED: Mapping[str, Callable[[Test], Fault]] = {
     "signed": lambda test: Fault("compares with a sign", _by(test, as_signed), UNSIGNED),
     "floats-as-integers": lambda test: Fault("compares the bits of floats as integers", _by(test, as_signed), FLOATS),
     "by-difference": lambda test: Fault(
-        "looks at the sign of the difference, which wraps around", of_inputs(lambda a, b: test(as_signed(a - b), 0)), SIGNED + UNSIGNED
+        "looks at the sign of the difference, which wraps around",
+        of_inputs(lambda a, b: test(as_signed(a - b), 0)),
+        SIGNED + UNSIGNED,
     ),
 }
 """What does not change whether numbers are equal."""
 
 _COMPARISONS: Faults = {
-    name: {label: fault(test) for label, fault in (_ALL if name == EQUALS else {**_ALL, **_ORDERED}).items()} for name, test in TESTS.items()
+    name: {label: fault(test) for label, fault in (_ALL if name == EQUALS else {**_ALL, **_ORDERED}).items()}
+    for name, test in TESTS.items()
 }
 
 
@@ -127,7 +143,11 @@ _TRUTHS: Mapping[str, tuple[str, _Seen, tuple[str, ...]]] = {
     "positive": ("takes what has the highest bit for false", lambda x: as_signed(x) > 0, ()),
     "without-top-bit": ("does not look at the highest bit", lambda x: x & (np.iinfo(x.dtype).max >> 1) != 0, ()),
     "all-ones-alone": ("takes all ones alone for true", lambda x: x == np.iinfo(x.dtype).max, ()),
-    "as-float": ("takes the bits for FLOAT32, where denormals are 0", lambda x: np.abs(x.view("f4")) >= np.finfo("f4").smallest_normal, ("UINT32",)),
+    "as-float": (
+        "takes the bits for FLOAT32, where denormals are 0",
+        lambda x: np.abs(x.view("f4")) >= np.finfo("f4").smallest_normal,
+        ("UINT32",),
+    ),
 }
 
 
@@ -139,8 +159,12 @@ _LOGICAL: Faults = {
     name: {
         **{label: Fault(does, _seen_as(name, seen), types) for label, (does, seen, types) in _TRUTHS.items()},
         "bitwise": Fault("combines bits", of_inputs(function)),
-        "bits-not-zero": Fault("combines bits and gives 1 where one is set", of_inputs(lambda *inputs, function=function: function(*inputs) != 0)),
-        "all-ones": Fault("gives all ones for what is true", of_result(lambda right: np.where(right, np.iinfo(right.dtype).max, 0))),
+        "bits-not-zero": Fault(
+            "combines bits and gives 1 where one is set", of_inputs(lambda *inputs, function=function: function(*inputs) != 0)
+        ),
+        "all-ones": Fault(
+            "gives all ones for what is true", of_result(lambda right: np.where(right, np.iinfo(right.dtype).max, 0))
+        ),
         "inverted": Fault("gives 0 for what is true and 1 for what is not", of_result(lambda right: 1 - right)),
     }
     for name, function in _LOGIC.items()
@@ -176,10 +200,18 @@ _SPECIAL: Faults = {
         "infinities-too": Fault("gives 1 for infinities too", of_inputs(lambda x: ~np.isfinite(x))),
         "quiet-alone": Fault("misses signalling NaN", of_inputs(lambda x: np.isnan(x) & _quiet(x))),
         "positive-alone": Fault("misses NaN with a sign", of_inputs(lambda x: np.isnan(x) & ~np.signbit(x))),
-        "canonical-alone": Fault("knows NaN without payload alone", of_inputs(lambda x: np.isnan(x) & (_digits(x) == 1 << (np.finfo(x.dtype).nmant - 1)))),
-        "largest-too": Fault("gives 1 for the largest number", of_inputs(lambda x: np.isnan(x) | (np.abs(x) == np.finfo(x.dtype).max))),
-        "high-half-alone": Fault("looks at the high half of FLOAT32", of_inputs(lambda x: as_unsigned(x) >> 16 & 0x7FFF > 0x7F80), SINGLE),
-        "all-ones": Fault("gives all ones for what is true", of_result(lambda right: np.where(right, np.iinfo(right.dtype).max, 0))),
+        "canonical-alone": Fault(
+            "knows NaN without payload alone", of_inputs(lambda x: np.isnan(x) & (_digits(x) == 1 << (np.finfo(x.dtype).nmant - 1)))
+        ),
+        "largest-too": Fault(
+            "gives 1 for the largest number", of_inputs(lambda x: np.isnan(x) | (np.abs(x) == np.finfo(x.dtype).max))
+        ),
+        "high-half-alone": Fault(
+            "looks at the high half of FLOAT32", of_inputs(lambda x: as_unsigned(x) >> 16 & 0x7FFF > 0x7F80), SINGLE
+        ),
+        "all-ones": Fault(
+            "gives all ones for what is true", of_result(lambda right: np.where(right, np.iinfo(right.dtype).max, 0))
+        ),
         "inverted": Fault("gives 1 for numbers", of_result(lambda right: 1 - right)),
     },
     IS_INFINITY: {
@@ -189,15 +221,30 @@ _SPECIAL: Faults = {
         "either-as-positive": Fault("misses -infinity in EITHER", _mode({"EITHER": np.isposinf})),
         "either-as-negative": Fault("misses infinity in EITHER", _mode({"EITHER": np.isneginf})),
         "nan-too": Fault(
-            "gives 1 for NaN of such a sign", lambda desc, inputs, right: right | (np.isnan(inputs["InputTensor"]) & _matching(desc, np.copysign(1, inputs["InputTensor"])))
+            "gives 1 for NaN of such a sign",
+            lambda desc, inputs, right: (
+                right | (np.isnan(inputs["InputTensor"]) & _matching(desc, np.copysign(1, inputs["InputTensor"])))
+            ),
         ),
         "largest-too": Fault(
             "gives 1 for the largest number",
-            lambda desc, inputs, right: right | ((np.abs(inputs["InputTensor"]) == np.finfo(inputs["InputTensor"].dtype).max) & _matching(desc, inputs["InputTensor"])),
+            lambda desc, inputs, right: (
+                right
+                | (
+                    (np.abs(inputs["InputTensor"]) == np.finfo(inputs["InputTensor"].dtype).max)
+                    & _matching(desc, inputs["InputTensor"])
+                )
+            ),
         ),
-        "beyond-float16": Fault("rounds FLOAT32 to FLOAT16 first", lambda desc, inputs, right: np.isinf(inputs["InputTensor"].astype("f2")) & _matching(desc, inputs["InputTensor"]), SINGLE),
+        "beyond-float16": Fault(
+            "rounds FLOAT32 to FLOAT16 first",
+            lambda desc, inputs, right: np.isinf(inputs["InputTensor"].astype("f2")) & _matching(desc, inputs["InputTensor"]),
+            SINGLE,
+        ),
         "never": Fault("gives 0", of_result(np.zeros_like)),
-        "all-ones": Fault("gives all ones for what is true", of_result(lambda right: np.where(right, np.iinfo(right.dtype).max, 0))),
+        "all-ones": Fault(
+            "gives all ones for what is true", of_result(lambda right: np.where(right, np.iinfo(right.dtype).max, 0))
+        ),
         "inverted": Fault("gives 1 for what is no such infinity", of_result(lambda right: 1 - right)),
     },
 }
@@ -216,13 +263,26 @@ _CHOICE: Faults = {
         "beyond-1": Fault("takes what is beyond 1 for true", _chosen(lambda c: c > 1)),
         "all-ones-alone": Fault("takes 255 alone for true", _chosen(lambda c: c == 255)),
         "condition-of-first": Fault("takes the first condition for all", _chosen(lambda c: np.full_like(c, c.flat[0]) != 0)),
-        "condition-of-fours": Fault("takes one condition for every four elements", _chosen(lambda c: np.repeat(c.reshape(-1)[::4], 4)[: c.size].reshape(c.shape) != 0)),
+        "condition-of-fours": Fault(
+            "takes one condition for every four elements",
+            _chosen(lambda c: np.repeat(c.reshape(-1)[::4], 4)[: c.size].reshape(c.shape) != 0),
+        ),
         "inverted": Fault("chooses A where the condition is 0", _chosen(lambda c: c == 0)),
         "blends": Fault(
-            "multiplies by the condition and adds", of_inputs(lambda c, a, b: a * (c != 0).astype(a.dtype) + b * (c == 0).astype(a.dtype)), FLOATS, MEASURED
+            "multiplies by the condition and adds",
+            of_inputs(lambda c, a, b: a * (c != 0).astype(a.dtype) + b * (c == 0).astype(a.dtype)),
+            FLOATS,
+            MEASURED,
         ),
-        "blends-by-number": Fault("multiplies by the condition as a number", of_inputs(lambda c, a, b: a * c.astype(a.dtype) + b * (1 - np.minimum(c, 1)).astype(a.dtype))),
-        "bits-by-mask": Fault("combines bits by the condition as a mask", of_inputs(lambda c, a, b: b ^ ((a ^ b) & c.astype(a.dtype))), UNSIGNED + SIGNED),
+        "blends-by-number": Fault(
+            "multiplies by the condition as a number",
+            of_inputs(lambda c, a, b: a * c.astype(a.dtype) + b * (1 - np.minimum(c, 1)).astype(a.dtype)),
+        ),
+        "bits-by-mask": Fault(
+            "combines bits by the condition as a mask",
+            of_inputs(lambda c, a, b: b ^ ((a ^ b) & c.astype(a.dtype))),
+            UNSIGNED + SIGNED,
+        ),
         "larger": Fault("gives the larger of both", of_inputs(lambda c, a, b: np.maximum(a, b))),
     }
 }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from dmlcts.conformance.mutants.mutant import Array, Mutant, Value, Where
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
-from dmlcts.spec.model import DOCUMENTED
+from dmlcts.spec.model import DOCUMENTED, MEASURED
 
 FLOATS, SINGLE, HALF = ("FLOAT64", "FLOAT32", "FLOAT16"), ("FLOAT32",), ("FLOAT16",)
 SIGNED, UNSIGNED = ("INT8", "INT16", "INT32", "INT64"), ("UINT8", "UINT16", "UINT32", "UINT64")
@@ -60,6 +60,11 @@ def planted(faults: Faults) -> Iterator[Mutant]:
 def for_each(operators: tuple[str, ...], named: Mapping[str, Fault]) -> dict[str, dict[str, Fault]]:
     """The same faults for each of these operators."""
     return {operator: dict(named) for operator in operators}
+
+
+def measured(fault: Fault) -> Fault:
+    """A fault that the documentation allows: DirectML.dll was measured to do otherwise."""
+    return replace(fault, basis=MEASURED)
 
 
 def merged(*tables: Faults) -> Faults:

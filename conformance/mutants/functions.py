@@ -48,25 +48,39 @@ _POWERS: Faults = {
         "argument-in-float16": Fault("rounds the argument to FLOAT16", of_argument(lambda x: np.exp(_half(x))), SINGLE),
         "four-terms": _argument("sums four terms of the series", lambda x: 1 + x + x**2 / 2 + x**3 / 6),
         "by-exponent-bits": _argument(
-            "writes the argument into the exponent's bits", lambda x: np.ldexp(1 + np.mod(x / np.log(2), 1), np.floor(np.clip(x / np.log(2), -2000, 2000)).astype("i4"))
+            "writes the argument into the exponent's bits",
+            lambda x: np.ldexp(1 + np.mod(x / np.log(2), 1), np.floor(np.clip(x / np.log(2), -2000, 2000)).astype("i4")),
         ),
         "overflows-early": _argument("gives infinity beyond 80", lambda x: np.where(x > 80, np.inf, np.exp(x))),
         "zero-early": _argument("gives 0 below -15", lambda x: np.where(x < -15, 0, np.exp(x))),
-        "scaled-after": Fault("loses the argument's fraction beyond 10", of_argument(lambda x: np.exp(np.where(np.abs(x) > 10, np.trunc(x), x)))),
+        "scaled-after": Fault(
+            "loses the argument's fraction beyond 10", of_argument(lambda x: np.exp(np.where(np.abs(x) > 10, np.trunc(x), x)))
+        ),
     },
     "LOG": {
         "base-2": _argument("takes the logarithm to base 2", np.log2),
         "base-10": _argument("takes the logarithm to base 10", np.log10),
         "of-one-more": _argument("computes log(1 + x)", np.log1p),
-        "ten-digits-near-1": _argument("rounds the argument to FLOAT16 near 1", lambda x: np.log(np.where(np.abs(x - 1) < 0.5, _half(x), x))),
-        "exponent-alone": _argument("takes the exponent and interpolates", lambda x: (np.frexp(x)[1] - 2 + 2 * np.frexp(x)[0]) * np.log(2)),
-        "at-least-minus-87": Fault("gives a number for the logarithm of 0", of_argument(lambda x: np.log(np.where(x == 0, 2.0**-126, x)))),
+        "ten-digits-near-1": _argument(
+            "rounds the argument to FLOAT16 near 1", lambda x: np.log(np.where(np.abs(x - 1) < 0.5, _half(x), x))
+        ),
+        "exponent-alone": _argument(
+            "takes the exponent and interpolates", lambda x: (np.frexp(x)[1] - 2 + 2 * np.frexp(x)[0]) * np.log(2)
+        ),
+        "at-least-minus-87": Fault(
+            "gives a number for the logarithm of 0", of_argument(lambda x: np.log(np.where(x == 0, 2.0**-126, x)))
+        ),
         "of-magnitude": _argument("takes the magnitude of negative numbers", lambda x: np.log(np.abs(x))),
     },
     "SQRT": {
         "by-reciprocal-root": _single("multiplies by the reciprocal root: NaN for 0", lambda x: x * (np.float32(1) / np.sqrt(x))),
-        "halved-exponent": _argument("halves the exponent and interpolates", lambda x: np.exp2(np.floor(np.log2(x)) / 2) * (1 + np.mod(np.log2(x), 1) * 0.4142)),
-        "one-newton-step": _argument("stops after one step from a rough start", lambda x: (lambda y: (y + x / y) / 2)(np.exp2(np.floor(np.log2(x)) / 2))),
+        "halved-exponent": _argument(
+            "halves the exponent and interpolates",
+            lambda x: np.exp2(np.floor(np.log2(x)) / 2) * (1 + np.mod(np.log2(x), 1) * 0.4142),
+        ),
+        "one-newton-step": _argument(
+            "stops after one step from a rough start", lambda x: (lambda y: (y + x / y) / 2)(np.exp2(np.floor(np.log2(x)) / 2))
+        ),
         "of-magnitude": _argument("takes the magnitude of negative numbers", lambda x: np.sqrt(np.abs(x))),
         "negative-as-zero": _argument("gives 0 for negative numbers", lambda x: np.sqrt(np.where(x < 0, 0, x))),
         "cube-root": _argument("takes the cube root", np.cbrt),
@@ -74,17 +88,34 @@ _POWERS: Faults = {
     },
     "RECIP": {
         "of-magnitude": _argument("gives the reciprocal of the magnitude", lambda x: 1 / np.abs(x)),
-        "one-newton-step": _argument("stops after one step from a rough start", lambda x: (lambda y: y * (2 - x * y))(1 / (x * 1.01))),
+        "one-newton-step": _argument(
+            "stops after one step from a rough start", lambda x: (lambda y: y * (2 - x * y))(1 / (x * 1.01))
+        ),
         "of-float16": Fault("rounds the argument to FLOAT16", of_argument(lambda x: 1 / _half(x)), SINGLE),
         "zero-for-zero": _argument("gives 0 for 0", lambda x: np.where(x == 0, 0, 1 / x)),
-        "infinity-without-sign": Fault("gives infinity without sign for -0", of_argument(lambda x: np.where(x == 0, np.inf, 1 / x)), basis=MEASURED),
+        "infinity-without-sign": Fault(
+            "gives infinity without sign for -0", of_argument(lambda x: np.where(x == 0, np.inf, 1 / x)), basis=MEASURED
+        ),
         "largest-for-zero": _argument("gives the largest number for 0", lambda x: np.where(x == 0, np.finfo("f4").max, 1 / x)),
-        "negated-exponent": _argument("turns the exponent over", lambda x: np.copysign(np.exp2(-np.log2(np.abs(x))) * (1 + 0.06 * np.sin(8 * np.log2(np.abs(x)))), x)),
+        "negated-exponent": _argument(
+            "turns the exponent over",
+            lambda x: np.copysign(np.exp2(-np.log2(np.abs(x))) * (1 + 0.06 * np.sin(8 * np.log2(np.abs(x)))), x),
+        ),
     },
     "ERF": {
         "complement": _argument("computes erfc", lambda x: 1 - _erf(x)),
-        "three-digits": _argument("approximates to three digits", lambda x: np.copysign(1 - (1 + 0.278393 * np.abs(x) + 0.230389 * x**2 + 0.000972 * np.abs(x) ** 3 + 0.078108 * x**4) ** -4.0, x)),
-        "five-digits": _argument("approximates to five digits", lambda x: np.copysign(1 - _polynomial(1 / (1 + 0.47047 * np.abs(x)), 0.3480242, -0.0958798, 0.7478556) * np.exp(-x * x), x)),
+        "three-digits": _argument(
+            "approximates to three digits",
+            lambda x: np.copysign(
+                1 - (1 + 0.278393 * np.abs(x) + 0.230389 * x**2 + 0.000972 * np.abs(x) ** 3 + 0.078108 * x**4) ** -4.0, x
+            ),
+        ),
+        "five-digits": _argument(
+            "approximates to five digits",
+            lambda x: np.copysign(
+                1 - _polynomial(1 / (1 + 0.47047 * np.abs(x)), 0.3480242, -0.0958798, 0.7478556) * np.exp(-x * x), x
+            ),
+        ),
         "by-tanh": _argument("computes tanh(1.1283 x + 0.1009 x^3)", lambda x: np.tanh(x * 2 / sqrt(pi) + 0.1009 * x**3)),
         "two-terms": _argument("sums two terms of the series", lambda x: np.clip(2 / sqrt(pi) * (x - x**3 / 3), -1, 1)),
         "one-beyond-2": _argument("gives 1 beyond 2", lambda x: np.where(np.abs(x) > 2, np.sign(x), _erf(x))),
@@ -113,7 +144,9 @@ def _periodic(function: Function, series: Function) -> dict[str, Fault]:
         "half-turns": _argument("takes half turns", lambda x: function(x * pi)),
         "without-reduction": _argument("sums the series beyond pi too", series),
         "reduced-by-three-digits": _argument("reduces the range by 6.28", lambda x: function(x - 6.28 * np.rint(x / 6.28))),
-        "reduced-by-half-turns": _argument("reduces the range by pi and loses the sign", lambda x: function(x - pi * np.rint(x / pi)) + 0.5 * (np.rint(x / pi) % 2)),
+        "reduced-by-half-turns": _argument(
+            "reduces the range by pi and loses the sign", lambda x: function(x - pi * np.rint(x / pi)) + 0.5 * (np.rint(x / pi) % 2)
+        ),
         "argument-in-float16": Fault("rounds the argument to FLOAT16", of_argument(lambda x: function(_half(x))), SINGLE),
         "beyond-pi-as-pi": _argument("limits the argument to -pi and pi", lambda x: function(np.clip(x, -pi, pi))),
     }
@@ -122,12 +155,20 @@ def _periodic(function: Function, series: Function) -> dict[str, Fault]:
 _ANGLES: Faults = {
     "SIN": _periodic(np.sin, lambda x: x - x**3 / 6 + x**5 / 120 - x**7 / 5040)
     | {
-        "parabola": _argument("approximates by a parabola", lambda x: (lambda y: 4 / pi * y - 4 / pi**2 * y * np.abs(y))(x - 2 * pi * np.rint(x / (2 * pi)))),
+        "parabola": _argument(
+            "approximates by a parabola",
+            lambda x: (lambda y: 4 / pi * y - 4 / pi**2 * y * np.abs(y))(x - 2 * pi * np.rint(x / (2 * pi))),
+        ),
         "argument-near-0": _argument("gives the argument below 1/2", _linear_below(0.5, np.sin)),
     },
     "COS": _periodic(np.cos, lambda x: 1 - x**2 / 2 + x**4 / 24 - x**6 / 720)
     | {
-        "parabola": _argument("approximates by a parabola", lambda x: (lambda y: 4 / pi * y - 4 / pi**2 * y * np.abs(y))((lambda z: z - 2 * pi * np.rint(z / (2 * pi)))(x + pi / 2))),
+        "parabola": _argument(
+            "approximates by a parabola",
+            lambda x: (lambda y: 4 / pi * y - 4 / pi**2 * y * np.abs(y))(
+                (lambda z: z - 2 * pi * np.rint(z / (2 * pi)))(x + pi / 2)
+            ),
+        ),
         "one-near-0": _argument("gives 1 below 1/8", lambda x: np.where(np.abs(x) < 0.125, 1, np.cos(x))),
     },
     "TAN": _periodic(np.tan, lambda x: x + x**3 / 3 + 2 * x**5 / 15)
@@ -143,7 +184,8 @@ _ANGLES: Faults = {
         "without-sign": _argument("gives the magnitude", lambda x: np.abs(np.arcsin(x))),
         "from-pi": _argument("subtracts from pi", lambda x: pi - np.arcsin(x)),
         "three-digits": _argument(
-            "approximates to three digits", lambda x: np.copysign(pi / 2 - np.sqrt(1 - np.abs(x)) * (1.5707288 - 0.2121144 * np.abs(x) + 0.06 * x**2), x)
+            "approximates to three digits",
+            lambda x: np.copysign(pi / 2 - np.sqrt(1 - np.abs(x)) * (1.5707288 - 0.2121144 * np.abs(x) + 0.06 * x**2), x),
         ),
     },
     "ACOS": {
@@ -157,10 +199,17 @@ _ANGLES: Faults = {
     "ATAN": {
         "degrees": _argument("gives degrees", lambda x: np.arctan(x) / _DEGREE),
         "beyond-1-as-1": _argument("limits the argument to -1 and 1", lambda x: np.arctan(np.clip(x, -1, 1))),
-        "two-digits": _argument("approximates to two digits", lambda x: np.where(np.abs(x) <= 1, x / (1 + 0.28 * x**2), np.copysign(pi / 2, x) - x / (x**2 + 0.28))),
-        "reciprocal-not-mirrored": _argument("takes the reciprocal beyond 1 and forgets pi / 2", lambda x: np.arctan(np.where(np.abs(x) > 1, 1 / x, x))),
+        "two-digits": _argument(
+            "approximates to two digits",
+            lambda x: np.where(np.abs(x) <= 1, x / (1 + 0.28 * x**2), np.copysign(pi / 2, x) - x / (x**2 + 0.28)),
+        ),
+        "reciprocal-not-mirrored": _argument(
+            "takes the reciprocal beyond 1 and forgets pi / 2", lambda x: np.arctan(np.where(np.abs(x) > 1, 1 / x, x))
+        ),
         "of-magnitude": _argument("takes the magnitude", lambda x: np.arctan(np.abs(x))),
-        "infinity-as-nan": Fault("gives NaN for infinity", of_argument(lambda x: np.where(np.isinf(x), np.nan, np.arctan(x))), basis=MEASURED),
+        "infinity-as-nan": Fault(
+            "gives NaN for infinity", of_argument(lambda x: np.where(np.isinf(x), np.nan, np.arctan(x))), basis=MEASURED
+        ),
     },
     "ATAN_YX": {
         "without-quadrants": Fault("computes atan(a / b)", of_reals(lambda y, x: np.arctan(y / x))),
@@ -170,9 +219,15 @@ _ANGLES: Faults = {
             "adds pi wherever B is negative", of_reals(lambda y, x: np.arctan(y / x) + np.where(x < 0, pi, 0))
         ),
         "vertical-as-nan": Fault("gives NaN where B is 0", of_reals(lambda y, x: np.where(x == 0, np.nan, np.arctan2(y, x)))),
-        "quotient-in-float16": Fault("rounds the quotient to FLOAT16", of_reals(lambda y, x: np.arctan(_half(y / x)) + np.where(x < 0, np.copysign(pi, y), 0)), SINGLE),
+        "quotient-in-float16": Fault(
+            "rounds the quotient to FLOAT16",
+            of_reals(lambda y, x: np.arctan(_half(y / x)) + np.where(x < 0, np.copysign(pi, y), 0)),
+            SINGLE,
+        ),
         "infinities-as-nan": Fault(
-            "gives NaN for two infinities", of_reals(lambda y, x: np.where(np.isinf(y) & np.isinf(x), np.nan, np.arctan2(y, x))), basis=MEASURED
+            "gives NaN for two infinities",
+            of_reals(lambda y, x: np.where(np.isinf(y) & np.isinf(x), np.nan, np.arctan2(y, x))),
+            basis=MEASURED,
         ),
         "without-sign": Fault("gives the magnitude", of_reals(lambda y, x: np.abs(np.arctan2(y, x)))),
     },
@@ -183,7 +238,9 @@ _HYPERBOLIC: Faults = {
         "half-exponential": _argument("computes exp(x) / 2", lambda x: np.exp(x) / 2),
         "not-halved": _argument("forgets to halve", lambda x: 2 * np.sinh(x)),
         "cancels": _single("subtracts exponentials in FLOAT32 near 0", lambda x: (np.exp(x) - np.exp(-x)) / 2),
-        "overflows-early": _single("halves after the exponential overflowed", lambda x: np.where(np.abs(x) < 1, np.sinh(x), (np.exp(x) - np.exp(-x)) / 2)),
+        "overflows-early": _single(
+            "halves after the exponential overflowed", lambda x: np.where(np.abs(x) < 1, np.sinh(x), (np.exp(x) - np.exp(-x)) / 2)
+        ),
         "two-terms": _argument("sums two terms of the series", lambda x: x + x**3 / 6),
         "argument-near-0": _argument("gives the argument below 1/2", _linear_below(0.5, np.sinh)),
     },
@@ -206,7 +263,8 @@ _HYPERBOLIC: Faults = {
     "ASINH": {
         "cancels": _single("computes log(x + sqrt(x * x + 1)) in FLOAT32", lambda x: np.log(x + np.sqrt(x * x + 1))),
         "square-overflows": _single(
-            "computes log(|x| + sqrt(x * x + 1)) in FLOAT32, where the square overflows", lambda x: np.copysign(np.log(np.abs(x) + np.sqrt(x * x + 1)), x)
+            "computes log(|x| + sqrt(x * x + 1)) in FLOAT32, where the square overflows",
+            lambda x: np.copysign(np.log(np.abs(x) + np.sqrt(x * x + 1)), x),
         ),
         "of-magnitude": _argument("takes the magnitude", lambda x: np.arcsinh(np.abs(x))),
         "large-alone": _argument("computes log(2 |x|)", lambda x: np.copysign(np.log(2 * np.abs(x)), x)),
@@ -214,7 +272,9 @@ _HYPERBOLIC: Faults = {
         "base-2": _argument("takes the logarithm to base 2", lambda x: np.arcsinh(x) / np.log(2)),
     },
     "ACOSH": {
-        "square-overflows": _single("computes log(x + sqrt(x * x - 1)) in FLOAT32, where the square overflows", lambda x: np.log(x + np.sqrt(x * x - 1))),
+        "square-overflows": _single(
+            "computes log(x + sqrt(x * x - 1)) in FLOAT32, where the square overflows", lambda x: np.log(x + np.sqrt(x * x - 1))
+        ),
         "below-1-as-1": _argument("gives 0 below 1", lambda x: np.arccosh(np.where(x < 1, 1, x))),
         "of-magnitude": _argument("takes the magnitude", lambda x: np.arccosh(np.abs(x))),
         "large-alone": _argument("computes log(2 x)", lambda x: np.where(x < 1, np.nan, np.log(2 * x))),

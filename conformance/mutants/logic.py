@@ -1,4 +1,4 @@
-"""Faults in the values of BIT_OR and BIT_XOR."""
+"""Faults in the values of BIT_AND, BIT_OR and BIT_XOR."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dmlcts.spec.desc import OperatorDesc
 Binary = Callable[[Array, Array], Array]
 """(bit patterns of A, bit patterns of B) -> bit patterns, as integers of any width: what is beyond the element's is cut off."""
 
-OR, XOR = "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_XOR"
-RIGHT: dict[str, Binary] = {OR: np.bitwise_or, XOR: np.bitwise_xor}
+AND, OR, XOR = "ELEMENT_WISE_BIT_AND", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_XOR"
+RIGHT: dict[str, Binary] = {AND: np.bitwise_and, OR: np.bitwise_or, XOR: np.bitwise_xor}
 
 _WIDE = ("UINT64", "INT64", "FLOAT64")
 
@@ -106,24 +106,24 @@ def _through_float32(name: str) -> Value:
 
 
 def logic_mutants() -> Iterator[Mutant]:
-    """Every value fault of BIT_OR and BIT_XOR."""
+    """Every value fault of BIT_AND, BIT_OR and BIT_XOR."""
     for operator, right in RIGHT.items():
         for name, (does, function) in _FUNCTIONS.items():
             if function is not right:
                 yield Mutant(f"{operator}/{name}", (operator,), does, value=binary(function))
-    both = tuple(RIGHT)
+    every = tuple(RIGHT)
     for name, (does, change, types) in _RESULTS.items():
-        yield Mutant(f"bits/{name}", both, does, value=result(change, types))
+        yield Mutant(f"bits/{name}", every, does, value=result(change, types))
     for name in FLOATS:
         label = f"bits/{name.lower()}"
-        yield Mutant(f"{label}-as-numbers", both, f"converts {name} to integers first", value=_as_numbers(name))
+        yield Mutant(f"{label}-as-numbers", every, f"converts {name} to integers first", value=_as_numbers(name))
         for detour, (does, change) in DETOURS.items():
-            yield Mutant(f"{label}-{detour}-result", both, f"{does} in {name} results", value=result(change, (name,)))
+            yield Mutant(f"{label}-{detour}-result", every, f"{does} in {name} results", value=result(change, (name,)))
             for operator, right in RIGHT.items():
                 value = _changed_operands(change, right, (name,))
                 yield Mutant(f"{operator}/{name.lower()}-{detour}-operands", (operator,), f"{does} in {name} operands", value=value)
     for name in ("FLOAT16", "FLOAT64"):
-        yield Mutant(f"bits/{name.lower()}-through-float32", both, f"works on {name} as FLOAT32", value=_through_float32(name))
+        yield Mutant(f"bits/{name.lower()}-through-float32", every, f"works on {name} as FLOAT32", value=_through_float32(name))
     for name, (operator, reason, function) in _SAME.items():
         yield Mutant(
             f"{operator}/{name}", (operator,), "computes the same in another way", equivalent=reason, value=binary(function)

@@ -23,7 +23,8 @@ def placement_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     """Every fault of placement, for the operators that it can show in."""
     everyone = tuple(operator.name for operator in operators)
     two = tuple(operator.name for operator in operators if len(operator.inputs()) > 1)
-    for position, concerned in enumerate((everyone, two)):
+    for position in (0, 1):
+        concerned = tuple(o.name for o in operators if len(o.inputs()) > position and _has_wide(o, position))
         read = _swapped_at(position)
         yield Mutant(f"bytes/big-endian/input-{position}", concerned, f"reads input {position} as big-endian", read=read)
     for width in (8, 16, 32, 64):
@@ -35,8 +36,10 @@ def placement_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     for name, (does, kept) in _LOSSES.items():
         yield Mutant(f"lost/{name}", everyone, f"does not write {does}", first=("sizes",), write=_losing(kept))
     for name, (does, spoil, basis) in _SPOILS.items():
+        # Four bytes are no more than what a tensor of bytes takes anyway.
+        concerned = tuple(o.name for o in operators if _has_wide(o, -1)) if name == "rounded-to-4-elements" else everyone
         yield Mutant(
-            f"memory/{name}", everyone, does, basis=basis, first=("gaps",) if basis == MEASURED else (), around=_after(spoil)
+            f"memory/{name}", concerned, does, basis=basis, first=("gaps",) if basis == MEASURED else (), around=_after(spoil)
         )
     for position, concerned in enumerate((everyone, two)):
         for name, (does, spoil_at) in _INPUT_SPOILS.items():
@@ -45,6 +48,11 @@ def placement_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     yield Mutant("memory/offset-ignored", everyone, "binds from the beginning of the resource", around=_from_beginning)
     yield Mutant("memory/offset-of-first", everyone, "binds every tensor at the first one's offset", around=_at_first_offset)
     yield Mutant("memory/adds-to-output", everyone, "combines the result with what stood in the output", write=_combining)
+
+
+def _has_wide(operator: Operator, position: int) -> bool:
+    """Whether the tensor at a position may have elements of more than one byte."""
+    return any(data_type(choice.types[position][1]).bits > 8 for choice in type_choices(operator))
 
 
 def _swapped_at(position: int) -> Read:

@@ -65,10 +65,14 @@ _BOTH: Mapping[str, Fault] = {
         "gives NaN for every negative base", _powered(lambda x, e: np.where(x < 0, np.nan, np.power(x, e))), FLOATS
     ),
     "negative-base-of-fraction": Fault(
-        "gives a number for a negative base and a fraction", _right_where(lambda x, e: (x >= 0) | (e == np.floor(e)), lambda x, e: np.abs(x) ** e), FLOATS
+        "gives a number for a negative base and a fraction",
+        _right_where(lambda x, e: (x >= 0) | (e == np.floor(e)), lambda x, e: np.abs(x) ** e),
+        FLOATS,
     ),
     "sign-of-odd-lost": Fault(
-        "gives positive numbers for odd exponents", _powered(lambda x, e: np.where(e == np.floor(e), np.abs(np.power(x, e)), np.power(x, e))), FLOATS
+        "gives positive numbers for odd exponents",
+        _powered(lambda x, e: np.where(e == np.floor(e), np.abs(np.power(x, e)), np.power(x, e))),
+        FLOATS,
     ),
     "exponent-rounded": Fault("rounds the exponent", _powered(lambda x, e: np.power(x, np.rint(e))), FLOATS),
     "product": Fault("multiplies", _powered(lambda x, e: x * e)),
@@ -80,8 +84,15 @@ _BOTH: Mapping[str, Fault] = {
         SINGLE,
     ),
     "zeroth-power": Fault("gives 0 for the exponent 0", _powered(lambda x, e: np.where(e == 0, 0, np.power(x, e))), FLOATS),
-    "first-power": Fault("gives the absolute value for the exponent 1", _powered(lambda x, e: np.where(e == 1, np.abs(x), np.power(x, e))), FLOATS),
-    "nan-to-zeroth": Fault("gives 1 for NaN to the power of 0", _right_where(lambda x, e: ~(np.isnan(x) & (e == 0)), lambda x, e: 1.0), FLOATS, MEASURED),
+    "first-power": Fault(
+        "gives the absolute value for the exponent 1", _powered(lambda x, e: np.where(e == 1, np.abs(x), np.power(x, e))), FLOATS
+    ),
+    "nan-to-zeroth": Fault(
+        "gives 1 for NaN to the power of 0",
+        _right_where(lambda x, e: ~(np.isnan(x) & (e == 0)), lambda x, e: 1.0),
+        FLOATS,
+        MEASURED,
+    ),
 }
 
 POWERS: Faults = {
@@ -102,7 +113,10 @@ POWERS: Faults = {
             when=_whole,
         ),
         "integers-in-float32": Fault(
-            "computes integers in FLOAT32", _powered(lambda x, e: np.power(x.astype("f4"), e.astype("f4"))), ("INT32", "UINT32"), when=_whole
+            "computes integers in FLOAT32",
+            _powered(lambda x, e: np.power(x.astype("f4"), e.astype("f4"))),
+            ("INT32", "UINT32"),
+            when=_whole,
         ),
         "negative-exponent-of-integers": Fault(
             "takes the magnitude of negative exponents of integers",
@@ -113,7 +127,12 @@ POWERS: Faults = {
         "negative-exponent-gives-1": Fault(
             "gives 1 for negative exponents of integers", _right_where(lambda x, e: e >= 0, lambda x, e: 1.0), INTEGERS, when=_whole
         ),
-        "base-unsigned": Fault("takes the magnitude of integers", _powered(lambda x, e: np.power(np.abs(x), e)), ("INT8", "INT16", "INT32"), when=_whole),
+        "base-unsigned": Fault(
+            "takes the magnitude of integers",
+            _powered(lambda x, e: np.power(np.abs(x), e)),
+            ("INT8", "INT16", "INT32"),
+            when=_whole,
+        ),
     },
 }
 

@@ -81,8 +81,12 @@ def _rules_of_tensors(operators: Sequence[Operator]) -> Iterator[Mutant]:
         for role, fields in (("input", operator.inputs()), ("output", operator.outputs())):
             for index, field in enumerate(fields):
                 places.setdefault(f"{role}-{index}", {})[operator.name] = field.name
-    for place, names in places.items():
+    optional = {(operator.name, field.name) for operator in operators for field in operator.fields if field.optional}
+    for place, everyone in places.items():
         for name, (label, does) in _TENSOR_RULES.items():
+            names = {o: field for o, field in everyone.items() if name not in ("missing", "unbound") or (o, field) not in optional}
+            if not names:
+                continue
             rules = _accepting_in(label, names)
             yield Mutant(f"accepts/{name}/{place}", tuple(names), does.format(place), first=FIRST, rules=rules)
 

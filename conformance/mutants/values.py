@@ -8,32 +8,63 @@ from math import prod
 
 import numpy as np
 
+from dmlcts.conformance.mutants.activations import line_mutants
+from dmlcts.conformance.mutants.arithmetic import arithmetic_mutants
+from dmlcts.conformance.mutants.bitwise import bitwise_mutants
+from dmlcts.conformance.mutants.comparison import comparison_mutants
 from dmlcts.conformance.mutants.count import count_mutants
+from dmlcts.conformance.mutants.curves import curve_mutants
+from dmlcts.conformance.mutants.functions import function_mutants
+from dmlcts.conformance.mutants.limits import limit_mutants
 from dmlcts.conformance.mutants.logic import logic_mutants
 from dmlcts.conformance.mutants.mutant import Array, Mutant, Value, Where
+from dmlcts.conformance.mutants.powers import power_mutants
+from dmlcts.conformance.mutants.quantization import quantization_mutants
+from dmlcts.conformance.mutants.quotients import quotient_mutants
 from dmlcts.conformance.mutants.rounding import rounding_mutants
 from dmlcts.conformance.mutants.shift import shift_mutants
+from dmlcts.conformance.mutants.softmax import softmax_mutants
 from dmlcts.generator.attributes import constant_values, value_text
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
 from dmlcts.generator.shapes import dimension_counts, type_choices
-from dmlcts.spec.abi import abi
+from dmlcts.spec.abi import abi, data_type
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
+
+_OWN: tuple[Callable[[], Iterator[Mutant]], ...] = (
+    count_mutants,
+    logic_mutants,
+    shift_mutants,
+    bitwise_mutants,
+    rounding_mutants,
+    arithmetic_mutants,
+    quotient_mutants,
+    function_mutants,
+    power_mutants,
+    comparison_mutants,
+    limit_mutants,
+    quantization_mutants,
+    line_mutants,
+    curve_mutants,
+    softmax_mutants,
+)
+"""What makes the faults of operators' own, by family."""
 
 
 def value_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     """Every value fault: those of each operator's own, and those of any."""
     known = {operator.name for operator in operators}
-    for own in (count_mutants(), logic_mutants(), shift_mutants(), rounding_mutants()):
-        yield from (mutant for mutant in own if known.issuperset(mutant.operators))
+    for own in _OWN:
+        yield from (mutant for mutant in own() if known.issuperset(mutant.operators))
     for name, (does, where, concerned) in _kinds(operators).items():
         yield Mutant(
             f"wrong-for/{name}", concerned, f"goes wrong in the last element {does}", value=_last_wrong(where), where=where
         )
     everyone = tuple(operator.name for operator in operators)
     for name, (does, reorder) in _ORDERS.items():
-        yield Mutant(f"order/{name}", everyone, does, value=_reordered(reorder))
+        concerned = tuple(o.name for o in operators if name != "big-endian" or _has_wide_output(o))
+        yield Mutant(f"order/{name}", concerned, does, value=_reordered(reorder))
 
 
 def _last_wrong(where: Where) -> Value:
@@ -71,10 +102,10 @@ def _kinds(operators: Sequence[Operator]) -> dict[str, tuple[str, Where, tuple[s
     """By name: when it goes wrong, as words and as a test, and for which operators."""
     everyone = tuple(operator.name for operator in operators)
     found: dict[str, tuple[str, Where, tuple[str, ...]]] = {}
-    for data_type in abi().data_types:
-        concerned = tuple(o.name for o in operators if any(choice.main == data_type for choice in type_choices(o)))
+    for name in abi().data_types:
+        concerned = tuple(o.name for o in operators if any(choice.main == name for choice in type_choices(o)))
         if concerned:
-            found[f"type/{data_type}"] = (f"of {data_type}", _of_type(data_type), concerned)
+            found[f"type/{name}"] = (f"of {name}", _of_type(name), concerned)
     for count in range(1, abi().limits["dimension_count"] + 1):
         concerned = tuple(o.name for o in operators if any(count in dimension_counts(o, c) for c in type_choices(o)))
         found[f"dimensions/{count}d"] = (f"of {count} dimensions", _of_dimensions(count), concerned)
@@ -94,8 +125,8 @@ def _kinds(operators: Sequence[Operator]) -> dict[str, tuple[str, Where, tuple[s
     return found
 
 
-def _of_type(data_type: str) -> Where:
-    return lambda desc: _tensor(desc, 0).data_type == data_type
+def _of_type(name: str) -> Where:
+    return lambda desc: _tensor(desc, 0).data_type == name
 
 
 def _of_dimensions(count: int) -> Where:
@@ -146,6 +177,10 @@ _SIZES: dict[str, tuple[str, Where]] = {
 
 
 # Orders
+
+
+def _has_wide_output(operator: Operator) -> bool:
+    return any(data_type(choice.types[-1][1]).bits > 8 for choice in type_choices(operator))
 
 
 def _reordered(reorder: Callable[[Array], Array]) -> Value:
