@@ -23,13 +23,13 @@ from dmlcts.generator.case import REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.reference.answer import Answer, host
-from dmlcts.reference.registry import compute
+from dmlcts.reference.registry import compute, references
 from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.desc_json import write_desc
 from dmlcts.spec.dtypes import bits_dtype, literal_array, literal_defined, numpy_dtype
 from dmlcts.spec.loader import load
-from dmlcts.spec.model import Operator, Tolerance
+from dmlcts.spec.model import Literal, Operator, Tolerance
 
 Array = NDArray[Any]
 
@@ -84,8 +84,9 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     if case.expect == REJECTION:
         return rejection_outcome(case, backend, inputs, timeout)
     if case.expect == VALUES:
+        bounds = compute(case.desc, inputs) if case.operator in references() else {}
         answers = {
-            whose: {name: Answer(literal_array(literal), defined=literal_defined(literal)) for name, literal in outputs.items()}
+            whose: {name: _as_answer(literal, bounds.get(name)) for name, literal in outputs.items()}
             for whose, outputs in case.answers.items()
         }
     else:
@@ -106,6 +107,14 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
             retried = _judged(case, operator, layout, {case.basis: compute(case.desc, flushed)}, info)
             return retried if retried.status == PASS else outcome
     return outcome
+
+
+def _as_answer(literal: Literal, computed: Answer | None) -> Answer:
+    """A literal output as an answer; what bounds its error is the reference's, whose value is not looked at."""
+    array, defined = literal_array(literal), literal_defined(literal)
+    if computed is None:
+        return Answer(array, defined=defined)
+    return Answer(array, defined=defined, magnitude=computed.magnitude, terms=computed.terms, argument=computed.argument)
 
 
 def flush_denormals(array: Array) -> Array:

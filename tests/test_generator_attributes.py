@@ -12,11 +12,10 @@ from dmlcts.generator.attributes import (
     choice_labels,
     recomputed,
     value_text,
-    whole_choices,
     with_attributes,
 )
 from dmlcts.generator.build import attribute_parts
-from dmlcts.generator.shapes import level_of, make_desc, type_choices
+from dmlcts.generator.shapes import level_of, make_desc, type_choices, whole_choices
 from dmlcts.generator.suite import make_cases
 from dmlcts.spec.desc import ScaleBias, TensorDesc
 from dmlcts.spec.document import SpecError
@@ -70,10 +69,11 @@ def test_pairs_of_values_all_stand_together() -> None:
     assert choices[0] == {**choices[0], "ScaleBias": None, "Min": -1, "Keep": False, "SlopeTensor": "present"}
 
 
-def test_whole_choices_have_every_tensor() -> None:
-    assert whole_choices(SPEC)
-    assert all(ABSENT not in choice.values() for choice in whole_choices(SPEC))
-    assert len(whole_choices(SPEC)) < len(attribute_choices(SPEC))
+def test_whole_choices_have_every_tensor_and_every_value() -> None:
+    choices = whole_choices(SPEC, type_choices(SPEC)[0])
+    assert all(ABSENT not in choice.values() for choice in choices)
+    for name in ("ScaleBias", "Min", "Axes", "Keep"):
+        assert {str(choice[name]) for choice in choices} == {str(choice[name]) for choice in attribute_choices(SPEC)}
 
 
 @pytest.mark.parametrize(

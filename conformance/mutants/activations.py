@@ -19,6 +19,7 @@ from dmlcts.conformance.mutants.fault import (
     as_unsigned,
     attributes,
     beside,
+    marked,
     of_attributes,
     of_inputs,
     of_result,
@@ -132,7 +133,7 @@ _LINES: Faults = {
         "beta-first": pieces("adds Beta before it multiplies", lambda x, alpha, beta: np.clip(alpha * (x + beta), 0, 1)),
         "limits-to-six": pieces("limits to 6 and divides by 6", lambda x, alpha, beta: np.clip(x + 3, 0, 6) / 6),
         "to-minus-1": pieces("limits to -1 and 1", lambda x, alpha, beta: np.clip(_line(x, alpha, beta), -1, 1)),
-        "curve": pieces("computes a sigmoid", lambda x, alpha, beta: _sigmoid(_line(x, alpha, beta))),
+        "curve": pieces("computes a sigmoid", lambda x, alpha, beta: 1 / (1 + np.exp(-_line(x, alpha, beta)))),
         "nan-kept": Fault("gives NaN for NaN", beside(lambda x, right: np.where(np.isnan(x), x, right)), basis=MEASURED),
     },
     "HARD_SWISH": {
@@ -206,7 +207,17 @@ _LINES: Faults = {
 }
 
 
-LINES: Faults = {f"ACTIVATION_{name}": faults for name, faults in _LINES.items()}
+_PAYLOAD = "NaN agrees with NaN, whatever its payload"
+
+LINES = marked(
+    {f"ACTIVATION_{name}": faults for name, faults in _LINES.items()},
+    (
+        "ACTIVATION_IDENTITY/minus-zero-lost-float32",
+        "ACTIVATION_IDENTITY/minus-zero-lost-float16",
+        "ACTIVATION_SHRINK/unsigned-as-signed",
+    ),
+    {f"ACTIVATION_IDENTITY/nan-{what}-{name}": _PAYLOAD for what in ("quieted", "canonical") for name in ("float32", "float16")},
+)
 
 
 def line_mutants() -> Iterator[Mutant]:

@@ -111,10 +111,8 @@ _SUMS: Faults = {
     },
     MEAN: {
         "sum": Fault("does not halve", of_inputs(lambda a, b: a + b)),
-        "floored": Fault("rounds odd sums of integers down", of_inputs(lambda a, b: (a + b) >> 1), ("INT32",), MEASURED),
-        "rounded-up": Fault(
-            "rounds odd sums of integers up", of_inputs(lambda a, b: (a + b + 1) >> 1), ("INT32", "UINT32"), MEASURED
-        ),
+        "floored": Fault("rounds odd sums of integers down", of_inputs(lambda a, b: (a + b) >> 1), ("INT32",)),
+        "rounded-up": Fault("rounds odd sums of integers up", of_inputs(lambda a, b: (a + b + 1) >> 1), ("INT32", "UINT32")),
         "halved-first": Fault("halves integers before it adds", of_inputs(lambda a, b: (a >> 1) + (b >> 1)), ("INT32", "UINT32")),
         "sum-overflows-float16": Fault("adds in FLOAT16, where sums overflow", of_inputs(lambda a, b: (a + b) / 2), HALF),
         "weighted": Fault("gives A twice the weight", of_reals(lambda a, b: (2 * a + b) / 3)),
@@ -123,7 +121,7 @@ _SUMS: Faults = {
             "computes sums of integers in 64 bits",
             of_inputs(lambda a, b: np.trunc((a.astype("f8") + b.astype("f8")) / 2)),
             ("INT32", "UINT32"),
-            equivalent="where a sum of integers wraps around, nothing is demanded",
+            basis=MEASURED,
         ),
     },
 }
@@ -248,8 +246,8 @@ _ONE: Faults = {
         "of-float16": Fault("rounds to FLOAT16 first", of_inputs(lambda x: np.sign(x.astype("f2"))), SINGLE),
         "signed": Fault("takes unsigned integers for signed ones", of_inputs(lambda x: np.sign(as_signed(x))), UNSIGNED),
         "low-32-bits": Fault("looks at the low 32 bits", of_inputs(lambda x: np.sign(_low(32)(x))), LONG),
-        "nan-as-positive": Fault("gives 1 for NaN", beside(lambda x, right: np.where(np.isnan(x), 1, right)), FLOATS, MEASURED),
-        "nan-kept": Fault("gives NaN for NaN", beside(lambda x, right: np.where(np.isnan(x), x, right)), FLOATS, MEASURED),
+        "nan-as-positive": Fault("gives 1 for NaN", beside(lambda x, right: np.where(np.isnan(x), 1, right)), FLOATS),
+        "nan-kept": Fault("gives NaN for NaN", beside(lambda x, right: np.where(np.isnan(x), x, right)), FLOATS),
         "number-itself": Fault(
             "limits to -1 and 1", of_inputs(lambda x: np.clip(x, -1, 1) if x.dtype.kind != "u" else np.minimum(x, 1)), FLOATS
         ),

@@ -73,6 +73,11 @@ def _width(a: Array) -> int:
     return 8 * a.dtype.itemsize
 
 
+def _magnitude(a: Array) -> Array:
+    """Every bit but the highest."""
+    return np.asarray(np.iinfo(a.dtype).max >> 1, a.dtype)
+
+
 def _beyond(function: Callable[[Array], Array]) -> Computed:
     """Right below the width, and a function of A from it on."""
     return _bits(lambda a, b: np.where(b < _width(a), a << b, function(a)))
@@ -84,9 +89,7 @@ _LEFT: dict[str, Fault] = {
     "amount-plus-1": Fault("shifts one bit too far", _by(lambda b: b + 1)),
     "amount-minus-1": Fault("shifts one bit too little", _by(lambda b: np.where(b > 0, b - 1, b))),
     "ones-moved-in": Fault("moves ones in", _bits(lambda a, b: ~(~a << b))),
-    "sign-kept": Fault(
-        "keeps the highest bit", _bits(lambda a, b: ((a << b) & (np.iinfo(a.dtype).max >> 1)) | (a & ~(np.iinfo(a.dtype).max >> 1)))
-    ),
+    "sign-kept": Fault("keeps the highest bit", _bits(lambda a, b: ((a << b) & _magnitude(a)) | (a & ~_magnitude(a)))),
     "saturates": Fault(
         "gives all ones where bits are lost", _bits(lambda a, b: np.where(((a << b) >> b) == a, a << b, np.iinfo(a.dtype).max))
     ),

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import chain
 
-from dmlcts.conformance.mutants.equivalent import ANYWHERE, EQUIVALENT, reason  # noqa: F401 (the tables are looked up here)
+from dmlcts.conformance.mutants.equivalent import ANYWHERE, EQUIVALENT, reason
 from dmlcts.conformance.mutants.half_checks import half_check_mutants
 from dmlcts.conformance.mutants.in_place import in_place_mutants
 from dmlcts.conformance.mutants.mutant import Mutant

@@ -20,6 +20,7 @@ from dmlcts.conformance.mutants.fault import (
     Faults,
     as_signed,
     as_unsigned,
+    marked,
     merged,
     of_inputs,
     of_result,
@@ -272,7 +273,6 @@ _CHOICE: Faults = {
             "multiplies by the condition and adds",
             of_inputs(lambda c, a, b: a * (c != 0).astype(a.dtype) + b * (c == 0).astype(a.dtype)),
             FLOATS,
-            MEASURED,
         ),
         "blends-by-number": Fault(
             "multiplies by the condition as a number",
@@ -287,7 +287,11 @@ _CHOICE: Faults = {
     }
 }
 
-COMPARISON = merged(_COMPARISONS, _LOGICAL, _SPECIAL, _CHOICE)
+COMPARISON = marked(
+    merged(_COMPARISONS, _LOGICAL, _SPECIAL, _CHOICE),
+    [f"{name}/of-bits" for name in TESTS],
+    {f"{OR}/bits-not-zero": "a | b is not 0 where one of them is not"},
+)
 
 
 def comparison_mutants() -> Iterator[Mutant]:

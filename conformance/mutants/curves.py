@@ -15,6 +15,7 @@ from dmlcts.conformance.mutants.fault import (
     Fault,
     Faults,
     attributes,
+    marked,
     of_attributes,
     planted,
 )
@@ -200,7 +201,7 @@ _CURVES: Faults = {
     },
 }
 
-CURVES: Faults = {f"ACTIVATION_{name}": faults for name, faults in _CURVES.items()}
+CURVES = marked({f"ACTIVATION_{name}": faults for name, faults in _CURVES.items()}, ("ACTIVATION_CELU/by-sign",))
 
 
 def curve_mutants() -> Iterator[Mutant]:

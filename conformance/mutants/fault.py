@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,9 +62,21 @@ def for_each(operators: tuple[str, ...], named: Mapping[str, Fault]) -> dict[str
     return {operator: dict(named) for operator in operators}
 
 
-def measured(fault: Fault) -> Fault:
-    """A fault that the documentation allows: DirectML.dll was measured to do otherwise."""
-    return replace(fault, basis=MEASURED)
+def marked(faults: Faults, measured: Collection[str] = (), equivalent: Mapping[str, str] | None = None) -> Faults:
+    """The same faults; those called OPERATOR/NAME in ``measured`` on that basis, those in ``equivalent`` none, with the reason."""
+    reasons = equivalent or {}
+    for name in (*measured, *reasons):
+        operator, _, fault = name.partition("/")
+        if fault not in faults.get(operator, {}):
+            raise KeyError(f"no fault {name}")
+
+    def mark(name: str, fault: Fault) -> Fault:
+        basis = MEASURED if name in measured else fault.basis
+        return replace(fault, basis=basis, equivalent=reasons.get(name, fault.equivalent))
+
+    return {
+        operator: {name: mark(f"{operator}/{name}", fault) for name, fault in named.items()} for operator, named in faults.items()
+    }
 
 
 def merged(*tables: Faults) -> Faults:

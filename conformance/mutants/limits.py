@@ -20,6 +20,7 @@ from dmlcts.conformance.mutants.fault import (
     as_signed,
     as_unsigned,
     is_scaled,
+    marked,
     merged,
     of_argument,
     of_inputs,
@@ -102,11 +103,11 @@ _BOTH: Mapping[str, Fault] = {
     "wraps": Fault(
         "brings what is outside back by the range", _clipped(lambda x, low, high: low + np.mod(x - low, high - low)), FLOATS
     ),
-    "bounds-exchanged": Fault(
-        "takes the smaller bound for Min",
-        _clipped(lambda x, low, high: 0),
+    "most-last": Fault(
+        "takes Max after Min",
+        _clipped(lambda x, low, high: np.where(np.isnan(x), np.fmax(low, high), np.fmin(np.fmax(x, low), high))),
         _NARROW,
-        equivalent="whether Min may lie above Max is not said, and then either answer passes",
+        equivalent="documentation and DirectML.dll differ where Min lies above Max, and then either answer passes",
     ),
     "nan-as-least": Fault(
         "gives Min for NaN", _beside(lambda x, right, low, high: np.where(np.isnan(x), low, right)), FLOATS, MEASURED
@@ -261,11 +262,16 @@ _HANDED_ON: Faults = {
     }
 }
 
-LIMITS = merged(
-    {CLIP: {**_LEAST, **_BOTH}, CLIP1: {**_LEAST, **_BOTH}, THRESHOLD: _LEAST},
-    {GRAD: _GRADIENT, GRAD1: _GRADIENT},
-    {CEIL: _rounded("ceil"), FLOOR: _rounded("floor")},
-    _HANDED_ON,
+_DETOURS_OF_NAN = [f"{IDENTITY}/nan-{what}-{name.lower()}" for what in ("quieted", "canonical") for name in FLOATS]
+
+LIMITS = marked(
+    merged(
+        {CLIP: {**_LEAST, **_BOTH}, CLIP1: {**_LEAST, **_BOTH}, THRESHOLD: _LEAST},
+        {GRAD: _GRADIENT, GRAD1: _GRADIENT},
+        {CEIL: _rounded("ceil"), FLOOR: _rounded("floor")},
+        _HANDED_ON,
+    ),
+    (*_DETOURS_OF_NAN, f"{IDENTITY}/integers-rounded", f"{IDENTITY}/integers-floored", f"{THRESHOLD}/signed"),
 )
 
 

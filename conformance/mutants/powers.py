@@ -15,6 +15,7 @@ from dmlcts.conformance.mutants.fault import (
     Fault,
     Faults,
     is_scaled,
+    marked,
     planted,
     scale_bias,
 )
@@ -95,7 +96,7 @@ _BOTH: Mapping[str, Fault] = {
     ),
 }
 
-POWERS: Faults = {
+_POWERS: Faults = {
     CONSTANT_POW: {
         **_BOTH,
         "always-square": Fault("squares", _powered(lambda x, e: x * x)),
@@ -135,6 +136,9 @@ POWERS: Faults = {
         ),
     },
 }
+
+
+POWERS = marked(_POWERS, (f"{CONSTANT_POW}/first-power",))
 
 
 def _after(desc: OperatorDesc, x: Array) -> Array:

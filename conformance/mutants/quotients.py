@@ -20,6 +20,7 @@ from dmlcts.conformance.mutants.fault import (
     Faults,
     as_signed,
     as_unsigned,
+    marked,
     merged,
     of_inputs,
     of_reals,
@@ -132,7 +133,10 @@ def _remainders(rounded: Callable[[Array], Array]) -> dict[str, Fault]:
     }
 
 
-QUOTIENTS = merged(_QUOTIENTS, {FLOOR: _remainders(np.floor), TRUNCATE: _remainders(np.trunc)})
+QUOTIENTS = marked(
+    merged(_QUOTIENTS, {FLOOR: _remainders(np.floor), TRUNCATE: _remainders(np.trunc)}),
+    (f"{FLOOR}/through-int32", f"{TRUNCATE}/through-int32"),
+)
 
 
 def quotient_mutants() -> Iterator[Mutant]:

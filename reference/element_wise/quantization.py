@@ -32,7 +32,7 @@ def _power_of_two(xp: Any, x: Array) -> Array:
 
 
 def _stored(xp: Any, desc: OperatorDesc, quotient: Array, error: Array, zero_point: Array | float, nan: float) -> Answer:
-    """The quotient, which may be off by ``error``, rounded, moved by the zero point and saturated; ``nan`` (of the output's type) for NaN."""
+    """The quotient, off by ``error`` at most, rounded, moved by the zero point and saturated; ``nan``, or the least integer above it, for NaN."""
     output = desc.fields["OutputTensor"]
     assert isinstance(output, TensorDesc)
     dtype, (least, most) = (xp.int8, (-128.0, 127.0)) if output.data_type == "INT8" else (xp.uint8, (0.0, 255.0))
