@@ -164,6 +164,8 @@ def _call(trial: Trial, called: _Called, *arguments: Any) -> Array:
     desc = make_desc(operator, called.types, run, {**called.choice, **{field.name: ABSENT for field in absent}})
     given = {}
     for field, argument in zip(inputs, arguments, strict=False):
+        if desc.fields[field.name] is None:  # the choice leaves an optional tensor out
+            continue
         tensor = desc.tensor(field.name)
         content = _content(operator, field.name, argument, tensor.data_type, _sizes_in_law(tensor, sizes))
         given[field.name] = content.reshape(tensor.sizes)
@@ -190,8 +192,10 @@ def _call(trial: Trial, called: _Called, *arguments: Any) -> Array:
 
 
 def _sizes_in_law(tensor: TensorDesc, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes of a tensor's values in a law: those of the variables, or one value for each row."""
-    return sizes if tensor.count == prod(sizes) else (*sizes[:-1], 1)
+    """The sizes of a tensor's values in a law: those of the variables, or one value for each row, or for all."""
+    if tensor.count == prod(sizes):
+        return sizes
+    return (1,) * len(sizes) if tensor.count == 1 else (*sizes[:-1], 1)
 
 
 def _content(operator: Operator, name: str, argument: Any, type_name: str, sizes: tuple[int, ...]) -> Array:

@@ -145,11 +145,11 @@ def _computed(field: Field, value: object, known: Mapping[str, object]) -> objec
         if isinstance(value, list | range):
             value = tuple(value)
     if field.type == "SCALAR_UNION" and field.data_type and isinstance(value, int | float):
-        return _within_type(value, str(known.get(field.data_type)))
+        return within_type(value, str(known.get(field.data_type)))
     return value
 
 
-def _within_type(value: float, data_type: str) -> float:
+def within_type(value: float, data_type: str) -> float:
     """The value nearest to ``value`` that a scalar union of this type holds: -1 is 0 for an unsigned integer."""
     entry = abi().data_types.get(data_type)
     if entry is None or entry.is_float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dmlcts.generator.attributes import attribute_values, counted_by, recomputed, value_text
+from dmlcts.generator.attributes import attribute_values, counted_by, recomputed, value_text, within_type
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
 from dmlcts.generator.layouts import laid_out
@@ -169,6 +169,8 @@ def _attribute_changes(field: Field, base: OperatorDesc) -> Iterator[tuple[str, 
         values += _beyond(field, base)
     if field.operators:
         values.append(OperatorDesc(base.type, dict.fromkeys(base.fields)))  # no operator can stand inside itself
+    if field.type == "SCALAR_UNION" and field.data_type:
+        values = [within_type(value, str(base.fields[field.data_type])) for value in values if isinstance(value, int | float)]
     for value in values:
         label = "enum" if field.enum else "operator" if field.operators else "domain" if field.domain else "value"
         yield f"{label}/{field.name}={value_text(value)}", field.name, base.with_fields(**{field.name: value})

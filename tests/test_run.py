@@ -203,7 +203,7 @@ def test_a_case_comes_out_of_a_file_and_goes_to_a_folder_of_its_own(tmp_path: Pa
     assert dmlcts("run", "-q", "--case-file", Path("case ü") / "case.json") == 0
     assert statuses(tmp_path / "results-case") == {CASE: "pass"}
     assert not (tmp_path / "results").exists()  # the results that the case was found in are not replaced
-    assert dmlcts("run", "-q", "-k", CASE) == 0
+    assert dmlcts("run", "-q", "--level", "smoke", "-k", CASE) == 0
     assert CASE in statuses(tmp_path / "results")
 
 

@@ -27,8 +27,9 @@ from dmlcts.reports.record import Record, RecordError, read_record, result_json
 HOSTS = Path(__file__).parent / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.cli import main; main()")
-EXPRESSION = "not property"
-TOTAL = len(selected_cases(RunOptions(expression=EXPRESSION)))
+CHOICE = RunOptions(level="smoke", expression="not property")
+"""Of level smoke: each process makes its cases anew."""
+TOTAL = len(selected_cases(CHOICE))
 LEAST = 5
 """Results that are waited for before a run is stopped. A case takes 50 ms, so that this is long before the end."""
 
@@ -44,7 +45,7 @@ def dmlcts(*arguments: object) -> int:
 def begun(out: Path, processes: int) -> subprocess.Popen[str]:
     """A run of slow cases, in a process group of its own, of which some have a result."""
     run = subprocess.Popen(
-        [*PROGRAM, "run", "--backend", "python:unruly:Slow", "-k", EXPRESSION, "-n", str(processes), "--out", str(out)],
+        [*PROGRAM, "run", "--backend", "python:unruly:Slow", "--level", "smoke", "-k", "not property", "-n", str(processes), "--out", str(out)],
         env={**os.environ, "PYTHONPATH": AT_HAND}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
         start_new_session=os.name == "posix", creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
     )  # fmt: skip
@@ -84,7 +85,9 @@ def test_ctrl_c_keeps_what_ran_and_says_what_did_not(processes: int, everyone: b
     record = read_record(tmp_path / "results.jsonl")
     counts = record.counts()
     assert len(record.results) == record.manifest.selected == TOTAL
-    assert before <= counts["pass"] < before + 80  # xdist hands 200 cases to each process at once: they do not run these to the end
+    assert (
+        before <= counts["pass"] < before + 80
+    )  # xdist hands a hundred cases to each process at once: they do not run these to the end
     assert counts["not_run"] == TOTAL - counts["pass"]
     assert record.manifest.interrupted
     said = f"The run was interrupted: {counts['not_run']:,} of {TOTAL:,} cases were not run. Nothing is known of them."
@@ -110,7 +113,7 @@ def test_of_a_run_that_was_killed_the_reports_can_still_be_written(
     assert dmlcts("report", tmp_path, "--out", tmp_path / "report") == 0
     record = read_record(tmp_path / "report" / "results.jsonl")
     counts = record.counts()
-    assert [result.case for result in record.results] == [case.id for case in selected_cases(RunOptions(expression=EXPRESSION))]
+    assert [result.case for result in record.results] == [case.id for case in selected_cases(CHOICE)]
     assert counts["pass"] >= LEAST
     assert counts["pass"] + counts["not_run"] == TOTAL
     assert record.manifest.interrupted

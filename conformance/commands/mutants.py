@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,7 +20,8 @@ from rich.table import Table
 
 from dmlcts.conformance.commands.spec import operator_named, print_json
 from dmlcts.conformance.mutants.catalogue import find_mutant, mutants, mutated_operators
-from dmlcts.conformance.mutants.hunt import Hunt, Kill, hunt, reference_failure, summary, wanted
+from dmlcts.conformance.mutants.hunt import Hunt, Kill, kills_in, reference_failure, summary, wanted
+from dmlcts.conformance.mutants.table import table
 from dmlcts.conformance.options import UsageError
 from dmlcts.generator.case import LEVELS
 from dmlcts.generator.suite import matcher
@@ -42,9 +44,14 @@ from dmlcts.spec.model import DOCUMENTED, MEASURED
 )
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 @click.option(
+    "--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table in Markdown"
+)
+@click.option(
     "-n", "processes", type=click.IntRange(0), default=0, show_default=True, help="processes; 0 runs everything in this one"
 )
-def command(operators: tuple[str, ...], expression: str, level: str, basis: str, as_json: bool, processes: int) -> None:
+def command(
+    operators: tuple[str, ...], expression: str, level: str, basis: str, as_json: bool, table_file: Path | None, processes: int
+) -> None:
     """How many planted faults the suite finds: runs each mutant of the reference until a case fails.
 
     A mutant is a backend too: dmlcts run --backend python:dmlcts.conformance.mutants:NAME.
@@ -59,21 +66,23 @@ def command(operators: tuple[str, ...], expression: str, level: str, basis: str,
         raise UsageError("no mutant matches; `dmlcts mutants --json` lists those there are")
     with _mapper(processes) as mapped:
         concerned = [name for name in names if any(name in mutant.operators for mutant in chosen)]
-        for failure in mapped(partial(_reference, level, basis), concerned):
-            if failure is not None:
-                said = f"the reference itself does not pass {failure.case} ({failure.status}): {failure.message}"
-                raise UsageError(f"{said}; as long as it does not, mutants prove nothing")
-        work = [(mutant.name, mutant.operators) for mutant in chosen]
+        work = [(name, [mutant.name for mutant in chosen if name in mutant.operators]) for name in concerned]
         console = Console(stderr=True)
         found = track(
             mapped(partial(_kills, level, basis), work),
-            "mutants",
+            "operators",
             len(work),
             console=console,
             transient=True,
             disable=not console.is_terminal,
         )
-        hunts = [Hunt(mutant, kills) for mutant, kills in zip(chosen, found, strict=True)]
+        kills = {name: _killed(kills) for name, kills in zip(concerned, found, strict=True)}
+    hunts = [
+        Hunt(mutant, {name: kills[name][mutant.name] for name in mutant.operators if mutant.name in kills[name]})
+        for mutant in chosen
+    ]
+    if table_file:
+        table_file.write_text(table(hunts, concerned), encoding="utf-8", newline="\n")
     if as_json:
         print_json(summary(hunts, concerned))
     else:
@@ -111,13 +120,19 @@ def _mapper(processes: int) -> Iterator[Callable[[Callable[[Any], Any], Sequence
 # What runs in the other processes: by name, since functions do not travel.
 
 
-def _reference(level: str, basis: str, operator: str) -> Result | None:
-    return reference_failure([operator], level, basis)
+def _kills(level: str, basis: str, work: tuple[str, Sequence[str]]) -> Mapping[str, Kill] | Result:
+    """The kills in one operator, by mutant, so that its cases are made once; or the case that the reference itself does not pass."""
+    operator, names = work
+    failure = reference_failure([operator], level, basis)
+    return failure or kills_in(operator, [replace(find_mutant(name), operators=(operator,)) for name in names], level, basis)
 
 
-def _kills(level: str, basis: str, work: tuple[str, tuple[str, ...]]) -> Mapping[str, Kill]:
-    name, operators = work
-    return hunt(replace(find_mutant(name), operators=operators), level, basis).kills
+def _killed(found: Mapping[str, Kill] | Result) -> Mapping[str, Kill]:
+    """Raises UsageError where the reference itself did not pass."""
+    if not isinstance(found, Result):
+        return found
+    said = f"the reference itself does not pass {found.case} ({found.status}): {found.message}"
+    raise UsageError(f"{said}; as long as it does not, mutants prove nothing")
 
 
 # What is printed
@@ -125,12 +140,12 @@ def _kills(level: str, basis: str, work: tuple[str, tuple[str, ...]]) -> Mapping
 
 def _print(hunts: Sequence[Hunt], operators: Sequence[str]) -> None:
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    rows = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("mutant", "operators", "killed by"):
-        table.add_column(column, overflow="fold")
+        rows.add_column(column, overflow="fold")
     for entry in hunts:
-        table.add_row(escape(entry.mutant.name), _concerned(entry), _fate(entry))
-    console.print(table)
+        rows.add_row(escape(entry.mutant.name), _concerned(entry), _fate(entry))
+    console.print(rows)
     total = summary(hunts, operators)
     console.print()
     console.print(_totals(total))
@@ -158,13 +173,13 @@ def _fate(entry: Hunt) -> str:
 
 
 def _totals(total: dict[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("operator", no_wrap=True)
+    rows = Table(box=None, pad_edge=False, header_style="dim")
+    rows.add_column("operator", no_wrap=True)
     for column in ("killed", "planted", "no fault"):
-        table.add_column(column, justify="right")
+        rows.add_column(column, justify="right")
     for operator, counts in total["by_operator"].items():
-        table.add_row(operator, str(counts["killed"]), str(counts["total"]), str(counts["equivalent"]))
-    return table
+        rows.add_row(operator, str(counts["killed"]), str(counts["total"]), str(counts["equivalent"]))
+    return rows
 
 
 def _complaint(entry: Hunt) -> str:

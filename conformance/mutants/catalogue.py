@@ -69,16 +69,21 @@ def _made() -> Iterator[Mutant]:
 
 def _no_faults(mutant: Mutant, reasons: Mapping[str, str]) -> Iterator[Mutant]:
     """The mutant as what it is where it is no fault: one for all operators if they have one reason, else one each."""
-    if len(mutant.operators) == 1 or ANYWHERE in EQUIVALENT.get(mutant.name, {}):
+    if reasons and (len(mutant.operators) == 1 or ANYWHERE in EQUIVALENT.get(mutant.name, {})):
         yield replace(mutant, equivalent=next(iter(reasons.values())))
         return
     for name, why in reasons.items():
         yield replace(mutant, name=f"{mutant.name}/{name}", operators=(name,), equivalent=why)
 
 
+@cache
+def _by_name() -> Mapping[str, Mutant]:
+    return {mutant.name: mutant for mutant in mutants()}
+
+
 def find_mutant(name: str) -> Mutant:
     """The mutant of that name. Raises KeyError; the message names the nearest."""
-    known = {mutant.name: mutant for mutant in mutants()}
+    known = _by_name()
     if name not in known:
         near = get_close_matches(name, known, n=3, cutoff=0.3)
         raise KeyError(f"no mutant {name!r}; near it: {', '.join(near) or 'none'}")

@@ -9,7 +9,6 @@ from math import prod
 from dmlcts.conformance.array_backend import binding_violations
 from dmlcts.conformance.backend import BufferBinding, Dispatch
 from dmlcts.conformance.mutants.mutant import Mutant, Rules
-from dmlcts.conformance.mutants.validation import FIRST
 from dmlcts.generator.shapes import tied_tensors, type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import TensorDesc
@@ -29,10 +28,10 @@ def half_check_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     same_sizes = tuple(o.name for o in operators if any(constraint.same == "Sizes" for constraint in o.constraints))
     for names, checks in ((same_sizes, _SIZES), (everyone, _CHECKS)):
         for name, (does, repair) in checks.items():
-            yield Mutant(f"accepts/{name}", names, does, first=FIRST, rules=_seeing(repair))
+            yield Mutant(f"accepts/{name}", names, does, rejections=True, rules=_seeing(repair))
     for name, (does, alike) in _TYPES.items():
         concerned = tuple(operator.name for operator in operators if _has_types_alike(operator, alike))
-        yield Mutant(f"accepts/{name}", concerned, does, first=FIRST, rules=_seeing(_types_alike(alike)))
+        yield Mutant(f"accepts/{name}", concerned, does, rejections=True, rules=_seeing(_types_alike(alike)))
 
 
 def _has_types_alike(operator: Operator, alike: Callable[[TensorDesc, TensorDesc], bool]) -> bool:

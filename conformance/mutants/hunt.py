@@ -71,15 +71,25 @@ def hunt(mutant: Mutant, level: str, basis: str, choose: Callable[[Case], bool] 
 
     What is unsupported neither finds a mutant nor clears it.
     """
+    kills = {operator: kills_in(operator, [mutant], level, basis, choose).get(mutant.name) for operator in mutant.operators}
+    return Hunt(mutant, {operator: kill for operator, kill in kills.items() if kill is not None})
+
+
+def kills_in(
+    operator: str, mutants: Iterable[Mutant], level: str, basis: str, choose: Callable[[Case], bool] = lambda case: True
+) -> dict[str, Kill]:
+    """Of the mutants that the operator's cases find, by name: the first case that fails."""
+    cases = [case for case in chosen_cases(operator, level, basis) if choose(case)]
     kills: dict[str, Kill] = {}
-    options = RunOptions(backend=mutant.backend, level=level, basis=basis)
-    with TemporaryDirectory() as folder, Session(replace(options, out=folder), MutantBackend(mutant)) as session:
-        for operator in mutant.operators:
-            cases = [case for case in chosen_cases(operator, level, basis) if mutant.may_show(case) and choose(case)]
-            found = first_failure(session, sorted(cases, key=lambda case: case.kind not in mutant.first))
+    with TemporaryDirectory() as folder:
+        for mutant in mutants:
+            options = RunOptions(backend=mutant.backend, level=level, basis=basis, out=folder)
+            shown = [case for case in cases if mutant.may_show(case)]
+            with Session(options, MutantBackend(mutant)) as session:
+                found = first_failure(session, sorted(shown, key=lambda case: case.kind not in mutant.first))
             if found is not None:
-                kills[operator] = Kill(found.case, found.status, found.message)
-    return Hunt(mutant, kills)
+                kills[mutant.name] = Kill(found.case, found.status, found.message)
+    return kills
 
 
 def first_failure(session: Session, cases: Iterable[Case]) -> Result | None:

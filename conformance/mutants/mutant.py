@@ -85,7 +85,8 @@ class Mutant:
     ``operators`` are those that it concerns, and the suite finds it if it finds it in each. ``does`` is a sentence. ``basis`` is the one
     whose cases find it: ``documented``, or ``measured`` where the documentation allows what it does. ``equivalent`` is why no case can
     tell it from a right implementation, empty if one should. ``first`` are the kinds of cases to try first; where ``where`` is given and
-    false, it is right, so that such cases need not be run.
+    false, it is right, so that such cases need not be run. ``rejections`` says whether it shows in cases that demand a rejection alone
+    (True), in others alone (False), or in either (None).
     """
 
     name: str
@@ -101,9 +102,12 @@ class Mutant:
     value: Value = same_value
     write: Write = write_tensor
     where: Where | None = None
+    rejections: bool | None = None
 
     def may_show(self, case: Case) -> bool:
         """Whether a case can tell it from a right implementation: what cannot is not worth running."""
+        if self.rejections is not None and self.rejections != (case.expect == REJECTION):
+            return False
         if case.expect == REJECTION:
             return self.rules is not same_rules or self.around is not only_run
         return self.where is None or case.expect in (RELATION, AGREEMENT) or self.where(case.desc)

@@ -47,7 +47,8 @@ def _refusing(name: str, operators: tuple[str, ...], what: str, test: Test) -> M
     def rules(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
         return broken or ([Violation("field/refused", f"no {what} here")] if test(dispatch) else [])
 
-    return Mutant(f"refuses/{name}", operators, f"refuses {what}", rules=rules)
+    first = next((kinds for kinds, names in _FIRST.items() if name.startswith(names)), ())
+    return Mutant(f"refuses/{name}", operators, f"refuses {what}", first=first, rules=rules, rejections=False)
 
 
 def _of_type(tensors: Tensors, data_type: str) -> Test:
@@ -83,6 +84,14 @@ def _together(dispatch: Dispatch) -> bool:
 def _in_place(dispatch: Dispatch) -> bool:
     return len({binding.resource for binding in dispatch.bindings.values()}) < len(dispatch.bindings)
 
+
+_FIRST: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("layout",): ("strides", "output-", "input-", "different-strides", "no-strides"),
+    ("in-place",): ("in-place",),
+    ("slack", "offset", "placement"): ("offsets", "total-size", "larger-binding", "alignment"),
+    ("sizes",): ("single", "first-size", "odd-", "beyond-", "long-rows"),
+}
+"""The kinds of cases that find refusals whose names begin so."""
 
 _REFUSALS: dict[str, tuple[str, Test]] = {
     "strides": ("strides", any_tensor(lambda tensor: tensor.strides is not None)),

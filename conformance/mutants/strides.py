@@ -8,8 +8,8 @@ import numpy as np
 
 from dmlcts.conformance.backend import Bytes
 from dmlcts.conformance.buffers import write_tensor
-from dmlcts.conformance.mutants.mutant import Array, Mutant, Read, Write, read_at
-from dmlcts.spec.desc import TensorDesc, packed_strides
+from dmlcts.conformance.mutants.mutant import Array, Mutant, Read, Where, Write, read_at
+from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.model import Operator
 
@@ -26,11 +26,18 @@ def stride_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     for name, (does, misreading) in (_ANY | _OF_INPUTS).items():
         for position, concerned in enumerate((everyone, two)):
             read = _misread_at(position, misreading)
+            where = _changed(position, misreading)
             yield Mutant(
-                f"strides/{name}/input-{position}", concerned, f"{does}, in input {position}", first=("layout",), read=read
+                f"strides/{name}/input-{position}",
+                concerned,
+                f"{does}, in input {position}",
+                first=("layout",),
+                read=read,
+                where=where,
             )
     for name, (does, misreading) in _ANY.items():
-        yield Mutant(f"strides/{name}/output", everyone, f"{does}, in the output", first=("layout",), write=_misplaced(misreading))
+        where, write = _changed(-1, misreading), _misplaced(misreading)
+        yield Mutant(f"strides/{name}/output", everyone, f"{does}, in the output", first=("layout",), write=write, where=where)
     yield Mutant(
         "strides/of-size-1-replaced",
         everyone,
@@ -39,6 +46,17 @@ def stride_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
         read=_misread_at(0, _other_for_ones),
         write=_misplaced(_other_for_ones),
     )
+
+
+def _changed(position: int, misreading: Misreading) -> Where:
+    """Whether other strides are used for the tensor at a position of the desc: an input, or (-1) the output."""
+
+    def where(desc: OperatorDesc) -> bool:
+        tensors = [tensor for _, tensor in desc.tensors()]
+        tensor = tensors[position] if position < len(tensors) else None
+        return tensor is not None and tensor.strides is not None and misreading(tensor.sizes, tensor.strides) != tensor.strides
+
+    return where
 
 
 def _broadcast(steps: Steps) -> bool:

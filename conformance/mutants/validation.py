@@ -15,8 +15,6 @@ from dmlcts.spec.rules import Violation
 
 Test = Callable[[Dispatch], bool]
 
-FIRST = ("negative",)
-
 
 def validation_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     """Every rule not enforced, for the operators that have it, and every wrong way to refuse."""
@@ -26,18 +24,18 @@ def validation_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
         concerned = tuple(o.name for o in operators if label in {constraint.label for constraint in o.constraints})
         reason = _IMPLIED.get(label, "")
         rules = accepting(f"constraint/{label}", "shape/*")
-        yield Mutant(f"accepts/{label}", concerned, f"does not demand {label}", equivalent=reason, first=FIRST, rules=rules)
+        yield Mutant(f"accepts/{label}", concerned, f"does not demand {label}", equivalent=reason, rejections=True, rules=rules)
     for name, (patterns, does, basis) in _GENERAL.items():
-        yield Mutant(f"accepts/{name}", everyone, does, basis, first=FIRST, rules=accepting(*patterns))
+        yield Mutant(f"accepts/{name}", everyone, does, basis, rejections=True, rules=accepting(*patterns))
     for name, (does, test, pattern) in _PARTS.items():
-        yield Mutant(f"accepts/{name}", everyone, does, first=FIRST, rules=accepting_where(test, pattern))
+        yield Mutant(f"accepts/{name}", everyone, does, rejections=True, rules=accepting_where(test, pattern))
     enumerations = tuple(o.name for o in operators if any(field.enum for field in o.attributes()))
     for name, (does, test) in _CONSTANTS.items():
-        yield Mutant(f"accepts/enum-{name}", enumerations, does, first=FIRST, rules=accepting_where(test, "enum/*"))
+        yield Mutant(f"accepts/enum-{name}", enumerations, does, rejections=True, rules=accepting_where(test, "enum/*"))
     for data_type in (*abi().data_types, UNKNOWN):
         yield from _unlisted_types(operators, data_type)
     for name, (does, reason, rules) in _WAYS.items():
-        yield Mutant(f"refuses/{name}", everyone, does, equivalent=reason, first=FIRST, rules=rules)
+        yield Mutant(f"refuses/{name}", everyone, does, equivalent=reason, rejections=True, rules=rules)
 
 
 def accepting(*patterns: str) -> Rules:
@@ -88,7 +86,7 @@ def _rules_of_tensors(operators: Sequence[Operator]) -> Iterator[Mutant]:
             if not names:
                 continue
             rules = _accepting_in(label, names)
-            yield Mutant(f"accepts/{name}/{place}", tuple(names), does.format(place), first=FIRST, rules=rules)
+            yield Mutant(f"accepts/{name}/{place}", tuple(names), does.format(place), rejections=True, rules=rules)
 
 
 def _accepting_in(label: str, names: Mapping[str, str]) -> Rules:
@@ -142,7 +140,7 @@ def _unlisted_types(operators: Sequence[Operator], data_type: str) -> Iterator[M
     for index, groups in concerned.items():
         rules = accepting_where(_of_type(groups, data_type), "support/*/data-type")
         does = f"accepts {data_type} where no table lists it"
-        yield Mutant(f"accepts/{data_type}/group-{index}", tuple(groups), does, first=FIRST, rules=rules)
+        yield Mutant(f"accepts/{data_type}/group-{index}", tuple(groups), does, rejections=True, rules=rules)
 
 
 def _of_type(groups: Mapping[str, tuple[str, ...]], data_type: str) -> Test:

@@ -61,7 +61,6 @@ def value_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
         yield Mutant(
             f"wrong-for/{name}", concerned, f"goes wrong in the last element {does}", value=_last_wrong(where), where=where
         )
-    everyone = tuple(operator.name for operator in operators)
     for name, (does, reorder) in _ORDERS.items():
         concerned = tuple(o.name for o in operators if name != "big-endian" or _has_wide_output(o))
         yield Mutant(f"order/{name}", concerned, does, value=_reordered(reorder))
