@@ -216,14 +216,18 @@ def output_names(operator: Operator, desc: OperatorDesc) -> tuple[str, ...]:
 
 
 def poison(answer: Answer | None, tensor: TensorDesc) -> Array | None:
-    """What stands in an output before the run: the complement of the right bits, so that no unwritten element is right."""
+    """What stands in an output before the run: floats of other bits throughout, integers half of their range away from the right ones.
+
+    So no unwritten element is right, nor near it.
+    """
     if answer is None:
         return None
     with np.errstate(all="ignore"):
         right: Array = host(answer.stored).astype(numpy_dtype(tensor.data_type), copy=False)
     if tensor.type.bits < 8:
         return (right.astype(np.uint8) ^ np.uint8(15)).astype(right.dtype)
-    wrong: Array = ~np.ascontiguousarray(right).view(bits_dtype(tensor.data_type))
+    bits = np.ascontiguousarray(right).view(bits_dtype(tensor.data_type))
+    wrong: Array = ~bits if tensor.type.is_float else bits ^ bits.dtype.type(1 << (tensor.type.bits - 1))
     return wrong.view(right.dtype).reshape(tensor.sizes)
 
 

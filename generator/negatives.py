@@ -162,9 +162,9 @@ def _attribute_changes(field: Field, base: OperatorDesc) -> Iterator[tuple[str, 
     """
     values: list[object] = [value for value in attribute_values(field) if not isinstance(value, Expression)]
     if field.enum == "DML_TENSOR_DATA_TYPE":
-        values += abi().data_types
+        values += (*abi().data_types, *_NO_CONSTANTS)
     elif field.enum:
-        values += (len(abi().enums[field.enum].values), 0xFFFFFFFF)
+        values += (len(abi().enums[field.enum].values), *_NO_CONSTANTS)
     if field.domain:
         values += _beyond(field, base)
     if field.operators:
@@ -174,6 +174,10 @@ def _attribute_changes(field: Field, base: OperatorDesc) -> Iterator[tuple[str, 
     for value in values:
         label = "enum" if field.enum else "operator" if field.operators else "domain" if field.domain else "value"
         yield f"{label}/{field.name}={value_text(value)}", field.name, base.with_fields(**{field.name: value})
+
+
+_NO_CONSTANTS = (0xFFFFFFFF,)
+"""Numbers that no enumeration has."""
 
 
 def _beyond(field: Field, base: OperatorDesc) -> Iterator[object]:

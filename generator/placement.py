@@ -28,6 +28,10 @@ _SIZES = (2, 3, 4, 5)
 """Sizes of layout cases: all different, so that two exchanged dimensions show, and a row that is no multiple of 4 bytes in any type."""
 
 
+_MANY = 5
+"""The id of a layout case of more tensors has their layouts alone, in the struct's order: it must do as a file name."""
+
+
 def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Every pair of layouts of any two tensors; in core for one type of each width, in full for every type."""
     outputs = {field.name for field in operator.outputs()}
@@ -40,7 +44,8 @@ def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             if beyond(level, most):
                 continue
             base = _base(operator, choice, index)
-            parts = ("layout", ".".join(f"{_short(name)}-{layout}" for name, layout in row.items()))
+            named = (layout if len(row) > _MANY else f"{_short(name)}-{layout}" for name, layout in row.items())
+            parts = ("layout", ".".join(named))
             covers = [f"layout/{name}/{layout}" for name, layout in row.items()]
             desc = _with_layouts(base, row)
             yield build(operator, "layout", parts, desc, choice, level=level, covers=covers)

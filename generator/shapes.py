@@ -119,8 +119,11 @@ def whole_choices(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, 
 
 @cache
 def covering_choices(operator: Operator) -> tuple[TypeChoice, ...]:
-    """Choices in which each tensor has each of its types: all where the types are tied, few of many where tensors choose freely."""
-    return _first_with_each(type_choices(operator), lambda choice: choice.types)
+    """Choices in which each tensor has each of its types: all where the types are tied, few of many where tensors choose freely.
+
+    Integers and floats meet among them in every way that they can.
+    """
+    return _first_with_each(type_choices(operator), lambda choice: (*choice.types, tuple(real for _, real in choice.formats)))
 
 
 @cache

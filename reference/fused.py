@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
@@ -21,7 +20,7 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
     if not isinstance(inner, OperatorDesc):
         return Answer(value, slack=error)
     exact = compute(inner, {"InputTensor": value})["OutputTensor"]
-    answer = through(xp, lambda xp, x: compute(inner, {"InputTensor": x})["OutputTensor"].value, value, error)
-    slack = answer.slack if exact.slack is None else answer.slack + exact.slack  # type: ignore[operator]
-    defined = answer.defined if exact.defined is None else answer.defined & exact.defined  # type: ignore[operator]
-    return replace(answer, slack=slack, defined=defined)
+    answer: Any = through(xp, lambda xp, x: compute(inner, {"InputTensor": x})["OutputTensor"].value, value, error)
+    slack = answer.slack if exact.slack is None else answer.slack + exact.slack
+    defined = answer.defined if exact.defined is None else answer.defined & exact.defined
+    return Answer(answer.value, slack=slack, argument=answer.argument, defined=defined)

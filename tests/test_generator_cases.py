@@ -64,7 +64,7 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
         "example": 3,
         "table": choices * 8,
         "values": choices * 2 * 1,  # two sets of A by one of B
-        "sizes": choices * (13 + 5 + 2),
+        "sizes": choices * (14 + 5 + 2),
         "layout": choices * (64 + 8),  # pairwise, and each dimension count
         "slack": choices * tensors * 3,
         "owned": choices * 3 * 2,  # A, B and both

@@ -48,12 +48,18 @@ def ends(name: str) -> tuple[int, int, list[int]]:
 # Limits
 
 
+@pytest.mark.parametrize(("operator", "expected"), [("ELEMENT_WISE_CLIP", -2), ("ELEMENT_WISE_CLIP1", 2)])
+def test_the_pages_of_clip_and_clip1_take_crossed_bounds_in_different_order(operator: str, expected: float) -> None:
+    more = {"MinMaxDataType": "FLOAT32"} if operator.endswith("1") else {}
+    found = unary(operator, "FLOAT32", [-5, 0, 5], ScaleBias=None, **more, Min=2, Max=-2)
+    assert found.value.tolist() == [expected] * 3
+
+
 @pytest.mark.parametrize("operator", ["ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1"])
 @pytest.mark.parametrize(
     ("low", "high", "x", "expected"),
     [
         (-2, 2.5, [-INF, -3, -2, 0.25, 2.5, 3, INF], [-2, -2, -2, 0.25, 2.5, 2.5, 2.5]),
-        (2, -2, [-5, 0, 5], [2, 2, 2]),
         (-INF, INF, [-INF, -1e-40, 3e38, INF], [-INF, -1e-40, 3e38, INF]),
         (-2, 2, [NAN], [2]),
         (-2, NAN, [-3, 7], [-2, 7]),

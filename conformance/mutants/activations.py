@@ -16,9 +16,9 @@ from dmlcts.conformance.mutants.fault import (
     Fault,
     Faults,
     as_signed,
-    as_unsigned,
     attributes,
     beside,
+    detour,
     marked,
     of_attributes,
     of_inputs,
@@ -42,20 +42,14 @@ def _line(x: Array, alpha: float, beta: float) -> Array:
 _LINES: Faults = {
     "IDENTITY": {
         **{
-            f"{label}-{name.lower()}": Fault(
-                f"{does} in {name}",
-                lambda desc, inputs, right, change=change: change(as_unsigned(inputs["InputTensor"])).view(right.dtype),
-                (name,),
-            )
+            f"{label}-{name.lower()}": Fault(f"{does} in {name}", detour(change), (name,))
             for name in ("FLOAT32", "FLOAT16")
             for label, (does, change) in DETOURS.items()
         },
-        "rectified": pieces("gives 0 for negative numbers", lambda x: np.maximum(x, 0)),
         "limited": pieces("limits to -1 and 1", lambda x: np.clip(x, -1, 1)),
         "through-integers": pieces("hands on integer parts", np.trunc),
     },
     "RELU": {
-        "negative-kept": pieces("gives the input", lambda x: x),
         "leaky": pieces("multiplies what is below 0 by 0.01", lambda x: np.where(x < 0, 0.01 * x, x), FLOATS),
         "six": pieces("limits to 6", lambda x: np.clip(x, 0, 6)),
         "magnitude": pieces("gives the magnitude", np.abs),
@@ -68,6 +62,16 @@ _LINES: Faults = {
         ),
     },
     "RELU_GRAD": {
+        "always-passes": Fault("lets every gradient pass", of_inputs(lambda x, g: g)),
+        "never-passes": Fault("lets no gradient pass", of_inputs(lambda x, g: np.zeros_like(g))),
+        "from-1": Fault("lets the gradient pass from 1 on", of_inputs(lambda x, g: np.where(x >= 1, g, 0)), FLOATS),
+        "up-to-6": Fault("stops the gradient beyond 6", of_inputs(lambda x, g: np.where((x > 0) & (x < 6), g, 0))),
+        "with-sign": Fault("multiplies by the input's sign", of_inputs(lambda x, g: g * np.sign(x))),
+        "sum": Fault("adds the input", of_inputs(lambda x, g: np.where(x > 0, x + g, 0))),
+        "gradient-without-sign": Fault("gives the gradient's magnitude", of_inputs(lambda x, g: np.where(x > 0, np.abs(g), 0))),
+        "gradient-negated": Fault("turns the gradient's sign over", of_inputs(lambda x, g: np.where(x > 0, -g, 0))),
+        "gradient-limited": Fault("limits the gradient to -1 and 1", of_inputs(lambda x, g: np.where(x > 0, np.clip(g, -1, 1), 0))),
+        "gradient-of-last": Fault("takes the last gradient for all", of_inputs(lambda x, g: np.where(x > 0, g.flat[-1], 0))),
         "passes-at-0": Fault("lets the gradient pass at 0", of_inputs(lambda x, g: np.where(x >= 0, g, 0))),
         "passes-at-minus-0": Fault(
             "lets the gradient pass at -0", of_inputs(lambda x, g: np.where((x > 0) | ((x == 0) & np.signbit(x)), g, 0)), FLOATS
@@ -76,10 +80,8 @@ _LINES: Faults = {
             "lets the gradient pass at NaN", of_inputs(lambda x, g: np.where((x > 0) | np.isnan(x), g, 0)), FLOATS, MEASURED
         ),
         "one-passes": Fault("gives 1 where the gradient passes", of_inputs(lambda x, g: x > 0)),
-        "input-passes": Fault("lets the input pass", of_inputs(lambda x, g: np.where(x > 0, x, 0))),
         "product-passes": Fault("multiplies by the input", of_inputs(lambda x, g: np.where(x > 0, x * g, 0))),
         "inverted": Fault("lets the gradient pass below 0", of_inputs(lambda x, g: np.where(x < 0, g, 0))),
-        "by-gradient": Fault("rectifies the gradient", of_inputs(lambda x, g: np.where(g > 0, g, 0))),
         "leaky": Fault("lets a hundredth pass below 0", of_inputs(lambda x, g: np.where(x > 0, g, g * g.dtype.type(0.01))), FLOATS),
         "half-at-0": Fault(
             "lets half the gradient pass at 0", of_inputs(lambda x, g: np.where(x > 0, g, np.where(x == 0, g / 2, 0))), FLOATS
@@ -96,7 +98,23 @@ _LINES: Faults = {
         ),
     },
     "PARAMETERIZED_RELU": {
-        "slope-of-first": Fault("takes the first slope for all", of_inputs(lambda x, s: np.where(x >= 0, x, s.flat[0] * x))),
+        "slope-of-last": Fault("takes the last slope for all", of_inputs(lambda x, s: np.where(x >= 0, x, s.flat[-1] * x))),
+        "slope-divides": Fault("divides below 0", of_inputs(lambda x, s: np.where(x >= 0, x, x / s)), FLOATS),
+        "slope-subtracted": Fault("subtracts the slope", of_inputs(lambda x, s: np.where(x >= 0, x, x - s))),
+        "slope-at-most-1": Fault("limits slopes to 1", of_inputs(lambda x, s: np.where(x >= 0, x, np.minimum(s, 1) * x))),
+        "slope-in-float16": Fault(
+            "rounds slopes to FLOAT16", of_inputs(lambda x, s: np.where(x >= 0, x, s.astype("f2") * x)), SINGLE
+        ),
+        "slope-cut": Fault("cuts slopes to integers", of_inputs(lambda x, s: np.where(x >= 0, x, np.trunc(s) * x)), FLOATS),
+        "slope-of-one-byte": Fault(
+            "reads the low byte of slopes", of_inputs(lambda x, s: np.where(x >= 0, x, s.astype("i1") * x)), ("INT16", "INT32")
+        ),
+        "of-magnitude": Fault("multiplies the magnitude", of_inputs(lambda x, s: np.where(x >= 0, x, s * np.abs(x)))),
+        "from-minus-1": Fault("keeps what is above -1", of_inputs(lambda x, s: np.where(x > -1, x, s * x)), FLOATS),
+        "unsigned": Fault("takes negative integers for positive ones", of_inputs(lambda x, s: x), SIGNED),
+        "products-in-float16": Fault(
+            "multiplies in FLOAT16", of_inputs(lambda x, s: np.where(x >= 0, x, x.astype("f2") * s.astype("f2"))), SINGLE
+        ),
         "slope-of-row": Fault("takes the first slope of each row", of_inputs(lambda x, s: np.where(x >= 0, x, s[..., :1] * x))),
         "slope-added": Fault("adds the slope", of_inputs(lambda x, s: np.where(x >= 0, x, s + x))),
         "slope-of-positive": Fault("multiplies what is above 0", of_inputs(lambda x, s: np.where(x >= 0, s * x, x))),
@@ -137,7 +155,6 @@ _LINES: Faults = {
         "nan-kept": Fault("gives NaN for NaN", beside(lambda x, right: np.where(np.isnan(x), x, right)), basis=MEASURED),
     },
     "HARD_SWISH": {
-        "sigmoid-alone": pieces("forgets the factor", lambda x, alpha, beta: np.clip(_line(x, alpha, beta), 0, 1)),
         "not-below": pieces("does not limit to 0", lambda x, alpha, beta: x * np.minimum(_line(x, alpha, beta), 1)),
         "not-above": pieces("does not limit to 1", lambda x, alpha, beta: x * np.maximum(_line(x, alpha, beta), 0)),
         "limits-to-six": pieces("computes x * clip(x + 3, 0, 6) / 6", lambda x, alpha, beta: x * np.clip(x + 3, 0, 6) / 6),
@@ -161,7 +178,6 @@ _LINES: Faults = {
         "kept-between": pieces(
             "keeps what is within the threshold", lambda x, bias, t: np.where(x > t, x - bias, np.where(x < -t, x + bias, x))
         ),
-        "not-shrunk": pieces("does not subtract the bias", lambda x, bias, t: np.where(np.abs(x) > t, x, 0)),
         "threshold-of-0": pieces(
             "takes 0 for the threshold", lambda x, bias, t: np.where(x > 0, x - bias, np.where(x < 0, x + bias, 0))
         ),
@@ -196,12 +212,12 @@ _LINES: Faults = {
         ),
     },
     "THRESHOLDED_RELU": {
+        "negative-kept": pieces("keeps what is below 0", lambda x, alpha: np.where((x > alpha) | (x < 0), x, 0)),
         "at-threshold": pieces("keeps what is Alpha", lambda x, alpha: np.where(x < alpha, 0, x)),
         "threshold-of-0": pieces("takes 0 for Alpha", lambda x, alpha: np.where(x <= 0, 0, x)),
         "shifted": pieces("subtracts Alpha", lambda x, alpha: np.where(x <= alpha, 0, x - alpha)),
         "maximum": pieces("gives Alpha below it", lambda x, alpha: np.maximum(x, alpha)),
         "of-magnitude": pieces("compares magnitudes", lambda x, alpha: np.where(np.abs(x) <= alpha, 0, x)),
-        "multiplies": pieces("gives Alpha times the input below 0", lambda x, alpha: np.where(x < 0, alpha * x, x)),
         "nan-as-0": pieces("gives 0 for NaN", lambda x, alpha: np.where(x > alpha, x, 0), FLOATS, MEASURED),
     },
 }
@@ -215,6 +231,7 @@ LINES = marked(
         "ACTIVATION_IDENTITY/minus-zero-lost-float32",
         "ACTIVATION_IDENTITY/minus-zero-lost-float16",
         "ACTIVATION_SHRINK/unsigned-as-signed",
+        "ACTIVATION_PARAMETERIZED_RELU/slope-of-one-byte",
     ),
     {f"ACTIVATION_IDENTITY/nan-{what}-{name}": _PAYLOAD for what in ("quieted", "canonical") for name in ("float32", "float16")},
 )

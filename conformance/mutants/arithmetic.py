@@ -99,7 +99,6 @@ _SUMS: Faults = {
     },
     ADD1: {},
     SQUARE: {
-        "not-squared": Fault("gives the difference", of_inputs(lambda a, b: a - b)),
         "absolute": Fault("gives the absolute difference", of_reals(lambda a, b: np.abs(a - b))),
         "of-squares": Fault("gives the difference of the squares", of_inputs(lambda a, b: a * a - b * b)),
         "of-sum": Fault("squares the sum", of_inputs(lambda a, b: (a + b) * (a + b))),
@@ -110,7 +109,6 @@ _SUMS: Faults = {
         ),
     },
     MEAN: {
-        "sum": Fault("does not halve", of_inputs(lambda a, b: a + b)),
         "floored": Fault("rounds odd sums of integers down", of_inputs(lambda a, b: (a + b) >> 1), ("INT32",)),
         "rounded-up": Fault("rounds odd sums of integers up", of_inputs(lambda a, b: (a + b + 1) >> 1), ("INT32", "UINT32")),
         "halved-first": Fault("halves integers before it adds", of_inputs(lambda a, b: (a >> 1) + (b >> 1)), ("INT32", "UINT32")),
@@ -213,9 +211,6 @@ _ONE: Faults = {
         "before-bias": Fault(
             "adds the bias to the absolute value", _scaled(lambda x, scale, bias: np.abs(x * scale) + bias), when=is_scaled
         ),
-        "before-scale": Fault(
-            "scales the absolute value", _scaled(lambda x, scale, bias: np.abs(x) * scale + bias), when=is_scaled
-        ),
         "negative": Fault("gives the negative of the absolute value", of_result(np.negative)),
         "rectified": Fault("gives 0 for negative numbers", _scaled(lambda x, scale, bias: np.maximum(x * scale + bias, 0))),
         "sign-of-nan": Fault(
@@ -226,9 +221,9 @@ _ONE: Faults = {
         ),
     },
     NEGATE: {
+        "magnitude": Fault("gives the magnitude", of_inputs(np.abs)),
         "ones-complement": Fault("turns the bits of integers over", of_inputs(lambda x: ~x), SIGNED),
         "negative-magnitude": Fault("gives the negative of the magnitude", of_inputs(lambda x: -np.abs(x))),
-        "positive-alone": Fault("leaves negative numbers", of_inputs(lambda x: np.where(x < 0, x, -x))),
         "top-bit-turned": Fault("turns the highest bit of integers over", of_inputs(lambda x: x ^ np.iinfo(x.dtype).min), SIGNED),
         "low-half": Fault("negates the low 32 bits alone", of_inputs(lambda x: (x & ~0xFFFFFFFF) | (-x & 0xFFFFFFFF)), ("INT64",)),
         "from-zero": Fault(

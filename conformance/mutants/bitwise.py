@@ -36,7 +36,6 @@ def _result(change: Change) -> Computed:
 
 
 _NOT: dict[str, Fault] = {
-    "unchanged": Fault("gives the input", _turned(0)),
     "negates": Fault("negates, as a number of two's complement", _bits(lambda x: ~x + 1)),
     "logical": Fault("gives 1 for 0, and 0 for all else", _bits(lambda x: x == 0)),
     "low-8-bits": Fault(
@@ -84,7 +83,6 @@ def _beyond(function: Callable[[Array], Array]) -> Computed:
 
 
 _LEFT: dict[str, Fault] = {
-    "right": Fault("shifts right", _bits(lambda a, b: a >> b)),
     "rotates": Fault("rotates", _bits(lambda a, b: (a << b) | (a >> ((_width(a) - b) % _width(a))))),
     "amount-plus-1": Fault("shifts one bit too far", _by(lambda b: b + 1)),
     "amount-minus-1": Fault("shifts one bit too little", _by(lambda b: np.where(b > 0, b - 1, b))),

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from functools import cache
 from itertools import chain
 
+from dmlcts.conformance.mutants.bases import has_other_basis
 from dmlcts.conformance.mutants.equivalent import ANYWHERE, EQUIVALENT, reason
 from dmlcts.conformance.mutants.half_checks import half_check_mutants
 from dmlcts.conformance.mutants.in_place import in_place_mutants
@@ -22,7 +23,7 @@ from dmlcts.conformance.mutants.validation import validation_mutants
 from dmlcts.conformance.mutants.values import value_mutants
 from dmlcts.reference.registry import references
 from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
 
 MAKERS: tuple[Callable[[Sequence[Operator]], Iterator[Mutant]], ...] = (
     value_mutants,
@@ -62,9 +63,22 @@ def _made() -> Iterator[Mutant]:
             continue
         reasons = {name: reason(mutant.name, load(name)) for name in mutant.operators}
         faulty = tuple(name for name, why in reasons.items() if not why)
-        if faulty:
-            yield replace(mutant, operators=faulty)
+        yield from _on_its_basis(mutant, faulty)
         yield from _no_faults(mutant, {name: why for name, why in reasons.items() if why})
+
+
+def _on_its_basis(mutant: Mutant, operators: tuple[str, ...]) -> Iterator[Mutant]:
+    """The mutant; apart from it those for operators in which cases of the other basis find it."""
+    other = DOCUMENTED if mutant.basis == MEASURED else MEASURED
+    apart = tuple(name for name in operators if has_other_basis(mutant.name, load(name)))
+    if apart and len(mutant.operators) == 1:
+        yield replace(mutant, basis=other)
+        return
+    together = tuple(name for name in operators if name not in apart)
+    if together:
+        yield replace(mutant, operators=together)
+    for name in apart:
+        yield replace(mutant, name=f"{mutant.name}/{name}", operators=(name,), basis=other)
 
 
 def _no_faults(mutant: Mutant, reasons: Mapping[str, str]) -> Iterator[Mutant]:

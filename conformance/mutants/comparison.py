@@ -159,7 +159,6 @@ def _seen_as(name: str, seen: _Seen) -> Computed:
 _LOGICAL: Faults = {
     name: {
         **{label: Fault(does, _seen_as(name, seen), types) for label, (does, seen, types) in _TRUTHS.items()},
-        "bitwise": Fault("combines bits", of_inputs(function)),
         "bits-not-zero": Fault(
             "combines bits and gives 1 where one is set", of_inputs(lambda *inputs, function=function: function(*inputs) != 0)
         ),
@@ -179,15 +178,16 @@ IS_NAN, IS_INFINITY, IF = "ELEMENT_WISE_IS_NAN", "ELEMENT_WISE_IS_INFINITY", "EL
 
 def _digits(x: Array) -> Array:
     """The bits below the exponent."""
-    return as_unsigned(x) & as_unsigned(x).dtype.type((1 << np.finfo(x.dtype).nmant) - 1)
+    return np.asarray(as_unsigned(x) & as_unsigned(x).dtype.type((1 << np.finfo(x.dtype).nmant) - 1))
 
 
 def _quiet(x: Array) -> Array:
-    return as_unsigned(x) & as_unsigned(x).dtype.type(1 << (np.finfo(x.dtype).nmant - 1)) != 0
+    return np.asarray(as_unsigned(x) & as_unsigned(x).dtype.type(1 << (np.finfo(x.dtype).nmant - 1)) != 0)
 
 
-def _mode(modes: Mapping[str, Callable[[Array], Any]]) -> Computed:
-    return lambda desc, inputs, right: modes.get(str(desc.fields["InfinityMode"]), lambda x: right)(inputs["InputTensor"])
+def _mode(mode: str, test: Callable[[Array], Any]) -> Computed:
+    """A test of its own in one mode, and right in the others."""
+    return lambda desc, inputs, right: test(inputs["InputTensor"]) if desc.fields["InfinityMode"] == mode else right
 
 
 def _matching(desc: OperatorDesc, x: Array) -> Array:
@@ -216,11 +216,12 @@ _SPECIAL: Faults = {
         "inverted": Fault("gives 1 for numbers", of_result(lambda right: 1 - right)),
     },
     IS_INFINITY: {
-        "positive-as-either": Fault("gives 1 for both in POSITIVE", _mode({"POSITIVE": np.isinf})),
-        "negative-as-either": Fault("gives 1 for both in NEGATIVE", _mode({"NEGATIVE": np.isinf})),
-        "signs-exchanged": Fault("exchanges POSITIVE and NEGATIVE", _mode({"POSITIVE": np.isneginf, "NEGATIVE": np.isposinf})),
-        "either-as-positive": Fault("misses -infinity in EITHER", _mode({"EITHER": np.isposinf})),
-        "either-as-negative": Fault("misses infinity in EITHER", _mode({"EITHER": np.isneginf})),
+        "positive-as-either": Fault("gives 1 for both in POSITIVE", _mode("POSITIVE", np.isinf)),
+        "negative-as-either": Fault("gives 1 for both in NEGATIVE", _mode("NEGATIVE", np.isinf)),
+        "negative-as-positive": Fault("gives 1 for infinity in NEGATIVE", _mode("NEGATIVE", np.isposinf)),
+        "positive-as-negative": Fault("gives 1 for -infinity in POSITIVE", _mode("POSITIVE", np.isneginf)),
+        "either-as-positive": Fault("misses -infinity in EITHER", _mode("EITHER", np.isposinf)),
+        "either-as-negative": Fault("misses infinity in EITHER", _mode("EITHER", np.isneginf)),
         "nan-too": Fault(
             "gives 1 for NaN of such a sign",
             lambda desc, inputs, right: (
@@ -257,6 +258,12 @@ def _chosen(true: _Seen) -> Computed:
 
 _CHOICE: Faults = {
     IF: {
+        "a-always": Fault("gives A", of_inputs(lambda c, a, b: a)),
+        "b-always": Fault("gives B", of_inputs(lambda c, a, b: b)),
+        "condition-of-next": Fault("takes the next condition", _chosen(lambda c: np.roll(c, -1) != 0)),
+        "condition-of-row": Fault(
+            "takes the first condition of each row", _chosen(lambda c: np.broadcast_to(c[..., :1], c.shape) != 0)
+        ),
         "one-alone": Fault("takes 1 alone for true", _chosen(lambda c: c == 1)),
         "lowest-bit": Fault("looks at the lowest bit", _chosen(lambda c: c & 1 != 0)),
         "highest-bit": Fault("looks at the highest bit", _chosen(lambda c: c & 0x80 != 0)),
@@ -268,7 +275,6 @@ _CHOICE: Faults = {
             "takes one condition for every four elements",
             _chosen(lambda c: np.repeat(c.reshape(-1)[::4], 4)[: c.size].reshape(c.shape) != 0),
         ),
-        "inverted": Fault("chooses A where the condition is 0", _chosen(lambda c: c == 0)),
         "blends": Fault(
             "multiplies by the condition and adds",
             of_inputs(lambda c, a, b: a * (c != 0).astype(a.dtype) + b * (c == 0).astype(a.dtype)),

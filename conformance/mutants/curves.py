@@ -54,7 +54,6 @@ def _cancels(x: Array) -> Any:
 
 _CURVES: Faults = {
     "ELU": {
-        "without-alpha": pieces("takes 1 for Alpha", lambda x, alpha: np.where(x >= 0, x, _expm1(x))),
         "alpha-everywhere": pieces("multiplies by Alpha above 0, too", lambda x, alpha: alpha * np.where(x >= 0, x, _expm1(x))),
         "less-one-outside": pieces(
             "subtracts 1 from the product", lambda x, alpha: np.where(x >= 0, x, alpha * np.exp(np.minimum(x, 0)) - 1)
@@ -97,11 +96,13 @@ _CURVES: Faults = {
         ),
     },
     "CELU": {
+        "not-less-one": pieces(
+            "does not subtract 1", lambda x, alpha: np.where(x > 0, x, alpha * np.exp(np.minimum(x / alpha, 0)))
+        ),
         "not-divided": pieces("does not divide by Alpha", lambda x, alpha: np.maximum(x, 0) + np.minimum(0, alpha * _expm1(x))),
         "multiplied": pieces(
             "multiplies the exponent by Alpha", lambda x, alpha: np.maximum(x, 0) + np.minimum(0, alpha * np.expm1(x * alpha))
         ),
-        "without-alpha": pieces("takes 1 for Alpha", lambda x, alpha: np.where(x > 0, x, _expm1(x))),
         "not-scaled": pieces("does not multiply by Alpha", lambda x, alpha: np.maximum(x, 0) + np.minimum(0, np.expm1(x / alpha))),
         "by-sign": pieces("chooses the branch by the sign of x", lambda x, alpha: np.where(x >= 0, x, alpha * np.expm1(x / alpha))),
         "not-rectified": pieces("adds the curve above 0, too", lambda x, alpha: np.maximum(x, 0) + alpha * np.expm1(x / alpha)),
@@ -119,7 +120,6 @@ _CURVES: Faults = {
         "root-forgotten": pieces("does not divide by sqrt(2)", lambda x: x / 2 * (1 + erf(np, x))),
         "half-forgotten": pieces("does not halve", lambda x: x * (1 + erf(np, x / sqrt(2)))),
         "distribution-alone": pieces("forgets the factor", lambda x: (1 + erf(np, x / sqrt(2))) / 2),
-        "rectified": pieces("gives 0 below 0", lambda x: np.maximum(x, 0)),
         "cancels-in-float16": Fault(
             "takes 1 + erf in FLOAT16",
             of_attributes(lambda x: x / 2 * (1 + erf(np, x / sqrt(2))).astype("f2").astype("f8")),
@@ -140,7 +140,10 @@ _CURVES: Faults = {
         "hard": pieces("computes HARD_SIGMOID", lambda x: np.clip(0.2 * x + 0.5, 0, 1)),
     },
     "SWISH": {
-        "scale-ignored": pieces("takes 1 for the scale", lambda x, scale: x * _sigmoid(x)),
+        "rectified": pieces("gives 0 below 0", lambda x, scale: np.maximum(x, 0) * _sigmoid(scale * x)),
+        "mirrored": pieces("forgets the sign of the exponent", lambda x, scale: x * _sigmoid(-scale * x)),
+        "by-tanh": pieces("takes tanh for the sigmoid", lambda x, scale: x * np.tanh(scale * x)),
+        "limited-to-6": pieces("limits the argument to -6 and 6", lambda x, scale: x * _sigmoid(np.clip(scale * x, -6, 6))),
         "scale-outside": pieces("scales the product", lambda x, scale: scale * x * _sigmoid(x)),
         "scaled-twice": pieces("scales both factors", lambda x, scale: scale * x * _sigmoid(scale * x)),
         "sigmoid-alone": pieces("forgets the factor", lambda x, scale: _sigmoid(scale * x)),
@@ -172,6 +175,7 @@ _CURVES: Faults = {
         "limits": pieces("limits to -Alpha and Alpha", lambda x, alpha, beta: alpha * np.clip(beta * x, -1, 1)),
     },
     "SOFTPLUS": {
+        "of-magnitude": pieces("forgets what it took out of the logarithm", lambda x, s: np.log1p(np.exp(-np.abs(s * x))) / s),
         "not-divided": pieces("does not divide by Steepness", lambda x, s: _softplus(s * x)),
         "multiplied": pieces("multiplies by Steepness", lambda x, s: s * _softplus(s * x)),
         "not-steep": pieces("takes 1 for Steepness inside", lambda x, s: _softplus(x) / s),

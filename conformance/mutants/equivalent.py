@@ -35,10 +35,7 @@ _REASONS: dict[str, dict[str, tuple[str, ...]]] = {
         "the order of bytes does not change how many bits are set": ("ELEMENT_WISE_BIT_COUNT",),
         "the order of bytes does not change whether one is not 0": _LOGICAL,
     },
-    "bytes/big-endian/input-1": {"the order of bytes does not change whether one is not 0": _LOGICAL},
-    "in-place/copy/together": {
-        "x | x == x, so that what is not written is right already": ("ELEMENT_WISE_BIT_OR",),
-    },
+    "bytes/big-endian/input-1": {"the order of bytes does not change whether one is not 0": _LOGICAL[:3]},
     "in-place/twice": {
         "(a | b) | b == a | b": ("ELEMENT_WISE_BIT_OR",),
         "an integer is rounded to itself": ("ELEMENT_WISE_ROUND",),
@@ -79,14 +76,33 @@ _REASONS: dict[str, dict[str, tuple[str, ...]]] = {
             *_names("ACTIVATION", "RELU", "SHRINK", "HARD_SIGMOID", "CELU"),
         ),
         "the results are 0 and 1": _HARDMAX,
+        "NaN gives a bound": _names("ELEMENT_WISE", "CLIP", "CLIP1", "THRESHOLD"),
+        "nothing is demanded of NaN": _names("ELEMENT_WISE", "ATAN", "ATAN_YX", "ADD1"),
+    },
+    "numbers/output/minus-zero-lost": {
+        "no result is -0": (
+            *_names("ELEMENT_WISE", "ABS", "ACOS", "COS", "EXP", "LOG", "COSH", "ACOSH", "SIGN", "POW", "CONSTANT_POW", "CLIP1"),
+            *_names("ELEMENT_WISE", "MODULUS_TRUNCATE", "MODULUS_FLOOR", "DIFFERENCE_SQUARE"),
+            *_names("ACTIVATION", "HARD_SIGMOID", "PARAMETRIC_SOFTPLUS", "SOFTPLUS", "RELU", "SCALED_ELU", "SIGMOID", "CELU"),
+            *_names("ACTIVATION", "THRESHOLDED_RELU", "SHRINK"),
+            *_SOFTMAX,
+            *_HARDMAX,
+        ),
+        "the sign of a zero is demanded of nobody here": (
+            *_names("ELEMENT_WISE", "ASIN", "ATAN", "ERF", "SINH", "TANH", "ASINH", "ATANH", "DEQUANTIZE_LINEAR", "ADD1"),
+            *_names("ACTIVATION", "LINEAR", "SCALED_TANH", "TANH", "LOG_SOFTMAX", "LOG_SOFTMAX1"),
+        ),
     },
     "numbers/input-0/nan-as-zero": {
+        "nothing is demanded of NaN": _names("ELEMENT_WISE", "ATAN", "ATAN_YX", "ADD1"),
+        "neither is infinite": ("ELEMENT_WISE_IS_INFINITY",),
         "NaN gives what 0 gives: 0": (
             "ELEMENT_WISE_SIGN",
             *_names("ACTIVATION", "RELU", "SHRINK", "CELU", "RELU_GRAD"),
         ),
         "0 lies outside the domain too, and gives NaN": ("ELEMENT_WISE_ACOSH",),
         "nothing is demanded of a row with a NaN": _HARDMAX,
+        "documentation and DirectML.dll differ: either answer passes": _names("ELEMENT_WISE", "CLIP_GRAD", "CLIP_GRAD1"),
     },
     "numbers/input-0/infinities-as-largest": {
         "the largest number lies outside the domain too, and gives NaN": _names("ELEMENT_WISE", "ACOS", "ASIN", "ATANH"),
@@ -99,6 +115,7 @@ _REASONS: dict[str, dict[str, tuple[str, ...]]] = {
     "numbers/input-0/integers-through-float32": {
         "what is not 0 stays so": _LOGICAL,
         "rounding changes no sign": ("ELEMENT_WISE_SIGN", "ACTIVATION_RELU_GRAD"),
+        "quotients are computed in FLOAT32": ("ELEMENT_WISE_QUANTIZE_LINEAR",),
     },
     "numbers/input-0/integers-through-float64": {"rounding changes no sign": ("ELEMENT_WISE_SIGN",)},
     "numbers/input-0/integers-without-sign": {
@@ -143,13 +160,13 @@ def _idempotent(mutant: str, operator: Operator) -> str:
     return "f(f(a, b), b) == f(a, b), since f is associative and f(b, b) == b" if semilattice else ""
 
 
-def _written_already(mutant: str, operator: Operator) -> str:
-    return "what stands in the input is the result" if _law(operator, "identity", "idempotent") and _gives_itself(operator) else ""
+def _input_is_result(mutant: str, operator: Operator) -> str:
+    return "what stands in the input is the result" if _law(operator, "identity") else ""
 
 
-def _gives_itself(operator: Operator) -> bool:
-    """Whether ``f(x)``, or ``f(x, x)``, is x."""
-    return len(operator.inputs()) > 1 or _law(operator, "identity")
+def _inputs_are_result(mutant: str, operator: Operator) -> str:
+    idempotent = len(operator.inputs()) == 2 and _law(operator, "idempotent")
+    return "f(x, x) == x, so that what is not written is right already" if idempotent else ""
 
 
 def _single(mutant: str, operator: Operator) -> str:
@@ -196,7 +213,8 @@ def _not_enforced(operator: Operator) -> set[str]:
 RULES: Mapping[str, Callable[[str, Operator], str]] = {
     "operands/exchanged/input-1": _commutative,
     "in-place/twice": _idempotent,
-    "in-place/copy/*": _written_already,
+    "in-place/copy/input-0": _input_is_result,
+    "in-place/copy/together": _inputs_are_result,
     "strides/*/input-*": _single,
     "memory/gap/input-*": _single,
     "operands/first-for-all/input-*": _single,

@@ -180,6 +180,11 @@ def beside(function: Callable[[Array, Array], Any]) -> Computed:
     return lambda desc, inputs, right: function(next(iter(inputs.values())), right)
 
 
+def detour(change: Callable[[Array], Array]) -> Computed:
+    """The input's bit patterns, changed on the way."""
+    return lambda desc, inputs, right: change(as_unsigned(inputs["InputTensor"])).view(right.dtype)
+
+
 def as_unsigned(x: Array) -> Array:
     """An element's bits as an unsigned integer."""
     return np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}")
@@ -196,6 +201,6 @@ def saturated(function: Callable[[Any, Any], Any]) -> Callable[[Array, Array], A
     def limited(a: Array, b: Array) -> Array:
         info = np.iinfo(a.dtype)
         exact = function(a.astype(object), b.astype(object))
-        return np.clip(exact, int(info.min), int(info.max)).astype(a.dtype)
+        return np.asarray(np.clip(exact, int(info.min), int(info.max)), a.dtype)
 
     return limited

@@ -60,13 +60,24 @@ def _with_tensors(dispatch: Dispatch, change: Callable[[str, TensorDesc], Tensor
 
 
 def _sizes_alike(alike: Callable[[Sizes, Sizes], bool]) -> Repair:
-    """Tensors whose sizes are like the first one's, by this test, seen with its sizes."""
+    """Of tensors that must have one size, those whose sizes are like the first one's, by this test, seen with its sizes."""
 
     def repair(dispatch: Dispatch) -> Dispatch:
-        first = next((tensor.sizes for _, tensor in dispatch.desc.tensors()), ())
-        return _with_tensors(dispatch, lambda name, t: replace(t, sizes=first) if alike(first, t.sizes) else t)
+        seen: dict[str, Sizes] = {}
+        for first, others in _tied(dispatch, "Sizes"):
+            seen |= {name: first.sizes for name, tensor in others.items() if alike(first.sizes, tensor.sizes)}
+        return _with_tensors(dispatch, lambda name, t: replace(t, sizes=seen.get(name, t.sizes)))
 
     return repair
+
+
+def _tied(dispatch: Dispatch, what: str) -> Iterator[tuple[TensorDesc, dict[str, TensorDesc]]]:
+    """Of tensors that must have the same sizes or types: the first that is there, and the others."""
+    tensors = dict(dispatch.desc.tensors())
+    for group in tied_tensors(load(dispatch.desc.type), what):
+        present = [name for name in group if name in tensors]
+        if present:
+            yield tensors[present[0]], {name: tensors[name] for name in present[1:]}
 
 
 def _sizes_but(ignored: slice) -> Repair:
@@ -80,11 +91,13 @@ def _sizes_but(ignored: slice) -> Repair:
 
 
 def _types_alike(alike: Callable[[TensorDesc, TensorDesc], bool]) -> Repair:
-    """Tensors whose data type is like the first one's, by this test, seen with its type."""
+    """Of tensors that must be of one type, those whose type is like the first one's, by this test, seen with its type."""
 
     def repair(dispatch: Dispatch) -> Dispatch:
-        first = next(tensor for _, tensor in dispatch.desc.tensors())
-        return _with_tensors(dispatch, lambda name, t: replace(t, data_type=first.data_type) if alike(first, t) else t)
+        seen: dict[str, str] = {}
+        for first, others in _tied(dispatch, "DataType"):
+            seen |= {name: first.data_type for name, tensor in others.items() if alike(first, tensor)}
+        return _with_tensors(dispatch, lambda name, t: replace(t, data_type=seen.get(name, t.data_type)))
 
     return repair
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.mutants.mutant import Array, Mutant, Value, Where
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
 
-Change = Callable[[list[Array], int], list[Array]]
-"""(the inputs, a position from 1 on) -> the inputs that are computed with."""
+Change = Callable[[Array, Array], tuple[Array, Array]]
+"""(an input, the one after it) -> those that are computed with."""
 
 
 def operand_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
@@ -21,7 +22,7 @@ def operand_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     for position in range(1, most):
         concerned = tuple(o.name for o in operators if len(o.inputs()) > position)
         for name, (does, change) in _CHANGES.items():
-            alike = tuple(o for o in concerned) if name in _ALONE else _alike(operators, position)
+            alike = concerned if name in _ALONE else _alike(operators, position)
             if alike:
                 yield Mutant(
                     f"operands/{name}/input-{position}",
@@ -45,11 +46,11 @@ def _alike(operators: Sequence[Operator], position: int) -> tuple[str, ...]:
 
 def _present(position: int, alike: bool) -> Where:
     def where(desc: OperatorDesc) -> bool:
-        tensors = [tensor for _, tensor in desc.tensors()][:-1]
-        if len(tensors) <= position:
+        fields = load(desc.type).inputs()
+        one, other = (desc.fields.get(fields[at].name) for at in (position - 1, position))
+        if not isinstance(other, TensorDesc):
             return False
-        one, other = tensors[position - 1 : position + 1]
-        return not alike or (one.data_type == other.data_type and one.sizes == other.sizes)
+        return not alike or (isinstance(one, TensorDesc) and (one.data_type, one.sizes) == (other.data_type, other.sizes))
 
     return where
 
@@ -60,38 +61,27 @@ def _computed(change: Change, position: int, alike: bool) -> Value:
     def value(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Array:
         if not where(desc):
             return right
-        changed = dict(zip(inputs, change(list(inputs.values()), position), strict=True))
+        names = [field.name for field in load(desc.type).inputs()]
+        before, name = names[position - 1], names[position]
+        pair = change(inputs.get(before, inputs[name]), inputs[name])
+        changed = {other: pair[(before, name).index(other)] if other in (before, name) else x for other, x in inputs.items()}
         return next(iter(ReferenceBackend().compute(desc, changed).values()))
 
     return value
 
 
-def _replaced(arrays: list[Array], changes: Mapping[int, Array]) -> list[Array]:
-    return [changes.get(at, array) for at, array in enumerate(arrays)]
+def _first_row(x: Array) -> Array:
+    return np.ascontiguousarray(np.broadcast_to(x.reshape(-1, x.shape[-1])[0], x.shape))
 
 
 _ALONE = ("first-for-all", "next", "first-row")
 """The changes that need no other input."""
 
 _CHANGES: dict[str, tuple[str, Change]] = {
-    "exchanged": (
-        "exchanges inputs {before} and {position}",
-        lambda arrays, at: _replaced(arrays, {at - 1: arrays[at], at: arrays[at - 1]}),
-    ),
-    "earlier-twice": ("reads input {before} for input {position} too", lambda arrays, at: _replaced(arrays, {at: arrays[at - 1]})),
-    "later-twice": ("reads input {position} for input {before} too", lambda arrays, at: _replaced(arrays, {at - 1: arrays[at]})),
-    "first-for-all": (
-        "takes the first element of input {position} for all",
-        lambda arrays, at: _replaced(arrays, {at: np.full_like(arrays[at], arrays[at].flat[0])}),
-    ),
-    "first-row": (
-        "takes the first row of input {position} for every row",
-        lambda arrays, at: _replaced(
-            arrays, {at: np.ascontiguousarray(np.broadcast_to(arrays[at].reshape(-1, arrays[at].shape[-1])[0], arrays[at].shape))}
-        ),
-    ),
-    "next": (
-        "takes the next element of input {position}",
-        lambda arrays, at: _replaced(arrays, {at: np.roll(arrays[at], -1)}),
-    ),
+    "exchanged": ("exchanges inputs {before} and {position}", lambda a, b: (b, a)),
+    "earlier-twice": ("reads input {before} for input {position} too", lambda a, b: (a, a)),
+    "later-twice": ("reads input {position} for input {before} too", lambda a, b: (b, b)),
+    "first-for-all": ("takes the first element of input {position} for all", lambda a, b: (a, np.full_like(b, b.flat[0]))),
+    "first-row": ("takes the first row of input {position} for every row", lambda a, b: (a, _first_row(b))),
+    "next": ("takes the next element of input {position}", lambda a, b: (a, np.roll(b, -1))),
 }

@@ -99,7 +99,6 @@ _BOTH: Mapping[str, Fault] = {
 _POWERS: Faults = {
     CONSTANT_POW: {
         **_BOTH,
-        "always-square": Fault("squares", _powered(lambda x, e: x * x)),
         "scale-after": Fault(
             "scales the power", lambda desc, inputs, right: _after(desc, inputs["InputTensor"].astype("f8")), when=is_scaled
         ),
@@ -110,7 +109,6 @@ _POWERS: Faults = {
             "limits powers of 32-bit integers that must wrap around",
             _right_where(lambda x, e: np.isnan(x), lambda x, e: np.power(x, e)),
             ("INT32", "UINT32"),
-            MEASURED,
             when=_whole,
         ),
         "integers-in-float32": Fault(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.fault import Computed, Fault, Faults, planted
+from dmlcts.conformance.mutants.fault import Computed, Fault, Faults, of_result, planted
 from dmlcts.conformance.mutants.mutant import Array, Mutant, Where
 from dmlcts.conformance.mutants.rounding import ROUNDINGS
 from dmlcts.spec.desc import OperatorDesc
@@ -131,7 +131,6 @@ _QUANTIZE: dict[str, Fault] = {
         _quantized(_Parts(quotient=lambda x, scale: x * (1 / scale).astype("f2").astype("f8"))),
     ),
     "scale-without-sign": Fault("takes the scale's magnitude", _quantized(_Parts(quotient=lambda x, scale: x / np.abs(scale)))),
-    "scale-of-first": Fault("takes the first scale for all", _quantized(_Parts(quotient=lambda x, scale: x / scale.flat[0]))),
     "not-scaled": Fault("does not divide", _quantized(_Parts(quotient=lambda x, scale: x))),
     "nan-as-point": Fault(
         "gives the zero point for NaN",
@@ -164,6 +163,11 @@ _BYTES = ("INT8", "UINT8")
 _RIGHT_DEQUANTIZED = _dequantized(lambda x, scale, point: (x - point) * scale)
 
 _DEQUANTIZE: dict[str, Fault] = {
+    "rounds": Fault("rounds to integers", of_result(np.rint)),
+    "magnitude": Fault("gives the magnitude", of_result(np.abs)),
+    "scaled-twice": Fault("scales twice", _dequantized(lambda x, scale, point: (x - point) * scale * scale)),
+    "scale-of-last": Fault("takes the last scale for all", _dequantized(lambda x, scale, point: (x - point) * scale.flat[-1])),
+    "scale-added": Fault("adds the scale", _dequantized(lambda x, scale, point: (x - point) + scale)),
     "scale-first": Fault(
         "subtracts the zero point after it scaled", _dequantized(lambda x, scale, point: x * scale - point), when=_ZERO_POINT
     ),
@@ -228,7 +232,8 @@ def _added(function: Callable[[Any, Any, Any, Any, Array], Any], *left_out: str)
             values.append((inputs[f"{name}Tensor"].astype("f8") - point) * scale)
         scale = 1.0 if "OutputScaleTensor" in left_out else inputs["OutputScaleTensor"].astype("f8")
         point = 0.0 if "OutputZeroPointTensor" in left_out else _real(inputs, "OutputZeroPointTensor")
-        return function(*values, scale, point, right)
+        a, b = values
+        return function(a, b, scale, point, right)
 
     return computed
 

@@ -47,7 +47,7 @@ def _divided(function: Callable[[Array, Array], Any]) -> Computed:
 
 def _nearest(a: Array, b: Array) -> Array:
     """The quotient rounded to the nearest integer."""
-    return np.rint(a.astype("f8") / b.astype("f8")).clip(-(2.0**62), 2.0**62).astype("i8")
+    return np.asarray(np.rint(a.astype("f8") / b.astype("f8")).clip(-(2.0**62), 2.0**62), "i8")
 
 
 _NARROW_SIGNED = ("INT8", "INT16", "INT32")

@@ -89,7 +89,6 @@ _FAULTS: dict[str, tuple[str, Binary, tuple[str, ...]]] = {
         f"arithmetic-{name.lower()}": (f"shifts {name} with its sign", _arithmetic, (name,))
         for name in ("UINT8", "UINT16", "UINT32", "UINT64")
     },
-    "left": ("shifts left", np.left_shift, ()),
     "rotates": ("rotates", _rotated, ()),
     "rounds": ("rounds to nearest", _rounded, ()),
     "operands-exchanged": ("shifts B by A", lambda a, b: b >> a, ()),

@@ -28,7 +28,8 @@ def _over(function: Callable[[Array, Axes], Any], choice: Choice = lambda axes, 
 
     def computed(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Any:
         x = inputs["InputTensor"]
-        return function(x.astype(dtype), choice(_axes(desc, x.ndim), x.ndim))
+        axes = _axes(desc, x.ndim)
+        return function(x.astype(dtype), choice(axes, x.ndim) if axes else axes)
 
     return computed
 
@@ -55,7 +56,7 @@ def _log_softmax(x: Array, axes: Axes) -> Array:
 def _hardmax(x: Array, axes: Axes, last: bool = False) -> Array:
     place = np.arange(x.size).reshape(x.shape)
     found = np.where(x == _largest(x, axes), place, -1 if last else x.size)
-    return place == (np.max if last else np.min)(found, axis=axes, keepdims=True)
+    return np.asarray(place == (np.max if last else np.min)(found, axis=axes, keepdims=True))
 
 
 _CHOICES: Mapping[str, tuple[str, Choice]] = {

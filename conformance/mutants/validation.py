@@ -10,7 +10,8 @@ from dmlcts.conformance.mutants.mutant import Mutant, Rules
 from dmlcts.generator.shapes import tied_tensors, type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import UNKNOWN, TensorDesc
-from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import DOCUMENTED, MEASURED, Constraint, Operator
 from dmlcts.spec.rules import Violation
 
 Test = Callable[[Dispatch], bool]
@@ -21,17 +22,27 @@ def validation_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     everyone = tuple(operator.name for operator in operators)
     yield from _rules_of_tensors(operators)
     for label in sorted({constraint.label for operator in operators for constraint in operator.constraints}):
-        concerned = tuple(o.name for o in operators if label in {constraint.label for constraint in o.constraints})
-        reason = _IMPLIED.get(label, "")
+        # What a newer feature level lifted, the mutants, which have the newest, do not demand anyway.
+        demanding = [(o, c) for o in operators for c in o.constraints if c.label == label and c.before is None]
+        implied = tuple(o.name for o, constraint in demanding if _implied(o, constraint))
+        concerned = tuple(o.name for o, _ in demanding if o.name not in implied)
+        bases = {constraint.basis for _, constraint in demanding}
+        basis = MEASURED if bases == {MEASURED} else DOCUMENTED
         rules = accepting(f"constraint/{label}", "shape/*")
-        yield Mutant(f"accepts/{label}", concerned, f"does not demand {label}", equivalent=reason, rejections=True, rules=rules)
+        does = f"does not demand {label}"
+        if implied:
+            yield Mutant(f"accepts/{label}", implied, does, equivalent=_IMPLIED, rejections=True, rules=rules)
+        if concerned:
+            name = f"accepts/{label}/alone" if implied else f"accepts/{label}"
+            yield Mutant(name, concerned, does, basis, rejections=True, rules=rules)
     for name, (patterns, does, basis) in _GENERAL.items():
         yield Mutant(f"accepts/{name}", everyone, does, basis, rejections=True, rules=accepting(*patterns))
     for name, (does, test, pattern) in _PARTS.items():
         yield Mutant(f"accepts/{name}", everyone, does, rejections=True, rules=accepting_where(test, pattern))
     enumerations = tuple(o.name for o in operators if any(field.enum for field in o.attributes()))
     for name, (does, test) in _CONSTANTS.items():
-        yield Mutant(f"accepts/enum-{name}", enumerations, does, rejections=True, rules=accepting_where(test, "enum/*"))
+        rules = _accepting_about(test, _about_constants, "enum/*")
+        yield Mutant(f"accepts/enum-{name}", enumerations, does, rejections=True, rules=rules)
     for data_type in (*abi().data_types, UNKNOWN):
         yield from _unlisted_types(operators, data_type)
     for name, (does, reason, rules) in _WAYS.items():
@@ -96,8 +107,14 @@ def _accepting_in(label: str, names: Mapping[str, str]) -> Rules:
 
 # Rules of the whole desc or binding
 
-_IMPLIED = {"same-dimension-count": "sizes of different number are different sizes"}
-"""Constraints that others imply, and why."""
+_IMPLIED = "sizes of different number are different sizes"
+
+
+def _implied(operator: Operator, constraint: Constraint) -> bool:
+    """Whether tensors that must have the same number of dimensions must have the same sizes anyway."""
+    tied = (set(other.tensors) for other in operator.constraints if other.same == "Sizes")
+    return constraint.same == "DimensionCount" and any(set(constraint.tensors) <= tensors for tensors in tied)
+
 
 _GENERAL: dict[str, tuple[tuple[str, ...], str, str]] = {
     "everything": (("*",), "accepts everything", DOCUMENTED),
@@ -138,9 +155,29 @@ def _unlisted_types(operators: Sequence[Operator], data_type: str) -> Iterator[M
             if all(dict(choice.types)[group[0]] != data_type for choice in type_choices(operator)):
                 concerned.setdefault(index, {})[operator.name] = group
     for index, groups in concerned.items():
-        rules = accepting_where(_of_type(groups, data_type), "support/*/data-type")
+        rules = _accepting_about(_of_type(groups, data_type), _about_types, "support/*/data-type", "enum/*")
         does = f"accepts {data_type} where no table lists it"
         yield Mutant(f"accepts/{data_type}/group-{index}", tuple(groups), does, rejections=True, rules=rules)
+
+
+def _accepting_about(test: Test, about: Callable[[Operator, Constraint], bool], *patterns: str) -> Rules:
+    """No notice of rules, nor of the constraints about the same thing, which would refuse what breaks it."""
+
+    def rules(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
+        operator = load(dispatch.desc.type)
+        labels = [f"constraint/{constraint.label}" for constraint in operator.constraints if about(operator, constraint)]
+        return accepting_where(test, *patterns, *labels)(dispatch, broken)
+
+    return rules
+
+
+def _about_types(operator: Operator, constraint: Constraint) -> bool:
+    return constraint.same == "DataType" or (constraint.that is not None and "DataType" in constraint.that.text)
+
+
+def _about_constants(operator: Operator, constraint: Constraint) -> bool:
+    constants = {field.name for field in operator.attributes() if field.enum}
+    return constraint.that is not None and not constants.isdisjoint(constraint.that.names)
 
 
 def _of_type(groups: Mapping[str, tuple[str, ...]], data_type: str) -> Test:

@@ -79,8 +79,16 @@ def _between(xp: Any, argument: Array, error: Array | None, low: float | None, h
     return Answer(value, slack=xp.where(xp.isfinite(slack), slack, 0.0))
 
 
-for _name in ("ELEMENT_WISE_CLIP", "ELEMENT_WISE_CLIP1", "ELEMENT_WISE_THRESHOLD"):
+for _name in ("ELEMENT_WISE_CLIP1", "ELEMENT_WISE_THRESHOLD"):
     reference(_name)(_limit)
+
+
+@reference("ELEMENT_WISE_CLIP")
+def _clip(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """As CLIP1; but its page takes Max last, so that Max is the result where Min exceeds it. (DirectML.dll gives Min.)"""
+    low, high = (_bound(xp, desc, name) for name in ("Min", "Max"))
+    crossed = low is not None and high is not None and low > high
+    return _limit(xp, desc.with_fields(Min=high) if crossed else desc, inputs)
 
 
 @reference("ELEMENT_WISE_CLIP_GRAD")
