@@ -222,6 +222,14 @@ def test_reasons_come_from_the_specs() -> None:
     assert not equivalent.reason("in-place/copy/input-0", load("ELEMENT_WISE_MIN"))
 
 
+def test_nothing_lies_outside_the_last_dimensions_of_a_matrix() -> None:
+    for name in ("ACTIVATION_SOFTMAX", "ACTIVATION_HARDMAX"):
+        assert equivalent.reason("lost/outside-last-4d", load(name))
+    for name in ("ACTIVATION_SOFTMAX1", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD", "ELEMENT_WISE_ADD"):
+        assert not equivalent.reason("lost/outside-last-4d", load(name))
+    assert not equivalent.reason("lost/beyond-256", load("ACTIVATION_SOFTMAX"))
+
+
 def test_a_rule_that_is_not_enforced_is_no_fault() -> None:
     hardmax = load("ACTIVATION_HARDMAX1")
     enforced = {entry.rule for entry in hardmax.accepts}
@@ -245,6 +253,67 @@ def test_other_bases_are_the_other_one() -> None:
     assert find_mutant("numbers/input-0/nan-as-zero").basis == MEASURED
     assert find_mutant("numbers/input-0/nan-as-zero/ELEMENT_WISE_IS_NAN").basis == DOCUMENTED
     assert "ELEMENT_WISE_IS_NAN" not in find_mutant("numbers/input-0/nan-as-zero").operators
+
+
+NOT_DEMANDED = (
+    "demanded of nobody",
+    "is allowed",
+    "Direct3D allows",
+    "nothing is demanded",
+    "either answer passes",
+    "computed in FLOAT32",
+)
+"""What the reasons say of results that do change, and of which nothing is demanded."""
+
+HALVES = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+"""Every FLOAT16."""
+
+
+def proved() -> list[Any]:
+    """Each fault of numbers that is none, with the descs of FLOAT16 on which it must change nothing."""
+    found = []
+    for mutant in mutants():
+        if (
+            not mutant.equivalent
+            or not mutant.name.startswith("numbers/")
+            or any(said in mutant.equivalent for said in NOT_DEMANDED)
+        ):
+            continue
+        operator = load(mutant.operators[0])
+        types = {
+            name: "FLOAT16" for table in operator.support for name in table.tensors if "FLOAT16" in table.tensors[name].data_types
+        }
+        if len(operator.inputs()) == 1 and operator.inputs()[0].name in types and not operator.name.endswith("1"):
+            found.append(pytest.param(mutant, operator.name, id=mutant.name))
+    return found
+
+
+def descs_of_halves(operator: str) -> list[OperatorDesc]:
+    """A desc of every FLOAT16, a row each, for every choice of attributes that a case has."""
+    found: dict[str, OperatorDesc] = {}
+    for case in chosen_cases(operator, "core", MEASURED):
+        tensors = dict(case.desc.tensors())
+        if case.expect == REJECTION or next(iter(tensors.values())).data_type != "FLOAT16":
+            continue
+        shaped = {name: TensorDesc(tensor.data_type, (HALVES.size, 1)) for name, tensor in tensors.items()}
+        desc = case.desc.with_fields(**shaped)
+        found.setdefault(str(desc), desc)
+    return list(found.values())
+
+
+@pytest.mark.parametrize(("mutant", "operator"), proved())
+def test_what_is_no_fault_changes_no_result_of_any_float16(mutant: Mutant, operator: str) -> None:
+    descs = descs_of_halves(operator)
+    assert descs
+    x = HALVES.reshape(-1, 1)
+    reference = ReferenceBackend()
+    for desc in descs:
+        with np.errstate(all="ignore"):
+            seen = mutant.read(0, x.view(np.uint8).reshape(-1), desc.tensor("InputTensor"), 0)
+            right = reference.compute(desc, {"InputTensor": x})["OutputTensor"]
+            found = mutant.value(desc, {"InputTensor": x}, reference.compute(desc, {"InputTensor": seen})["OutputTensor"])
+        same = (found == right) & (np.signbit(found) == np.signbit(right)) if right.dtype.kind == "f" else found == right
+        assert (same | ((found != found) & (right != right))).all(), f"{desc}: {x[~same][:5]}"
 
 
 # Which cases are run

@@ -1,8 +1,10 @@
 """Planted faults: does the suite find them?
 
-A mutant (``mutant.Mutant``) is the reference with one fault in it: a wrong value (``values``, ``bits``, ``rounding``), an element read or
-written in the wrong place (``placement``), a rule not enforced or one too many (``validation``). ``catalogue`` has them all, ``hunt`` runs
-cases on them. Each is a backend of its own: ``dmlcts run --backend python:dmlcts.conformance.mutants:NAME``.
+A mutant (``mutant.Mutant``) is the reference with one fault in it: a wrong value (``values``, and a module a family of operators, such as
+``arithmetic``, whose tables ``fault`` plants), numbers carried wrongly (``numbers``), an element read or written in the wrong place
+(``placement``, ``strides``), a rule not enforced or one too many (``validation``, ``refusals``). ``catalogue`` has them all, ``equivalent``
+says which are no faults, ``hunt`` runs cases on them, ``table`` writes down what was found. Each is a backend of its own:
+``dmlcts run --backend python:dmlcts.conformance.mutants:NAME``.
 """
 
 from __future__ import annotations

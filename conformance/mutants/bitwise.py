@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
 from dmlcts.conformance.mutants.fault import FLOATS, SIGNED, Computed, Fault, Faults, as_unsigned, planted
 from dmlcts.conformance.mutants.mutant import Array, Mutant
 from dmlcts.conformance.mutants.patterns import DETOURS, Change, low, without
+from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import MEASURED
 
 NOT, LEFT = "ELEMENT_WISE_BIT_NOT", "ELEMENT_WISE_BIT_SHIFT_LEFT"
@@ -19,11 +20,11 @@ _LONG = ("UINT64", "INT64", "FLOAT64")
 def _bits(function: Callable[..., Array]) -> Computed:
     """Of the inputs' bit patterns; what is beyond the element's width is cut off."""
 
-    def computed(desc: object, inputs: dict[str, Array], right: Array) -> Array:
+    def computed(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Array:
         found = np.asarray(function(*(as_unsigned(x) for x in inputs.values())))
         return found.astype(f"u{right.dtype.itemsize}").view(right.dtype)
 
-    return computed  # type: ignore[return-value]
+    return computed
 
 
 def _turned(mask: int) -> Computed:

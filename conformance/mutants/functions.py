@@ -10,6 +10,7 @@ import numpy as np
 
 from dmlcts.conformance.mutants.fault import SINGLE, Fault, Faults, marked, of_argument, of_reals, of_single, planted
 from dmlcts.conformance.mutants.mutant import Array, Mutant
+from dmlcts.reference.element_wise.special_functions import erf
 from dmlcts.spec.model import MEASURED
 
 Function = Callable[[Array], Any]
@@ -126,8 +127,6 @@ _POWERS: Faults = {
 
 
 def _erf(x: Array) -> Array:
-    from dmlcts.reference.element_wise.special_functions import erf
-
     found: Array = erf(np, x)
     return found
 

@@ -31,7 +31,7 @@ def half_check_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
             yield Mutant(f"accepts/{name}", names, does, rejections=True, rules=_seeing(repair))
     for name, (does, alike) in _TYPES.items():
         concerned = tuple(operator.name for operator in operators if _has_types_alike(operator, alike))
-        yield Mutant(f"accepts/{name}", concerned, does, rejections=True, rules=_seeing(_types_alike(alike)))
+        yield Mutant(f"accepts/{name}", concerned, does, rejections=True, rules=_types_alike(alike))
 
 
 def _has_types_alike(operator: Operator, alike: Callable[[TensorDesc, TensorDesc], bool]) -> bool:
@@ -64,20 +64,13 @@ def _sizes_alike(alike: Callable[[Sizes, Sizes], bool]) -> Repair:
 
     def repair(dispatch: Dispatch) -> Dispatch:
         seen: dict[str, Sizes] = {}
-        for first, others in _tied(dispatch, "Sizes"):
-            seen |= {name: first.sizes for name, tensor in others.items() if alike(first.sizes, tensor.sizes)}
+        tensors = dict(dispatch.desc.tensors())
+        for group in tied_tensors(load(dispatch.desc.type), "Sizes"):
+            first, *others = [name for name in group if name in tensors] or [""]
+            seen |= {name: tensors[first].sizes for name in others if alike(tensors[first].sizes, tensors[name].sizes)}
         return _with_tensors(dispatch, lambda name, t: replace(t, sizes=seen.get(name, t.sizes)))
 
     return repair
-
-
-def _tied(dispatch: Dispatch, what: str) -> Iterator[tuple[TensorDesc, dict[str, TensorDesc]]]:
-    """Of tensors that must have the same sizes or types: the first that is there, and the others."""
-    tensors = dict(dispatch.desc.tensors())
-    for group in tied_tensors(load(dispatch.desc.type), what):
-        present = [name for name in group if name in tensors]
-        if present:
-            yield tensors[present[0]], {name: tensors[name] for name in present[1:]}
 
 
 def _sizes_but(ignored: slice) -> Repair:
@@ -90,16 +83,23 @@ def _sizes_but(ignored: slice) -> Repair:
     return _sizes_alike(alike)
 
 
-def _types_alike(alike: Callable[[TensorDesc, TensorDesc], bool]) -> Repair:
-    """Of tensors that must be of one type, those whose type is like the first one's, by this test, seen with its type."""
+def _types_alike(alike: Callable[[TensorDesc, TensorDesc], bool]) -> Rules:
+    """Takes no notice of tensors that must be of one type and are of two that are alike, by this test."""
 
-    def repair(dispatch: Dispatch) -> Dispatch:
-        seen: dict[str, str] = {}
-        for first, others in _tied(dispatch, "DataType"):
-            seen |= {name: first.data_type for name, tensor in others.items() if alike(first, tensor)}
-        return _with_tensors(dispatch, lambda name, t: replace(t, data_type=seen.get(name, t.data_type)))
+    def rules(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
+        fine = {
+            f"constraint/{constraint.label}"
+            for constraint in load(dispatch.desc.type).constraints
+            if constraint.same == "DataType" and _all_alike(alike, dispatch, constraint.tensors)
+        }
+        return [violation for violation in broken if violation.label not in fine]
 
-    return repair
+    return rules
+
+
+def _all_alike(alike: Callable[[TensorDesc, TensorDesc], bool], dispatch: Dispatch, names: tuple[str, ...]) -> bool:
+    tensors = [tensor for name, tensor in dispatch.desc.tensors() if name.partition("[")[0] in names]
+    return all(alike(tensors[0], tensor) for tensor in tensors[1:])
 
 
 def _known(*tensors: TensorDesc) -> bool:

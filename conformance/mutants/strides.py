@@ -128,24 +128,32 @@ _OF_INPUTS: dict[str, tuple[str, Misreading]] = {
 }
 
 
-def _places(tensor: TensorDesc, steps: Steps) -> Array:
-    """At which element of the tensor's part of the buffer each element lies by these strides; never beyond the end."""
+def _places(tensor: TensorDesc, steps: Steps, count: int) -> Array:
+    """At which of ``count`` elements each element lies by these strides; what is beyond the end begins again."""
     place = np.zeros(tensor.sizes, np.int64)
     for axis, (size, step) in enumerate(zip(tensor.sizes, steps, strict=True)):
         place += (np.arange(size) * step).reshape((-1,) + (1,) * (len(tensor.sizes) - axis - 1))
-    return place % (tensor.bytes // numpy_dtype(tensor.data_type).itemsize)
+    return place % count
 
 
 def _elements(buffer: Bytes, tensor: TensorDesc, offset: int) -> Array:
+    """The tensor's part of the buffer."""
     dtype = numpy_dtype(tensor.data_type)
     return buffer[offset : offset + tensor.bytes // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def _and_beyond(buffer: Bytes, tensor: TensorDesc, offset: int) -> Array:
+    """The buffer from the tensor on: reading reaches what lies behind it."""
+    dtype = numpy_dtype(tensor.data_type)
+    return buffer[offset : offset + (buffer.size - offset) // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
 def _misread_at(position: int, misreading: Misreading) -> Read:
     def read(at: int, buffer: Bytes, tensor: TensorDesc, offset: int) -> Array:
         if at != position or tensor.strides is None:
             return read_at(at, buffer, tensor, offset)
-        return _elements(buffer, tensor, offset)[_places(tensor, misreading(tensor.sizes, tensor.strides))]
+        elements = _and_beyond(buffer, tensor, offset)
+        return elements[_places(tensor, misreading(tensor.sizes, tensor.strides), elements.size)]
 
     return read
 
@@ -155,6 +163,7 @@ def _misplaced(misreading: Misreading) -> Write:
         if tensor.strides is None:
             write_tensor(buffer, tensor, array, offset)
         else:
-            _elements(buffer, tensor, offset)[_places(tensor, misreading(tensor.sizes, tensor.strides))] = array
+            elements = _elements(buffer, tensor, offset)
+            elements[_places(tensor, misreading(tensor.sizes, tensor.strides), elements.size)] = array
 
     return write
