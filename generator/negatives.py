@@ -19,6 +19,7 @@ from dmlcts.generator.shapes import (
     choices_for,
     level_of,
     make_desc,
+    only_tied,
     padded_run,
     representatives,
     tensor_sizes,
@@ -47,12 +48,12 @@ class Change:
 
 
 def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
-    """A case for each rule and each place where it can be broken; in core for the first choice of types, in full for all widths."""
+    """A case for each rule and each place where it can be broken; in full for types of all widths, in core for the first that can break it."""
     made: set[str] = set()
+    broken: set[str] = set()
     for index, choice in enumerate(representatives(operator)):
-        level = "core" if index == 0 else "full"
-        if beyond(level, most):
-            continue
+        if index and beyond("full", most) and only_tied(operator):
+            break  # every rule can be broken by the first types
         run = padded_run(_RUN, usual_dimension_count(operator, choice))
         usual = choices_for(operator, choice)[0]
         base = make_desc(operator, choice.types, run, usual)
@@ -61,6 +62,10 @@ def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             if what in made or _accepted(operator, change.rules, choice):
                 continue  # such as a type that all tensors change to: the same desc for every choice
             made.add(what)
+            level = "core" if index == 0 or any(name.startswith(_OWN) and name not in broken for name in change.rules) else "full"
+            broken |= change.rules
+            if beyond(level, most):
+                continue
             yield Case(
                 id=f"{operator.name}/{choice.label}/negative/{change.label}",
                 kind="negative",
@@ -117,7 +122,9 @@ def _changes(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]
                 known = best.get((rule, place))
                 if known is None or len(rules) < len(known.rules):
                     best[rule, place] = Change(f"{rule.removeprefix('constraint/')}/{place}", desc, {}, rules, basis)
-        if not any(rule.startswith(_OWN) for rule in rules):
+        # A type that no table lists is asked for even where a constraint speaks of types too.
+        unlisted = label.startswith("data-type/") and any(rule.startswith("support/") for rule in rules)
+        if unlisted or not any(rule.startswith(_OWN) for rule in rules):
             yield Change(label, desc, {}, rules, basis)
     yield from best.values()
     yield from _binding_changes(base)

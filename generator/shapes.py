@@ -78,13 +78,13 @@ def type_choices(operator: Operator) -> tuple[TypeChoice, ...]:
 
 def _permitted(operator: Operator, types: Types, table: Support) -> bool:
     """Whether the constraints let these data types stand together: ``tied_tensors`` knows those alone that hold always."""
-    if _only_tied(operator):
+    if only_tied(operator):
         return True
     count = min(max(row.dimensions[0] for row in table.tensors.values()), min(row.dimensions[1] for row in table.tensors.values()))
     return _keeps(operator, make_desc(operator, types, (1,) * count, attribute_choices(operator)[0]), table.level)
 
 
-def _only_tied(operator: Operator) -> bool:
+def only_tied(operator: Operator) -> bool:
     """Whether all that the constraints say is that tensors are alike."""
     return all(c.same and c.when is None and c.before is None for c in operator.constraints)
 
@@ -101,7 +101,7 @@ def choices_for(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, ob
     Raises:
         NotGenerable: they let none.
     """
-    if _only_tied(operator):
+    if only_tied(operator):
         return attribute_choices(operator)
     run = (1,) * usual_dimension_count(operator, choice)
     kept = tuple(c for c in attribute_choices(operator) if _keeps(operator, make_desc(operator, choice.types, run, c)))
@@ -130,6 +130,15 @@ def covering_choices(operator: Operator) -> tuple[TypeChoice, ...]:
 def representatives(operator: Operator) -> tuple[TypeChoice, ...]:
     """Choices in which each tensor has each of its formats, of the oldest level that has it: what differs by them alone is tried on these."""
     return _first_with_each(type_choices(operator), lambda choice: enumerate(choice.formats))
+
+
+@cache
+def kind_representatives(operator: Operator) -> tuple[TypeChoice, ...]:
+    """The same, signed and unsigned integers told apart: what depends on how a number is read."""
+    kinds = abi().data_types
+    return _first_with_each(
+        type_choices(operator), lambda choice: ((name, kinds[of].bits, kinds[of].kind) for name, of in choice.types)
+    )
 
 
 @cache

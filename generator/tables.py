@@ -18,6 +18,7 @@ from dmlcts.generator.shapes import (
     covering_choices,
     dimension_counts,
     format_choices,
+    kind_representatives,
     level_of,
     make_desc,
     padded_run,
@@ -84,11 +85,12 @@ def size_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
 def value_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Special values: the inputs' sets in every combination, each in one case that holds every combination of their values.
 
-    An input without a set takes its random data. In core, one choice of types of each width, and the usual attributes.
+    An input without a set takes its random data. In core, one choice of types of each width and kind, and the usual attributes.
     """
+    core_choices = kind_representatives(operator)
     chosen = [(choice, *each) for choice in format_choices(operator) for each in enumerate(choices_for(operator, choice))]
     for choice, index, attributes in chosen:
-        core = choice in representatives(operator) and (index == 0 or _only_constants(operator))
+        core = choice in core_choices and (index == 0 or _only_constants(operator))
         if beyond("core" if core else "full", most):
             continue
         tensors = {name: values for name, values in operator.values.items() if attributes.get(name) != ABSENT}
