@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import floor, isinf, log10
+from math import floor, log10
 from pathlib import Path
 
 import click
@@ -29,13 +29,14 @@ LOOSE = 8
 """A bound of more than this many times the worst error seen is called loose: what it hides is as large as a bug."""
 
 _STEPS = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
-"""The numbers, times a power of ten, that a suggested bound is rounded up to."""
+"""The numbers, times a power of ten, that a suggested share is rounded up to."""
 
 _PREFACE = (
     "What the spec allows, and the largest errors that implementations were seen to make. Written by `dmlcts bounds RESULTS.jsonl...",
     "--table FILE`, not by hand. An error is in ULP of the output's data type, and in percent of what was allowed of that element, where",
-    "both are the largest of all cases that passed; they may be of different elements. What would do is twice the worst of the cases that",
-    f"passed, rounded up; a bound is loose if it is more than {LOOSE} times the worst error seen, failures included. Few cases prove little.",
+    "both are the largest of all cases that passed; they may be of different elements: where digits cancel, an error of many ULP may be a small",
+    "share. What would do is twice the largest share, rounded up. A bound is loose if it is more than",
+    f"{LOOSE} times the worst error seen, failures included. Few cases prove little.",
 )
 
 
@@ -68,11 +69,13 @@ class Row:
 
     @property
     def would_do(self) -> str:
-        """The tightest simple bound that would accept twice the worst error of what passed."""
-        passed = [run.worst for run in self.runs if run is not None and run.passed]
-        if not passed:
+        """How much of the bound would accept twice what the worst error of those that passed took of it."""
+        shares = [run.share for run in self.runs if run is not None and run.passed]
+        known = [share for share in shares if share is not None]
+        if not known or len(known) < len(shares):
             return "-"
-        return f"{_number(simple(2 * max(passed)))} ULP" if max(passed) else "exact"
+        percent = 200 * max(known)
+        return "exact" if not percent else "as it is" if percent > 80 else f"{simple(percent):g} % of it"
 
     @property
     def remark(self) -> str:
@@ -169,12 +172,10 @@ def _share(results: Iterable[Result]) -> float | None:
     return max(known) if known and len(known) == len(shares) else None
 
 
-def simple(ulps: float) -> float:
-    """The least bound of one or two digits that is no smaller than ``ulps``; at least 1, for a store may truncate."""
-    if ulps <= 1 or isinf(ulps):
-        return max(ulps, 1.0)
-    power = 10.0 ** floor(log10(ulps))
-    return next(step * power for step in _STEPS if step * power >= ulps)
+def simple(number: float) -> float:
+    """The least number of one or two digits that is no smaller than ``number``, which is above 0."""
+    power = 10.0 ** floor(log10(number))
+    return next(step * power for step in _STEPS if step * power >= number * (1 - 1e-12))
 
 
 # Bounds in words
