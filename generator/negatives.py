@@ -104,8 +104,9 @@ def _rule(change: Change) -> str:
 
 
 def _accepted(operator: Operator, rules: frozenset[str], choice: TypeChoice) -> bool:
-    """Whether DirectML.dll is known not to enforce one of the rules, so that nobody else must."""
-    return any(a.rule in rules and (not a.data_types or choice.main in a.data_types) for a in operator.accepts)
+    """Whether DirectML.dll is known to enforce none of the rules, so that nobody else must."""
+    lenient = {a.rule for a in operator.accepts if not a.data_types or choice.main in a.data_types}
+    return rules <= lenient
 
 
 def _changes(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[Change]:

@@ -213,6 +213,11 @@ def _accepted_constraint(mutant: str, operator: Operator) -> str:
     return _ACCEPTED if f"constraint/{mutant.removeprefix('accepts/')}" in _not_enforced(operator) else ""
 
 
+def _accepted_constants(mutant: str, operator: Operator) -> str:
+    enums = {f"enum/{field.name}" for field in operator.attributes() if field.enum}
+    return _ACCEPTED if enums and enums <= {entry.rule for entry in operator.accepts} else ""
+
+
 def _accepted_size(mutant: str, operator: Operator) -> str:
     tensors = (*operator.inputs(), *operator.outputs())
     return _ACCEPTED if all(f"binding/{field.name}/size" in _not_enforced(operator) for field in tensors) else ""
@@ -237,6 +242,7 @@ RULES: Mapping[str, Callable[[str, Operator], str]] = {
     "accepts/*/input-*": _accepted_of_tensor,
     "accepts/*/output-*": _accepted_of_tensor,
     "accepts/binding-short-by-4": _accepted_size,
+    "accepts/enum-*": _accepted_constants,
     "accepts/*": _accepted_constraint,
 }
 """Name pattern of mutants, and what says why one is no fault in an operator."""

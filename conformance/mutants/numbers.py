@@ -43,7 +43,8 @@ def _where(position: int, kinds: tuple[str, ...]) -> Where:
 def _read(kinds: tuple[str, ...], change: Change) -> Read:
     def read(position: int, buffer: Bytes, tensor: TensorDesc, offset: int) -> Array:
         right = read_at(position, buffer, tensor, offset)
-        return right if position or tensor.data_type not in kinds else change(right).astype(right.dtype)
+        with np.errstate(all="ignore"):
+            return right if position or tensor.data_type not in kinds else change(right).astype(right.dtype)
 
     return read
 
