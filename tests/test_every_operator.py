@@ -242,7 +242,8 @@ def test_each_general_rule_is_broken_alone(every: Every) -> None:
             # A size of 0 breaks the same rule for all tensors of the same sizes.
             labels = {label.rpartition("/")[2] for label in case.covers} if "/zero/" in case.id else set(case.covers)
             found.setdefault(case.rule, []).append(labels)
-    assert [rule for rule, broken in found.items() if min(map(len, broken)) > 1] == []
+    lenient = {entry.rule for entry in every.operator.accepts}  # demanded where another rule is broken with it
+    assert [rule for rule, broken in found.items() if min(map(len, broken)) > 1 and rule not in lenient] == []
 
 
 # Levels, order, promises
