@@ -40,8 +40,8 @@ def array(data: Data, tensor: TensorDesc, seed: str) -> Array:
 
 def data_values(data: Data, data_type: str) -> Array:
     """The values of a special set, each once."""
-    skip, points = (str(data.parameters.get(key, "")) for key in ("skip", "points"))
-    return special_values(data.special, data_type, skip, points)
+    skip, points, where = (str(data.parameters.get(key, "")) for key in ("skip", "points", "where"))
+    return special_values(data.special, data_type, skip, points, where)
 
 
 def recipe_bytes(recipe: str, tensor: TensorDesc) -> int:

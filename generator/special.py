@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.expression import compile_expression
 
 Array = NDArray[Any]
 
@@ -232,12 +233,15 @@ SPECIAL: dict[str, Callable[[str], Array]] = {
 }
 
 
-def special_values(name: str, data_type_name: str, skip: str = "", points: str = "") -> Array:
+def special_values(name: str, data_type_name: str, skip: str = "", points: str = "", where: str = "") -> Array:
     """The set ``name`` for a data type; ``skip`` lists bit patterns to leave out, in hexadecimal, divided by spaces.
 
-    ``points`` are the values of a set that an operator has of its own, divided by spaces; without them it is one of ``SPECIAL``.
+    ``points`` are the values of a set that an operator has of its own, divided by spaces; without them it is one of ``SPECIAL``, of which
+    those values ``x`` are taken for which ``where`` is true.
     """
     values = point_values(points.split(), data_type_name) if points else SPECIAL[name](data_type_name)
+    if where:
+        values = values[np.asarray(compile_expression(where).evaluate({"x": values}), np.bool_)]
     if not skip:
         return values
     patterns = [int(pattern, 16) for pattern in skip.split()]

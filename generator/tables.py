@@ -153,9 +153,13 @@ def _value_case(
 
 def special_set(operator: Operator, tensor: str, name: str, skip: str = "") -> Data:
     """A set by its name, of the operator's own or of all; ``skip`` are the patterns to leave out."""
-    points = operator.values[tensor].sets.get(name)
-    parameters = {} if points is None else {"points": " ".join(map(str, points))}
-    return Data(special=name, parameters=parameters | ({"skip": skip} if skip else {}))
+    values = operator.values[tensor]
+    skipped = {"skip": skip} if skip else {}
+    if name in values.parts:
+        of, where = values.parts[name]
+        return Data(special=of, parameters={"where": where.text} | skipped)
+    points = {"points": " ".join(map(str, values.sets[name]))} if name in values.sets else {}
+    return Data(special=name, parameters=points | skipped)
 
 
 def _contested(operator: Operator, tensor: str, data_type: str, fields: Mapping[str, object]) -> str:

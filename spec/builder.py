@@ -204,10 +204,16 @@ class _Builder(Reader):
         parameters = {key: value for key, value in entry["random"].items() if key != "recipe"}
         special, measured = tuple(entry.get("special", ())), tuple(entry.get("measured", ()))
         where = self.optional(entry, "where", path, self.names | {"x"})
-        sets = {label: tuple(numbers) for label, numbers in entry.get("sets", {}).items()}
-        for label in sets.keys() - {*special, *measured}:
+        own = entry.get("sets", {})
+        for label in own.keys() - {*special, *measured}:
             raise self.document.error((*path, "sets", label), "neither special nor measured names this set")
-        return name, Values(entry["random"]["recipe"], parameters, special, measured, where, sets)
+        sets = {label: tuple(numbers) for label, numbers in own.items() if isinstance(numbers, list)}
+        parts = {
+            label: (part["of"], self.expression(part["where"], (*path, "sets", label, "where"), {"x"}))
+            for label, part in own.items()
+            if isinstance(part, dict)
+        }
+        return name, Values(entry["random"]["recipe"], parameters, special, measured, where, sets, parts)
 
     def in_place(self, path: Path_, entry: Mapping[str, Any]) -> InPlace:
         output = self.tensor(entry["output"], (*path, "output"), "output")

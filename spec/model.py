@@ -125,7 +125,8 @@ class Shape:
 class Values:
     """What to put into an input tensor: a recipe for random data, and named sets of special values by basis.
 
-    A set is one of generator/special or of ``sets``, which are the operator's own: each data type takes of them what it can hold.
+    A set is one of generator/special, or one of the operator's own: of ``sets`` each data type takes what it can hold, and ``parts`` are
+    those values ``x`` of a set of generator/special for which a condition is true (of all at once: it joins by ``&`` and ``|``).
     ``where`` is what the documentation demands of every element ``x``; the result for other data is not defined.
     """
 
@@ -135,6 +136,7 @@ class Values:
     measured: tuple[str, ...] = ()
     where: Expression | None = None
     sets: Mapping[str, tuple[float | int | str, ...]] = field(default_factory=dict)
+    parts: Mapping[str, tuple[str, Expression]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,18 @@ def test_an_operators_own_set_of_values() -> None:
     assert sizes == {"FLOAT32": 6, "UINT8": 2}  # 1e-60 is no FLOAT32; 255 and 0x80 alone are UINT8s
 
 
+def test_a_part_of_a_set() -> None:
+    text = TEXT.replace("special: [ends]", "special: [ends, inner]").replace(
+        "sets: {ends:", "sets: {inner: {of: ones, where: (x > -2) & (x < 2)}, ends:"
+    )
+    sizes = {
+        case.data_type: case.desc.tensor("InputTensor").count for case in make_cases(load_text(text)) if "values/inner" in case.id
+    }
+    assert sizes == {"FLOAT32": 8, "UINT8": 1}  # of 14 those beside 1, 0.5 and their negatives
+    with pytest.raises(SpecError, match="unknown name: 'y'"):
+        load_text(text.replace("(x < 2)", "(y < 2)"))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

@@ -157,8 +157,9 @@ def unknown_names(operator: Operator) -> list[str]:
         elif values.parameters.keys() != RECIPES[values.recipe].parameters:
             needed = ", ".join(sorted(RECIPES[values.recipe].parameters)) or "no parameters"
             found.append(f"{where}.random: {values.recipe} takes {needed}")
-        for name in (*values.special, *values.measured):
-            if name not in SPECIAL and name not in values.sets:
+        named = {*values.special, *values.measured} - values.sets.keys() - values.parts.keys()
+        for name in sorted({*named, *(of for of, _ in values.parts.values())}):
+            if name not in SPECIAL:
                 found.append(f"{where}: unknown set of special values {name!r}; known: {', '.join(SPECIAL)}")
     return found
 
