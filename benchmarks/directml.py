@@ -1,6 +1,7 @@
 """How fast a DirectML.dll is tested, and whose time it is: ``python benchmarks/directml.py [COMMAND]``.
 
-COMMAND is any host of the process protocol; without it, what is prepared to run a DirectML.dll is taken. Medians of five:
+COMMAND is any host of the process protocol; without it, what is prepared to run a DirectML.dll is taken. The cases of five operators,
+medians of five:
 
 - cases a second in one session (level core, with and without its property cases), with the compiled shaders of an earlier run (warm)
   and without (cold: an empty cache of Mesa's);
@@ -45,7 +46,8 @@ from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
 TIMES = 5
 SIZE = 64 << 20
-OPTIONS = RunOptions(level="core")
+FEW = ("BIT_COUNT", "BIT_OR", "BIT_SHIFT_RIGHT", "BIT_XOR", "ROUND")
+OPTIONS = RunOptions(level="core", expression=" or ".join(f"ELEMENT_WISE_{name}/" for name in FEW))
 
 
 class Host:
@@ -181,7 +183,7 @@ def _ratio(over: Sequence[float], under: Sequence[float]) -> float:
 def started(host: Host, folder: str, *options: str) -> subprocess.Popen[bytes]:
     """``dmlcts run`` of level core, begun."""
     python = [sys.executable, "-c", "from dmlcts.conformance.cli import main; main()"]
-    words = [*python, "run", "-q", "-b", f"process:{command_text(host.argv)}", "-o", folder, *options]
+    words = [*python, "run", "-q", "-k", OPTIONS.expression, "-b", f"process:{command_text(host.argv)}", "-o", folder, *options]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, env=dict(host.environment))
 
 

@@ -57,7 +57,7 @@ def constant_pow(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> di
 def pow_(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``(x * Scale + Bias) ** e``, where Scale and Bias are the base's alone, as the page has it (DirectML.dll scales the exponent too).
 
-    Integers are powered exactly. That DirectML.dll brings a scaled base of an integer type to an integer toward zero, computes modulo
+    Integers are powered exactly; what 0 gives for a negative exponent is left undefined, as a division by 0 is. That DirectML.dll brings a scaled base of an integer type to an integer toward zero, computes modulo
     2^32 and stores the nearest number that a narrower type has, was measured.
     """
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
@@ -66,7 +66,8 @@ def pow_(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
     if whole_base and isinstance(desc.fields.get("ScaleBias"), ScaleBias):
         argument, error = xp.trunc(argument), None
     if whole_base and whole_exponent:
-        return {"OutputTensor": Answer(_whole_power(xp, argument.astype(xp.int64), exponent.astype(xp.int64), base.dtype))}
+        found = _whole_power(xp, argument.astype(xp.int64), exponent.astype(xp.int64), base.dtype)
+        return {"OutputTensor": Answer(found, defined=(argument != 0) | (exponent >= 0))}
     wide = exponent.astype(xp.float64)
     answer = _power_answer(xp, through(xp, lambda xp, x: power(xp, x, wide), argument, error), argument, wide)
     return {"OutputTensor": _stored_as_integer(xp, answer, base.dtype) if whole_base else answer}
