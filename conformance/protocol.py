@@ -175,10 +175,9 @@ def scalar_bytes(value: float, data_type: str, where: str = "a scalar union") ->
     if known.is_float:
         with np.errstate(over="ignore"):  # too large is infinity, as it is for C
             return np.asarray(value, f"<f{known.bits // 8}").tobytes().ljust(8, b"\0")
-    limits = (-(1 << known.bits - 1), (1 << known.bits - 1) - 1) if known.kind == "int" else (0, (1 << known.bits) - 1)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    number = _integer(value, limits, f"{where} ({data_type})")
+    number = _integer(value, known.limits, f"{where} ({data_type})")
     return number.to_bytes(max(known.bits // 8, 1), "little", signed=known.kind == "int").ljust(8, b"\0")
 
 

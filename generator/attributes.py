@@ -154,5 +154,5 @@ def within_type(value: float, data_type: str) -> float:
     entry = abi().data_types.get(data_type)
     if entry is None or entry.is_float:
         return value
-    least, most = (-(1 << entry.bits - 1), (1 << entry.bits - 1) - 1) if entry.kind == "int" else (0, (1 << entry.bits) - 1)
+    least, most = entry.limits
     return min(max(int(value), least), most)

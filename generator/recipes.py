@@ -59,7 +59,7 @@ def _quarters(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Arra
 def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     low, high = float(parameters["low"]), float(parameters["high"])
     if not data_type(name).is_float:  # the part of the range that the type has
-        least, most = _limits(name)
+        least, most = data_type(name).limits
         low, high = max(low, least), min(high, most + 1.0)
     share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
     values = low + share * (high - low)
@@ -68,12 +68,6 @@ def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array
     dtype = numpy_dtype(name)
     rounded = values.astype(dtype)  # to high, where it lies nearer than what the type has below it
     return np.where(rounded < high, rounded, np.nextafter(dtype.type(high), dtype.type(low)))
-
-
-def _limits(name: str) -> tuple[int, int]:
-    """The least and the largest value of an integer type."""
-    width = data_type(name).bits
-    return (-(1 << width - 1), (1 << width - 1) - 1) if data_type(name).kind == "int" else (0, (1 << width) - 1)
 
 
 def _numbers(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
@@ -96,7 +90,7 @@ def _positive(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Arra
     if data_type(name).is_float:
         return np.abs(values)
     if data_type(name).kind == "int":
-        values = (values & values.dtype.type(_limits(name)[1])).astype(values.dtype)
+        values = (values & values.dtype.type(data_type(name).limits[1])).astype(values.dtype)
     return np.where(values == 0, values.dtype.type(1), values)
 
 

@@ -120,7 +120,7 @@ def integer_ends(name: str) -> Array:
     entry = data_type(name)
     if entry.is_float:
         return np.empty(0, numpy_dtype(name))
-    low, high = (-(1 << entry.bits - 1), (1 << entry.bits - 1) - 1) if entry.kind == "int" else (0, (1 << entry.bits) - 1)
+    low, high = entry.limits
     middle = 1 << entry.bits // 2
     found = {
         0,

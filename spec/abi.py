@@ -34,14 +34,19 @@ class DataType:
         """Whether the type is FLOAT16, FLOAT32 or FLOAT64."""
         return self.kind == "float"
 
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The least and the largest value of an integer type."""
+        return (-(1 << self.bits - 1), (1 << self.bits - 1) - 1) if self.kind == "int" else (0, (1 << self.bits) - 1)
+
     def holds(self, value: float | int | str) -> bool:
         """Whether a value is of this type: a number in its range (a float may be rounded), or nan, inf, -inf, or bits ``0x7FC00001``."""
         if isinstance(value, str):
             return int(value, 16) < 1 << self.bits if value.startswith("0x") else self.is_float and value in ("nan", "inf", "-inf")
         if self.is_float:
             return not isfinite(value) or abs(value) <= _LARGEST[self.bits]
-        least, most = (-(1 << self.bits - 1), 1 << self.bits - 1) if self.kind == "int" else (0, 1 << self.bits)
-        return isinstance(value, int) and least <= value < most
+        least, most = self.limits
+        return isinstance(value, int) and least <= value <= most
 
 
 _LARGEST = {16: 65504.0, 32: 3.4028234663852886e38, 64: 1.7976931348623157e308}

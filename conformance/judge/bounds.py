@@ -250,8 +250,7 @@ def discrete(given: Given) -> Bound:
     value = given.reference
     low, high = rounded(value - given.slack), rounded(value + given.slack)
     if given.format is None:
-        width, signed = given.data_type.bits, given.data_type.kind == "int"
-        least, most = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
+        least, most = given.data_type.limits
         low, high = (np.clip(end, given.wide.type(least), given.wide.type(most)) for end in (low, high))
     actual = given.actual.astype(given.wide)
     right = ((low <= actual) & (actual <= high) & (actual == np.rint(actual))) | (np.isnan(actual) & np.isnan(value))
