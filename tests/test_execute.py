@@ -1,4 +1,4 @@
-"""Execution against backends that misbehave, each in one way: what is wrong gets its status and a message that says what it was."""
+"""Execution against backends that compute wrongly, each in one way: what is wrong fails, with a message that says what it was."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -7,14 +7,29 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from wrong_backends import (
+    NEGATIVE,
+    OR,
+    ROUND,
+    SAMPLE,
+    XOR,
+    Computing,
+    Good,
+    after,
+    output,
+    put,
+    resource,
+    run,
+    start,
+    swapped,
+    write,
+)
 
-from dmlcts.conformance.backend import BackendFault, BackendInfo, Bytes, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backend import BackendInfo, Dispatch
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.buffers import element_bytes, read_tensor, write_tensor
-from dmlcts.conformance.execute import GUARD, execute, flush_denormals, holds_bits, lay_out, poison, trespasses
+from dmlcts.conformance.execute import flush_denormals, holds_bits, poison
 from dmlcts.conformance.judge import judge
-from dmlcts.generator.case import REJECTION, Case, Data
-from dmlcts.generator.data import inputs
+from dmlcts.generator.case import Case, Data
 from dmlcts.generator.special import special_values
 from dmlcts.generator.suite import find_case, operator_cases, select
 from dmlcts.reference.answer import Answer
@@ -25,83 +40,6 @@ from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import literal_array, literal_defined, numpy_dtype
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Literal, Tolerance
-
-OR = "ELEMENT_WISE_BIT_OR/UINT8/4d"
-XOR = "ELEMENT_WISE_BIT_XOR/UINT32/4d"
-ROUND = "ELEMENT_WISE_ROUND/FLOAT32/4d/TOWARD_ZERO"
-NEGATIVE = "ELEMENT_WISE_BIT_OR/UINT32/negative/same-sizes/BTensor-size2"
-# The first operators; then attributes of every kind, tensors of several types of which one may be absent, and sizes with symbols.
-SAMPLE = (
-    *(
-        f"ELEMENT_WISE_{name}"
-        for name in ("BIT_COUNT", "BIT_OR", "BIT_SHIFT_RIGHT", "BIT_XOR", "ROUND", "CLIP1", "QUANTIZE_LINEAR")
-    ),
-    "ACTIVATION_SOFTMAX",
-)
-
-
-class Good(ReferenceBackend):
-    """The reference, which a test lets do something besides: ``after`` a dispatch that it has executed rightly, or ``instead`` of it."""
-
-    def __init__(
-        self, after: Callable[[Dispatch], object] | None = None, instead: Callable[[Dispatch], object] | None = None, **info: Any
-    ) -> None:
-        super().__init__()
-        self.after, self.instead = after, instead
-        self.info = replace(self.info, **info)
-
-    def run(self, dispatch: Dispatch) -> None:
-        if self.instead is not None:
-            self.instead(dispatch)
-            return
-        super().run(dispatch)
-        if self.after is not None:
-            self.after(dispatch)
-
-
-class Computing(ReferenceBackend):
-    """The reference but for what it computes."""
-
-    def __init__(self, value: Callable[[Mapping[str, np.ndarray]], np.ndarray], **info: Any) -> None:
-        super().__init__()
-        self.value = value
-        self.info = replace(self.info, **info)
-
-    def compute(self, desc: OperatorDesc, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return {"OutputTensor": self.value(inputs)}
-
-
-def run(case: Case | str, backend: ReferenceBackend) -> Result:
-    return execute(find_case(case) if isinstance(case, str) else case, backend, backend.info)
-
-
-def after(case: Case | str, change: Callable[[Dispatch], object]) -> Result:
-    return run(case, Good(after=change))
-
-
-def resource(dispatch: Dispatch, name: str = "OutputTensor") -> Bytes:
-    return dispatch.resources[dispatch.bindings[name].resource]
-
-
-def start(dispatch: Dispatch, name: str = "OutputTensor") -> int:
-    return dispatch.bindings[name].offset
-
-
-def end(dispatch: Dispatch, name: str = "OutputTensor") -> int:
-    return start(dispatch, name) + dispatch.bindings[name].size
-
-
-def put(dispatch: Dispatch, at: int, value: int, name: str = "OutputTensor") -> None:
-    resource(dispatch, name)[at] = value
-
-
-def output(dispatch: Dispatch) -> np.ndarray:
-    return read_tensor(resource(dispatch), dispatch.desc.tensor("OutputTensor"), start(dispatch))
-
-
-def write(dispatch: Dispatch, values: np.ndarray) -> None:
-    write_tensor(resource(dispatch), dispatch.desc.tensor("OutputTensor"), values, start(dispatch))
-
 
 # What is right
 
@@ -161,13 +99,6 @@ def last_is_old(dispatch: Dispatch) -> None:
     write(dispatch, values)
 
 
-def swapped(dispatch: Dispatch) -> None:
-    values = output(dispatch)
-    flat = values.reshape(-1).copy()
-    flat[[0, 1]] = flat[[1, 0]]
-    write(dispatch, flat.reshape(values.shape))
-
-
 @pytest.mark.parametrize(
     "case", [OR, XOR, ROUND, "ELEMENT_WISE_BIT_COUNT/INT16-UINT8/4d", "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT64/8d"]
 )
@@ -222,318 +153,6 @@ def test_poison_of_an_unrounded_answer_is_that_of_what_it_rounds_to() -> None:
     assert found is not None
     assert found.view(np.uint32).tolist() == [0x3F800000 ^ 0xFFFFFFFF, 0x7F800000 ^ 0xFFFFFFFF]
     assert poison(None, TensorDesc("FLOAT32", (2,))) is None
-
-
-# Places where nothing may be written
-
-
-def test_bindings_are_guarded_on_both_sides_and_aligned() -> None:
-    case = find_case(OR)
-    layout = lay_out(case, inputs(case), compute(case.desc, inputs(case)))
-    for name, binding in layout.dispatch.bindings.items():
-        size = case.desc.tensor(name).bytes
-        assert (binding.size, binding.offset % 16) == (size, 0)
-        assert binding.offset >= GUARD
-        assert layout.resources[binding.resource].size >= binding.offset + size + GUARD
-    offsets = [binding.offset for binding in layout.dispatch.bindings.values()]
-    assert len(set(offsets)) == len(offsets)  # one taken for another's shows
-    assert trespasses(case, layout) == ""
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda d: put(d, end(d), 0), "1 bytes past the end of OutputTensor were overwritten, first 0 bytes after it"),
-        (lambda d: put(d, end(d) + 63, 0), "1 bytes past the end of OutputTensor were overwritten, first 63 bytes after it"),
-        (lambda d: resource(d)[end(d) :].fill(0), "64 bytes past the end of OutputTensor were overwritten, first 0 bytes after it"),
-        (lambda d: put(d, start(d) - 1, 0), "bytes before the beginning of OutputTensor were overwritten"),
-        (lambda d: put(d, 0, 0), "bytes before the beginning of OutputTensor were overwritten"),
-        (
-            lambda d: put(d, start(d, "ATensor") + 2, 1, "ATensor"),
-            "the input ATensor was changed, first at byte 2",
-        ),
-        (
-            lambda d: put(d, end(d, "BTensor") + 5, 1, "BTensor"),
-            "the input BTensor was changed, first at byte 37",
-        ),
-        (
-            lambda d: put(d, start(d, "BTensor") - 3, 1, "BTensor"),
-            "the input BTensor was changed, first at byte -3",
-        ),
-    ],
-)
-def test_a_write_where_nothing_may_be_written(change: Callable[[Dispatch], object], message: str) -> None:
-    result = after(OR, change)
-    assert (result.status, result.message, result.evidence) == ("fail", message, {"memory": message})
-
-
-@pytest.mark.parametrize("at", [0, -1])
-def test_the_first_and_the_last_guard_byte_of_an_input_count(at: int) -> None:
-    for name in ("ATensor", "BTensor"):
-        result = after(OR, lambda d, name=name: put(d, at, 0, name))
-        assert result.message.startswith(f"the input {name} was changed"), result
-
-
-@pytest.mark.parametrize(
-    "name", ["ELEMENT_WISE_BIT_OR/UINT8/4d", "ELEMENT_WISE_BIT_XOR/UINT8/4d", "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT8/4d"]
-)
-@pytest.mark.parametrize("too_far", [1, 4, 16])
-def test_an_operator_that_goes_on_past_the_end_is_seen_whatever_it_computes_there(name: str, too_far: int) -> None:
-    """What it reads past the end of its inputs must not give what stands past the end of its output."""
-
-    def longer(dispatch: Dispatch) -> None:
-        a, b = (resource(dispatch, tensor)[end(dispatch, tensor) :][:too_far] for tensor in ("ATensor", "BTensor"))
-        size = slice(end(dispatch), end(dispatch) + too_far)
-        operation = {"OR": np.bitwise_or, "XOR": np.bitwise_xor, "RIGHT": lambda x, y: x >> (y & 7)}[
-            name.split("/")[0].split("_")[-1]
-        ]
-        resource(dispatch)[size] = operation(a, b)
-
-    result = after(name, longer)
-    assert result.message == f"{too_far} bytes past the end of OutputTensor were overwritten, first 0 bytes after it"
-
-
-@pytest.mark.parametrize("operation", [np.bitwise_or, np.bitwise_and, np.minimum, np.maximum, lambda a, b: a, lambda a, b: ~a])
-def test_guards_of_inputs_do_not_make_the_guard_of_an_output(operation: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
-    layout = lay_out(find_case(OR), inputs(find_case(OR)), {})
-    a, b, out = (resource(layout.dispatch, name)[:GUARD] for name in ("ATensor", "BTensor", "OutputTensor"))
-    assert (operation(a, b) != out).all()
-
-
-@pytest.mark.parametrize(
-    "case", ["ELEMENT_WISE_BIT_OR/UINT8/gaps/Output-padded", "ELEMENT_WISE_ROUND/FLOAT16/gaps/Output-spread/HALVES_TO_NEAREST_EVEN"]
-)
-def test_every_byte_of_every_gap_is_looked_at(case: str) -> None:
-    tensor = find_case(case).desc.tensor("OutputTensor")
-    gaps = np.flatnonzero(~element_bytes(tensor))
-    assert gaps.size
-    for at in {int(gaps[0]), int(gaps[-1]), int(gaps[gaps.size // 2])}:
-        result = after(case, lambda d, at=at: put(d, start(d) + at, 0))
-        assert (result.status, result.message) == (
-            "fail",
-            f"1 bytes between elements of OutputTensor were overwritten, first at byte {at}",
-        )
-
-
-def test_gaps_may_be_overwritten_where_the_case_does_not_ask() -> None:
-    """The documentation lets an output overwrite its total size."""
-    case = replace(find_case("ELEMENT_WISE_BIT_OR/UINT8/gaps/Output-padded"), checks=())
-
-    def overwritten(dispatch: Dispatch) -> None:
-        values = output(dispatch)
-        resource(dispatch)[start(dispatch) : end(dispatch)] = 0
-        write(dispatch, values)
-
-    assert after(case, overwritten).status == "pass"
-    assert after(replace(case, checks=("gaps",)), overwritten).status == "fail"
-
-
-@pytest.mark.parametrize("name", ["ELEMENT_WISE_BIT_XOR/UINT8", "ELEMENT_WISE_BIT_OR/UINT64"])
-def test_more_room_in_a_binding_is_not_the_tensors_and_in_its_total_size_it_is(name: str) -> None:
-    def next_byte(dispatch: Dispatch) -> None:
-        tensor = dispatch.desc.tensor("OutputTensor")
-        put(dispatch, start(dispatch) + tensor.least_bytes, 0)
-
-    assert after(f"{name}/slack/Output-total-size", next_byte).status == "pass"
-    result = after(f"{name}/slack/Output-binding", next_byte)
-    assert result.message == "1 bytes past the end of OutputTensor were overwritten, first 0 bytes after it"
-
-
-def test_values_are_not_judged_where_memory_was_overwritten() -> None:
-    def both(dispatch: Dispatch) -> None:
-        put(dispatch, end(dispatch), 0)
-        swapped(dispatch)
-
-    result = after(OR, both)
-    assert (result.wrong, result.mismatches) == (0, ())
-    assert "past the end" in result.message
-
-
-# In place
-
-
-IN_PLACE = "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/in-place/Output-on-{}/packed"
-
-
-@pytest.mark.parametrize("shared", ["A", "B"])
-def test_in_place_both_tensors_are_bound_to_one_resource(shared: str) -> None:
-    seen: dict[str, Any] = {}
-    result = after(IN_PLACE.format(shared), lambda d: seen.update(d.bindings, count=len(d.resources)))
-    assert result.status == "pass"
-    assert seen["OutputTensor"] == seen[f"{shared}Tensor"]
-    assert seen["count"] == 2
-
-
-@pytest.mark.parametrize("shared", ["A", "B"])
-def test_a_hazard_shows_only_in_place(shared: str) -> None:
-    """One that clears the output first, as a tiled implementation might."""
-
-    def clearing(dispatch: Dispatch) -> None:
-        resource(dispatch)[start(dispatch) : end(dispatch)] = 0
-        ReferenceBackend().run(dispatch)
-
-    assert run("ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/4d", Good(instead=clearing)).status == "pass"
-    result = run(IN_PLACE.format(shared), Good(instead=clearing))
-    assert (result.status, result.message.partition(":")[0]) == ("fail", "OutputTensor")
-
-
-@pytest.mark.parametrize("shared", ["A", "B"])
-def test_element_after_element_in_the_wrong_order_is_a_hazard(shared: str) -> None:
-    """Writes each element before it reads the next one's inputs, one place too early."""
-
-    def rolling(dispatch: Dispatch) -> None:
-        a = resource(dispatch, "ATensor")[start(dispatch, "ATensor") : end(dispatch, "ATensor")].view(np.uint32)
-        b = resource(dispatch, "BTensor")[start(dispatch, "BTensor") : end(dispatch, "BTensor")].view(np.uint32)
-        out = resource(dispatch)[start(dispatch) : end(dispatch)].view(np.uint32)
-        for i in range(a.size):
-            out[i] = a[i] >> (b[i] & 31)
-            if i + 1 < a.size:
-                out[i + 1] = 0  # scratch
-
-    assert run("ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/4d", Good(instead=rolling)).status == "pass"
-    assert run(IN_PLACE.format(shared), Good(instead=rolling)).status == "fail"
-
-
-def test_in_place_the_other_input_must_stay_and_guards_too() -> None:
-    case = IN_PLACE.format("A")
-    assert (
-        after(case, lambda d: put(d, start(d, "BTensor"), 99, "BTensor")).message
-        == "the input BTensor was changed, first at byte 0"
-    )
-    assert "past the end of" in after(case, lambda d: put(d, end(d), 0)).message
-
-
-# What a backend answers instead
-
-
-def raising(error: BaseException) -> Callable[[Dispatch], object]:
-    def instead(_: Dispatch) -> object:
-        raise error
-
-    return instead
-
-
-@pytest.mark.parametrize(
-    ("error", "status", "message", "evidence"),
-    [
-        (
-            Rejected("no such type", "compile", "0x80070057"),
-            "fail",
-            "refused at compile with 0x80070057: no such type",
-            {"stage": "compile", "code": "0x80070057"},
-        ),
-        (Rejected("no"), "fail", "refused at create: no", {"stage": "create", "code": ""}),
-        (Unsupported("not yet"), "unsupported", "not yet", {}),
-        (BackendFault("exit code 3", "last words"), "error", "exit code 3", {"fault": "last words"}),
-        (BackendFault("exit code 3"), "error", "exit code 3", {}),
-    ],
-)
-def test_answers_to_a_valid_case(error: Exception, status: str, message: str, evidence: dict[str, str]) -> None:
-    result = run(OR, Good(instead=raising(error)))
-    assert (result.status, result.message, result.evidence) == (status, message, evidence)
-
-
-@pytest.mark.parametrize("error", [ValueError("oops"), MemoryError("oops"), SystemExit("oops"), AssertionError("oops")])
-@pytest.mark.parametrize("case", [OR, NEGATIVE])
-def test_whatever_a_python_backend_raises_costs_its_case(error: BaseException, case: str) -> None:
-    result = run(case, Good(instead=raising(error)))
-    assert result.status == "error"
-    assert result.message.endswith(f"{type(error).__name__}: oops")
-    assert "instead" in result.evidence["traceback"]
-
-
-def test_ctrl_c_is_not_caught() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        run(OR, Good(instead=raising(KeyboardInterrupt())))
-
-
-@pytest.mark.parametrize(
-    ("error", "status", "message"),
-    [
-        (Rejected("no", "bind", "E_INVALIDARG"), "pass", ""),
-        (Unsupported("does not validate"), "unsupported", "does not validate"),
-        (BackendFault("exit code 3"), "error", "must be refused (constraint/same-sizes), and: exit code 3"),
-        (ValueError("oops"), "error", "must be refused (constraint/same-sizes) with Rejected, and raised ValueError: oops"),
-    ],
-)
-def test_answers_to_a_case_that_must_be_refused(error: Exception, status: str, message: str) -> None:
-    result = run(NEGATIVE, Good(instead=raising(error)))
-    assert (result.status, result.message) == (status, message)
-
-
-def test_accepting_what_must_be_refused_fails() -> None:
-    result = run(NEGATIVE, Good(instead=lambda _: None))
-    assert (result.status, result.message) == ("fail", "accepted what must be refused: constraint/same-sizes")
-
-
-@pytest.mark.parametrize("name", SAMPLE)
-def test_one_that_accepts_everything_fails_every_negative_case_and_one_that_refuses_everything_every_other(name: str) -> None:
-    accepting, refusing = Good(instead=lambda _: None), Good(instead=raising(Rejected("no")))
-    for case in select(operator_cases(name), level="core", basis="measured"):
-        if case.kind != "property":
-            assert run(case, refusing).status == ("pass" if case.expect == REJECTION else "fail"), case.id
-            if case.expect == REJECTION:
-                assert run(case, accepting).status == "fail", case.id
-
-
-def test_negative_cases_can_be_laid_out_and_hold_what_they_say() -> None:
-    """Undersized and misaligned bindings reach the backend as such, and what is absent is absent."""
-    base = "ELEMENT_WISE_BIT_OR/UINT32/negative/binding"
-    seen: list[Dispatch] = []
-
-    def look(dispatch: Dispatch) -> None:
-        seen.append(dispatch)
-        raise Rejected("no")
-
-    for label in ("size/ATensor-4", "offset/BTensor+4", "unbound/OutputTensor"):
-        assert run(f"{base}/{label}", Good(instead=look)).status == "pass"
-    short, offset, unbound = seen
-    assert short.bindings["ATensor"].size == short.desc.tensor("ATensor").bytes - 4
-    assert offset.bindings["BTensor"].offset % 16 == 4
-    assert unbound.bindings.keys() == {"ATensor", "BTensor"}
-    assert unbound.outputs == ()
-
-
-# What is not claimed
-
-
-def test_types_that_are_not_claimed_are_unsupported_and_not_tried() -> None:
-    backend = Good(instead=raising(AssertionError("tried")), data_types=("UINT16", "UINT8"), name="narrow")
-    result = run("ELEMENT_WISE_BIT_COUNT/FLOAT16-UINT32/4d", backend)
-    assert (result.status, result.message) == ("unsupported", "narrow does not claim FLOAT16, UINT32")
-    assert run("ELEMENT_WISE_BIT_COUNT/UINT16-UINT8/4d", backend).status == "error"
-
-
-def test_what_must_be_refused_is_tried_whatever_is_claimed() -> None:
-    assert run(NEGATIVE, Good(data_types=("UINT8",))).status == "pass"
-    assert run(NEGATIVE, Good(instead=lambda _: None, data_types=("UINT8",))).status == "fail"
-
-
-def test_a_backend_that_claims_nothing_in_particular_is_tried_on_everything() -> None:
-    assert run(OR, Good(data_types=())).status == "pass"
-
-
-# Backends cannot change the rules
-
-
-def test_resources_that_are_replaced_instead_of_written_are_unwritten() -> None:
-    def replacing(dispatch: Dispatch) -> None:
-        whole = resource(dispatch).copy()
-        ReferenceBackend().run(replace(dispatch, resources=[*dispatch.resources]))
-        right, index = resource(dispatch).copy(), dispatch.bindings["OutputTensor"].resource
-        resource(dispatch)[...] = whole
-        dispatch.resources[index] = right
-
-    result = run(OR, Good(instead=replacing))
-    assert (result.status, result.wrong) == ("fail", 30)
-    for nonsense in (np.zeros(1, np.uint8), None):
-        assert run(OR, Good(instead=lambda d, n=nonsense: d.resources.__setitem__(2, n))).status == "fail"
-    assert run(OR, Good(instead=lambda d: d.resources.clear())).status == "fail"
-
-
-def test_bindings_cannot_be_changed() -> None:
-    result = run(OR, Good(instead=lambda d: d.bindings.pop("OutputTensor")))  # type: ignore[attr-defined]
-    assert (result.status, result.message.partition(":")[0]) == ("error", "AttributeError")
 
 
 # NaN, the sign of zero, denormals
