@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.laws import Trial, relation_of
+from dmlcts.conformance.calls import Trial, all_types, in_rows
+from dmlcts.conformance.laws import relation_of
 from dmlcts.generator.case import AGREEMENT, REFERENCE, RELATION, Case, Data
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.data import recipe_array, recipe_bytes, same_where_broadcast, stream
-from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
+from dmlcts.generator.layouts import laid_out
+from dmlcts.generator.layouts import layouts_of as layouts_for
 from dmlcts.generator.properties import choice_of
 from dmlcts.generator.shapes import make_desc
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -37,7 +39,7 @@ ROW = 8
 class Draft:
     """An example before it is a case. ``arrays`` are packed, by tensor for agreement and by variable for a relation.
 
-    ``run`` and ``layouts`` are for agreement: the sizes that the desc is made of, and a layout for each tensor.
+    ``run`` are the sizes that the desc is made of, where tensors have sizes of their own; ``layouts``, of each tensor, are for agreement.
     """
 
     arrays: Mapping[str, Array]
@@ -59,8 +61,7 @@ def draft_case(trial: Trial, draft: Draft) -> Case:
 
 def draft_desc(trial: Trial, choice: Mapping[str, object], run: tuple[int, ...], layouts: Mapping[str, str]) -> OperatorDesc:
     """The case's desc with other sizes and layouts. Raises NotGenerable."""
-    types = tuple((name, tensor.data_type) for name, tensor in trial.case.desc.tensors())
-    desc = make_desc(trial.operator, types, run, choice)
+    desc = make_desc(trial.operator, all_types(trial.operator, trial.case.desc), run, choice)
     return desc.with_fields(**{name: laid_out(desc.tensor(name), layout) for name, layout in layouts.items()})
 
 
@@ -72,8 +73,8 @@ def variable_types(trial: Trial) -> dict[str, str]:
 
 def layouts_of(trial: Trial) -> dict[str, tuple[str, ...]]:
     """The layouts that each tensor of the case may have."""
-    inputs = {entry.name for entry in trial.operator.inputs()}
-    return {name: INPUT_LAYOUTS if name in inputs else OUTPUT_LAYOUTS for name, _ in trial.case.desc.tensors()}
+    operator = trial.operator
+    return {name: layouts_for(operator, operator.field(name.partition("[")[0]).kind) for name, _ in trial.case.desc.tensors()}
 
 
 def agreement_cases(trial: Trial, examples: int, seed: str) -> Iterator[tuple[Draft, Case]]:
@@ -97,13 +98,38 @@ def with_data(draft: Draft, case: Case) -> Draft:
 
 def relation_draft(trial: Trial, examples: int, seed: str) -> Draft:
     """All examples of a relation: each variable has the sizes (examples, ROW)."""
-    given, types = relation_of(trial.operator, trial.case.relation).given, variable_types(trial)
+    types = variable_types(trial)
     arrays = {}
-    for variable, name in given.items():
-        recipe, tensor = trial.case.data[name], TensorDesc(types[variable], (examples, ROW))
+    for variable, recipe in variable_data(trial).items():
+        tensor = TensorDesc(types[variable], (examples, ROW))
         raw = stream(f"{seed}/{variable}", recipe_bytes(recipe.recipe, tensor))
         arrays[variable] = recipe_array(recipe.recipe, recipe.parameters, tensor, raw)
     return Draft(arrays)
+
+
+def variable_data(trial: Trial) -> dict[str, Data]:
+    """The random data of each variable of the case's law: the relation's own, or its tensor's."""
+    relation = relation_of(trial.operator, trial.case.relation)
+    own = {variable: Data(data.recipe, data.parameters) for variable, data in relation.data.items()}
+    return {variable: own.get(variable) or trial.case.data[name] for variable, name in relation.given.items()}
+
+
+def variable_tensors(trial: Trial, run: tuple[int, ...]) -> dict[str, TensorDesc]:
+    """The tensor of each variable of the case's law, of the sizes that ``run`` gives. Raises NotGenerable."""
+    desc = draft_desc(trial, choice_of(trial.operator, trial.case.desc), run, {})
+    return {variable: desc.tensor(name) for variable, name in relation_of(trial.operator, trial.case.relation).given.items()}
+
+
+def sized_draft(trial: Trial, seed: str) -> Draft:
+    """One example of a relation whose variables have their tensors' sizes."""
+    count = next(trial.case.desc.tensors())[1].DimensionCount
+    run = tuple(1 + byte % MOST_SIZE for byte in stream(seed, count))
+    arrays, data = {}, variable_data(trial)
+    for variable, tensor in variable_tensors(trial, run).items():
+        recipe = data[variable]
+        raw = stream(f"{seed}/{variable}", recipe_bytes(recipe.recipe, tensor))
+        arrays[variable] = recipe_array(recipe.recipe, recipe.parameters, tensor, raw)
+    return Draft(arrays, run)
 
 
 # What is simpler
@@ -111,7 +137,7 @@ def relation_draft(trial: Trial, examples: int, seed: str) -> Draft:
 
 def simpler(trial: Trial, draft: Draft) -> Iterator[Draft]:
     """A packed layout instead of another, and either half of each dimension: every draft that is one step simpler."""
-    if trial.case.expect != AGREEMENT:
+    if trial.case.expect != AGREEMENT and in_rows(trial.operator):
         yield from _halves(draft)
         return
     for name, layout in draft.layouts.items():
@@ -121,9 +147,13 @@ def simpler(trial: Trial, draft: Draft) -> Iterator[Draft]:
     for axis, size in enumerate(draft.run):
         if size > 1:
             run = (*draft.run[:axis], size // 2, *draft.run[axis + 1 :])
-            desc = draft_desc(trial, choice, run, draft.layouts)
+            if trial.case.expect == AGREEMENT:
+                desc = draft_desc(trial, choice, run, draft.layouts)
+                tensors = {name: desc.tensor(name) for name in draft.arrays}
+            else:
+                tensors = variable_tensors(trial, run)
             for low in (True, False):
-                cut = {name: _cut(array, desc.tensor(name), low) for name, array in draft.arrays.items()}
+                cut = {name: _cut(array, tensors[name], low) for name, array in draft.arrays.items()}
                 arrays = {name: array for name, array in cut.items() if array is not None}
                 if len(arrays) == len(cut):
                     yield replace(draft, run=run, arrays=arrays)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dmlcts.conformance.probe import ACCEPTED, CONFIRMED, REFUSED, UNKNOWN, Answer, Probe, Probed
-from dmlcts.generator.shapes import type_choices
+from dmlcts.generator.types import type_choices
 from dmlcts.spec.model import Difference
 
 

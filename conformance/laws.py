@@ -1,65 +1,52 @@
 """Laws: the relations of a spec, evaluated on a backend. Nothing here knows what an operator computes.
 
-A law is an expression over variables, which take the values of tensors, and functions. All work element by element, on rows of elements
-or on one row alike:
+A law is an expression over variables, which take the values of tensors, and functions. Where all tensors have the same sizes
+(conformance/calls), all work element by element, on rows of elements or on one row alike; elsewhere each variable has its tensor's sizes:
 
 | in a law | is |
 |---|---|
 | ``f(a, b)`` | the operator: one dispatch. Arguments go to the inputs in order, a number fills a tensor; optional inputs without one are absent |
+| ``f(a, Mode="CONVOLUTION", BiasTensor=c, output="Y")`` | the same with another attribute, a further input, another output (where tensors have sizes of their own) |
 | ``log(x)`` with ``uses: {log: ELEMENT_WISE_LOG}`` | that operator, with its usual attributes, on the same data types |
 | ``near(a, b)``, ``near(a, b, 2)`` | ``abs(a - b)`` is within the operator's tolerance for a and for b together, twice that |
 | ``round_to(x)`` | ``x`` rounded to the output's data type; an integer wraps |
 | ``total(x)`` | the sum of each row, in float64 |
+| ``sums(x, axes)``, ``largest(x, axes)`` | the sum in float64, and the largest, along axes that stay as ones |
+| ``concat(a, b, axis)``, ``swapped(x, axis, axis)``, ``reshaped(x, sizes)`` | NumPy's concatenate of two, swapaxes and reshape |
+| ``sizes(x)`` | its sizes; an attribute's name is its value in the case's desc |
+| ``padded(x, before, after)`` | ``x`` with zeros around it: how many, along each axis |
+| ``like(x, value)`` | an array of ``x``'s sizes, filled with a number |
 | ``where``, ``minimum``, ``maximum``, ``floor``, ``isnan``, ``sign``, ``sqrt`` | NumPy's |
 | ``implies(p, q)`` | ``q`` holds wherever ``p`` does |
 | ``width`` | the bits of an element of the first variable |
 
-Real numbers are float64 throughout, which holds what any tensor holds: so ``f(-x) == -f(x)`` compares the outputs' own values,
-and ``2 * f(x)`` does not overflow in FLOAT16. An argument is rounded to its tensor's type. A variable of an integer type wraps as that
-type does; integer outputs are int64 (UINT64's uint64), so that ``f(a) + f(b)`` does not. Where the operator works on bit patterns, a
-variable is an unsigned integer of the pattern, and so is an output under ``compare: bits``.
+Subscripts and slices are NumPy's. Real numbers are float64 throughout, which holds what any tensor
+holds: so ``f(-x) == -f(x)`` compares the outputs' own values, and ``2 * f(x)`` does not overflow in FLOAT16. An argument is rounded to its
+tensor's type. A variable of an integer type wraps as that type does; integer outputs are int64 (UINT64's uint64), so that ``f(a) + f(b)``
+does not. Where the operator works on bit patterns, a variable is an unsigned integer of the pattern, and so is an output under
+``compare: bits``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.backend import Backend, BackendInfo
-from dmlcts.conformance.buffers import read_tensor
-from dmlcts.conformance.execute import Outcome, attempt, holds_bits, lay_out, tolerance_of, trespasses, unclaimed
+from dmlcts.conformance.calls import Incomplete, Trial, dispatching, in_rows
+from dmlcts.conformance.execute import Outcome, holds_bits, tolerance_of
 from dmlcts.conformance.judge.bounds import CLASSES, Bound, Given
 from dmlcts.conformance.judge.compare import within
-from dmlcts.generator.attributes import ABSENT
-from dmlcts.generator.case import REFERENCE, Case
-from dmlcts.generator.properties import choice_of, used_types
-from dmlcts.generator.shapes import Types, choices_for, make_desc, padded_run, usual_dimension_count
 from dmlcts.reference.answer import Answer
-from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED
+from dmlcts.reports.record import FAIL, PASS
 from dmlcts.spec.abi import data_type
-from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
-from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator, Relation
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What a property case is tried on."""
-
-    case: Case
-    operator: Operator
-    backend: Backend
-    info: BackendInfo
-    timeout: float | None
 
 
 def relation_of(operator: Operator, label: str) -> Relation:
@@ -71,13 +58,13 @@ def relation_of(operator: Operator, label: str) -> Relation:
 
 
 def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
-    """Evaluates the case's law once, whatever the sizes of the variables are; all have the same, and a row is the last dimension.
+    """Evaluates the case's law once on variables of any sizes that their tensors may have; a row is the last dimension.
 
     ``arrays`` maps each variable to values of its tensor's type. The outcome fails at the first element for which the law does not hold
     although the relation's ``where`` does; it is what a dispatch gave where one did not complete.
 
     Raises:
-        ValueError: the law calls an operator with the wrong number of arguments, or one that takes none of the data types.
+        ValueError: the law calls an operator with the wrong arguments, or one that takes none of the data types.
     """
     case, operator = trial.case, trial.operator
     relation = relation_of(operator, case.relation)
@@ -85,19 +72,28 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
     variables = {
         variable: _variable(operator, name, arrays[variable], types[variable]) for variable, name in relation.given.items()
     }
-    sizes = next(iter(variables.values())).shape
-    scope: dict[str, object] = {**variables, "width": data_type(next(iter(types.values()))).bits, **_functions(trial)}
+    rows = in_rows(operator)
+    sizes = next(iter(variables.values())).shape if rows else None
+    scope: dict[str, object] = {
+        **{field.name: case.desc.fields[field.name] for field in operator.attributes()},
+        **variables,
+        "width": data_type(next(iter(types.values()))).bits,
+        **_functions(trial),
+    }
     with np.errstate(all="ignore"):
-        mask = np.ones(sizes, np.bool_) if relation.where is None else np.asarray(relation.where.evaluate(scope), np.bool_)
+        mask = np.asarray(True) if relation.where is None else np.asarray(relation.where.evaluate(scope), np.bool_)
         try:
-            holds = relation.law.evaluate({**scope, **_dispatching(trial, relation, sizes)})
-        except _Incomplete as error:
+            holds = np.asarray(relation.law.evaluate({**scope, **dispatching(trial, relation, sizes)}), np.bool_)
+        except Incomplete as error:
             return error.outcome
-    broken = np.argwhere(~np.broadcast_to(np.asarray(holds, np.bool_), sizes) & mask)
+    broken = np.argwhere(~np.broadcast_to(holds, sizes or holds.shape) & mask)
     if not len(broken):
         return Outcome(PASS)
     at = tuple(int(i) for i in broken[0])
-    said = ", ".join(f"{name} = {_shown(values[at])}" for name, values in variables.items())
+    if rows:
+        said = ", ".join(f"{name} = {_shown(values[at])}" for name, values in variables.items())
+    else:
+        said = ", ".join(f"{name} of {'x'.join(map(str, values.shape))}" for name, values in variables.items()) + f" at {list(at)}"
     law = {"text": relation.law.text, "index": list(at), "values": said}
     return Outcome(FAIL, f"{relation.law.text} does not hold for {said}", evidence={"law": law})
 
@@ -116,100 +112,6 @@ def _shown(value: Any) -> str:
     return f"{value} ({value:#x})" if isinstance(value, np.unsignedinteger) else repr(value.item())
 
 
-# Functions that dispatch
-
-
-class _Incomplete(Exception):
-    """A dispatch inside a law did not complete."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        super().__init__(outcome.message)
-        self.outcome = outcome
-
-
-@dataclass(frozen=True, slots=True)
-class _Called:
-    """An operator that a law calls: data types and choice of attributes, and the sizes and dimension count of its tensors."""
-
-    operator: Operator
-    types: Types
-    choice: Mapping[str, object]
-    sizes: tuple[int, ...]
-    count: int
-
-
-def _dispatching(trial: Trial, relation: Relation, sizes: tuple[int, ...]) -> dict[str, Callable[..., Array]]:
-    """``f``, and the other operators that the relation uses."""
-    desc = trial.case.desc
-    types = tuple((name, tensor.data_type) for name, tensor in desc.tensors())
-    count = next(desc.tensors())[1].DimensionCount
-    called = {"f": _Called(trial.operator, types, choice_of(trial.operator, desc), sizes, count)}
-    for name, other in relation.uses.items():
-        operator = load(other)
-        chosen = used_types(operator, desc)
-        called[name] = _Called(
-            operator, chosen.types, choices_for(operator, chosen)[0], sizes, usual_dimension_count(operator, chosen)
-        )
-    return {name: partial(_call, trial, entry) for name, entry in called.items()}
-
-
-def _call(trial: Trial, called: _Called, *arguments: Any) -> Array:
-    """One dispatch."""
-    operator, sizes = called.operator, called.sizes
-    inputs = operator.inputs()
-    absent = inputs[len(arguments) :]
-    if len(arguments) > len(inputs) or not all(field.optional for field in absent):
-        raise ValueError(f"{trial.case.id}: {operator.name} has {len(inputs)} inputs, and its law gives it {len(arguments)}")
-    run = padded_run(sizes, called.count)
-    desc = make_desc(operator, called.types, run, {**called.choice, **{field.name: ABSENT for field in absent}})
-    given = {}
-    for field, argument in zip(inputs, arguments, strict=False):
-        if desc.fields[field.name] is None:  # the choice leaves an optional tensor out
-            continue
-        tensor = desc.tensor(field.name)
-        content = _content(operator, field.name, argument, tensor.data_type, _sizes_in_law(tensor, sizes))
-        given[field.name] = content.reshape(tensor.sizes)
-    case = replace(trial.case, desc=desc, expect=REFERENCE, data={})
-    whose = "" if operator is trial.operator else f"{operator.name}, which the law uses: "
-    missing = unclaimed(case, trial.info)
-    if missing:
-        raise _Incomplete(Outcome(UNSUPPORTED, f"{whose}{missing}"))
-    layout = lay_out(case, given, {}, trial.timeout)
-    said = attempt(trial.backend, layout.dispatch)
-    if said is not None:
-        raise _Incomplete(replace(said, message=f"{whose}{said.message}"))
-    trespass = trespasses(case, layout)
-    if trespass:
-        raise _Incomplete(Outcome(FAIL, f"{whose}{trespass}"))
-    name = operator.outputs()[0].name
-    tensor, binding = desc.tensor(name), layout.dispatch.bindings[name]
-    output = read_tensor(layout.resources[binding.resource], tensor, binding.offset).reshape(_sizes_in_law(tensor, sizes))
-    if tolerance_of(operator, name, desc).compare == "bits":
-        return output.view(bits_dtype(tensor.data_type))
-    if tensor.type.is_float:
-        return output.astype(np.float64)
-    return output.astype(np.int64) if output.dtype.itemsize < 8 else output
-
-
-def _sizes_in_law(tensor: TensorDesc, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes of a tensor's values in a law: those of the variables, or one value for each row, or for all."""
-    if tensor.count == prod(sizes):
-        return sizes
-    return (1,) * len(sizes) if tensor.count == 1 else (*sizes[:-1], 1)
-
-
-def _content(operator: Operator, name: str, argument: Any, type_name: str, sizes: tuple[int, ...]) -> Array:
-    """An argument as the elements of an input tensor."""
-    filled = np.ascontiguousarray(np.broadcast_to(np.asarray(argument), sizes))
-    dtype = numpy_dtype(type_name)
-    if filled.dtype == bits_dtype(type_name) and dtype.kind == "f" and holds_bits(operator, name):
-        return filled.view(dtype)
-    return filled.astype(dtype)
-
-
-# Functions that compute
-
-
 def _functions(trial: Trial) -> dict[str, Callable[..., Any]]:
     """What a law may call besides the operators: the ``RELATION_FUNCTIONS`` of spec/law."""
     output = trial.operator.outputs()[0].name
@@ -224,9 +126,21 @@ def _functions(trial: Trial) -> dict[str, Callable[..., Any]]:
         "round_to": partial(_rounded, type_name),
         "sign": np.sign,
         "sqrt": np.sqrt,
+        "sums": lambda x, axes: np.sum(np.asarray(x), axis=_axes(axes), keepdims=True, dtype=np.float64),
+        "largest": lambda x, axes: np.max(np.asarray(x), axis=_axes(axes), keepdims=True),
+        "concat": lambda a, b, axis: np.concatenate((a, b), axis=axis),
+        "sizes": np.shape,
+        "swapped": np.swapaxes,
+        "reshaped": lambda x, sizes: np.reshape(x, tuple(sizes)),
+        "padded": lambda x, before, after: np.pad(x, list(zip(before, after, strict=True))),
+        "like": np.full_like,
         "total": lambda x: np.sum(np.asarray(x), axis=-1, keepdims=True, dtype=np.float64),
         "where": np.where,
     }
+
+
+def _axes(axes: int | Sequence[int]) -> int | tuple[int, ...]:
+    return axes if isinstance(axes, int) else tuple(axes)
 
 
 def _rounded(type_name: str, value: Any) -> Array:

@@ -20,7 +20,7 @@ does not claim something, crashes or hangs leaves its probe unknown, with what i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,17 +32,9 @@ from dmlcts.generator.build import support_cells
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.negatives import negative_cases, resized
 from dmlcts.generator.placement import in_place_cases, layout_cases
-from dmlcts.generator.shapes import (
-    TypeChoice,
-    choices_for,
-    level_of,
-    make_desc,
-    padded_run,
-    tied_tensors,
-    type_choices,
-    usual_dimension_count,
-)
+from dmlcts.generator.shapes import choices_for, level_of, make_desc, padded_run, usual_dimension_count
 from dmlcts.generator.tables import cell_cases
+from dmlcts.generator.types import TypeChoice, tied_tensors, type_choices
 from dmlcts.reports.record import FAIL
 from dmlcts.spec.abi import FeatureLevel, abi, feature_level
 from dmlcts.spec.desc import UNKNOWN as NO_TYPE
@@ -177,7 +169,7 @@ def _changed(operator: Operator, choice: TypeChoice, level: FeatureLevel) -> Ite
     usual = choices_for(operator, choice)[0]
     base = make_desc(operator, choice.types, run, usual)
     lowest = level_of(operator, base) or choice.level
-    for what, place, way, changed in _changes(operator, base):
+    for what, place, way, changed in _changes(operator, base, usual):
         desc = recomputed(operator, changed, usual) if what in _ASKED_BY_CELLS else changed
         rules = tuple(sorted({v.label for v in violations(operator, desc, level)}))
         if not rules and what in _ASKED_BY_CELLS:
@@ -198,14 +190,14 @@ def _changed(operator: Operator, choice: TypeChoice, level: FeatureLevel) -> Ite
 _ASKED_BY_CELLS = ("data-type", "dimension-count", "sizes")
 
 
-def _changes(operator: Operator, base: OperatorDesc) -> Iterator[tuple[str, str, str, OperatorDesc]]:
+def _changes(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[tuple[str, str, str, OperatorDesc]]:
     """A desc changed in one place: what was changed, where, how, and what became of it."""
     for names in _together_and_alone(operator, "DataType"):
         for data_type in (*abi().data_types, NO_TYPE):
             yield "data-type", "+".join(names), data_type, _replaced(base, names, data_type=data_type)
     for names in _together_and_alone(operator, "DimensionCount"):
         for count in range(abi().limits["dimension_count"] + 2):
-            desc = resized(operator, base, names, padded_run(_RUN, count) if count else ())
+            desc = resized(operator, base, names, padded_run(_RUN, count) if count else (), usual)
             yield "dimension-count", "+".join(names), str(count), desc
     for name, tensor in base.tensors():
         for what, way, changes in _tensor_changes(tensor):

@@ -15,9 +15,10 @@ from dataclasses import replace
 from time import perf_counter
 
 from dmlcts.conformance.backend import Backend, BackendInfo
-from dmlcts.conformance.examples import Draft, agreement_cases, draft_case, relation_draft, simpler, with_data
+from dmlcts.conformance.calls import Trial, in_rows
+from dmlcts.conformance.examples import Draft, agreement_cases, draft_case, relation_draft, simpler, sized_draft, with_data
 from dmlcts.conformance.execute import Outcome, outcome_of, result_of, unclaimed
-from dmlcts.conformance.laws import Trial, law_outcome
+from dmlcts.conformance.laws import law_outcome
 from dmlcts.generator.case import AGREEMENT, RELATION, Case, to_json
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.spec.dtypes import literal_array
@@ -25,6 +26,9 @@ from dmlcts.spec.loader import load
 
 EXAMPLES = {"smoke": 5, "core": 10, "full": 100}
 """How many examples a property case has, by the run's level."""
+
+_SHARE = 5
+"""One example of tensors with sizes of their own has as many elements as about this many rows."""
 
 _UNSTEADY = "an example of {} that does not fail every time: the backend is not deterministic"
 
@@ -90,9 +94,16 @@ def _first_of_agreement(trial: Trial, examples: int, seed: str) -> tuple[Draft, 
 
 
 def _batch(trial: Trial, examples: int, seed: str) -> tuple[Draft, Outcome]:
-    """All examples of a relation at once."""
-    draft = relation_draft(trial, examples, seed)
-    return draft, law_outcome(trial, draft.arrays)
+    """All examples of a relation at once; where its tensors differ in their sizes, fewer of them, one by one."""
+    if in_rows(trial.operator):
+        draft = relation_draft(trial, examples, seed)
+        return draft, law_outcome(trial, draft.arrays)
+    for index in range(-(-examples // _SHARE)):
+        draft = sized_draft(trial, f"{seed}/{index}")
+        outcome = law_outcome(trial, draft.arrays)
+        if outcome.status != PASS:
+            break
+    return draft, outcome
 
 
 def _cut_down(trial: Trial, draft: Draft, outcome: Outcome) -> tuple[Case, Outcome, bool]:

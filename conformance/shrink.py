@@ -13,9 +13,19 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
-from dmlcts.conformance.examples import MOST_SIZE, ROW, Draft, draft_case, draft_desc, layouts_of, variable_types
+from dmlcts.conformance.calls import Trial, in_rows
+from dmlcts.conformance.examples import (
+    MOST_SIZE,
+    ROW,
+    Draft,
+    draft_case,
+    draft_desc,
+    layouts_of,
+    variable_data,
+    variable_tensors,
+    variable_types,
+)
 from dmlcts.conformance.execute import Outcome
-from dmlcts.conformance.laws import Trial, relation_of
 from dmlcts.generator.case import AGREEMENT, Case, Data
 from dmlcts.generator.data import recipe_array, recipe_bytes, same_where_broadcast
 from dmlcts.generator.properties import choice_of
@@ -106,8 +116,9 @@ def _agreement_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
 
 
 def _relation_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
-    given_, types = relation_of(trial.operator, trial.case.relation).given, variable_types(trial)
-    recipes = {variable: trial.case.data[name] for variable, name in given_.items()}
+    types, recipes = variable_types(trial), variable_data(trial)
+    if not in_rows(trial.operator):
+        return _sized_drafts(trial, types, recipes)
 
     @st.composite
     def drafts(draw: st.DrawFn) -> Draft:
@@ -117,6 +128,25 @@ def _relation_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
             tensor = TensorDesc(name, (len(raw) // RECIPES[recipe.recipe].width(name),))
             arrays[variable] = recipe_array(recipe.recipe, recipe.parameters, tensor, raw)
         return Draft(arrays)
+
+    return drafts()
+
+
+def _sized_drafts(trial: Trial, types: Mapping[str, str], recipes: Mapping[str, Data]) -> st.SearchStrategy[Draft]:
+    """Variables that have their tensors' sizes."""
+    count = next(trial.case.desc.tensors())[1].DimensionCount
+
+    @st.composite
+    def drafts(draw: st.DrawFn) -> Draft:
+        run = tuple(draw(_SIZES) for _ in range(count))
+        elements = _draw_elements(draw, recipes, types, _MOST)
+        arrays = {}
+        for variable, tensor in variable_tensors(trial, run).items():
+            recipe = recipes[variable]
+            size = recipe_bytes(recipe.recipe, tensor)
+            raw = (elements[variable] * tensor.count)[:size]
+            arrays[variable] = recipe_array(recipe.recipe, recipe.parameters, tensor, raw)
+        return Draft(arrays, run)
 
     return drafts()
 

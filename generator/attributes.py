@@ -6,7 +6,7 @@ attributes; other attributes need ``values`` in the spec. A few attributes are c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import product
 from math import prod
@@ -17,13 +17,8 @@ from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import Field, Operator
+from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator
 from dmlcts.spec.shape import FAILURES
-
-ABSENT = "absent"
-"""What an optional tensor is in a choice that leaves it out."""
-
-PRESENT = "present"
 
 _ALL_WAYS = 6
 """As many combinations as this are all tried; of more, every pair of values."""
@@ -70,9 +65,26 @@ def counted_by(operator: Operator) -> dict[str, str]:
 def attribute_choices(operator: Operator) -> tuple[Mapping[str, object], ...]:
     """Combinations of attribute values and of optional tensors (ABSENT), the usual one first; one empty mapping where nothing varies.
 
+    Each configuration of the spec has its own, one after another.
+
     Raises:
         NotGenerable: an attribute has no values.
     """
+    return tuple(choice for choice, _ in _configured(operator))
+
+
+@cache
+def _configured(operator: Operator) -> tuple[tuple[Mapping[str, object], Mapping[str, tuple[object, ...]]], ...]:
+    """Each combination with the configuration that it is of; a combination of several is of the first."""
+    found: list[tuple[Mapping[str, object], Mapping[str, tuple[object, ...]]]] = []
+    for limits in operator.configurations.values() or ({},):
+        parameters = {name: _limited(operator.field(name), values, limits) for name, values in _parameters(operator).items()}
+        known = [choice for choice, _ in found]
+        found += [(choice, limits) for choice in _combinations(parameters) if choice not in known]
+    return tuple(found)
+
+
+def _parameters(operator: Operator) -> dict[str, tuple[object, ...]]:
     counts = counted_by(operator)
     parameters: dict[str, tuple[object, ...]] = {}
     for field in operator.fields:
@@ -80,9 +92,28 @@ def attribute_choices(operator: Operator) -> tuple[Mapping[str, object], ...]:
             parameters[field.name] = attribute_values(field)
         elif field.type == "TENSOR_DESC" and field.optional:
             parameters[field.name] = (PRESENT, ABSENT)
+    return parameters
+
+
+def _limited(field: Field, values: tuple[object, ...], limits: Mapping[str, tuple[object, ...]]) -> tuple[object, ...]:
+    """The values of an attribute in a configuration; operators are named there."""
+    if field.name not in limits:
+        return values
+    if field.operators:
+        return tuple(value for value in values if (value.type if isinstance(value, OperatorDesc) else value) in limits[field.name])
+    return limits[field.name]
+
+
+def _combinations(parameters: Mapping[str, tuple[object, ...]]) -> Iterable[Mapping[str, object]]:
     if prod(len(values) for values in parameters.values()) <= _ALL_WAYS or len(parameters) < 2:
-        return tuple(dict(zip(parameters, values, strict=True)) for values in product(*parameters.values()))
-    return tuple(pairwise(parameters))
+        return (dict(zip(parameters, values, strict=True)) for values in product(*parameters.values()))
+    return pairwise(parameters)
+
+
+def present_throughout(operator: Operator, choice: Mapping[str, object]) -> Mapping[str, object]:
+    """The combination with every optional tensor present that its configuration lets be."""
+    limits: Mapping[str, tuple[object, ...]] = next((limits for known, limits in _configured(operator) if known == choice), {})
+    return {k: PRESENT if v == ABSENT and PRESENT in limits.get(k, (PRESENT,)) else v for k, v in choice.items()}
 
 
 def constant_values(operator: Operator) -> Iterator[tuple[Field, object]]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from dmlcts.generator.attributes import counted_by, value_label, value_text
 from dmlcts.generator.case import Case, Data
-from dmlcts.generator.shapes import TypeChoice, level_of
+from dmlcts.generator.shapes import level_of
+from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import DOCUMENTED, Operator
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from dmlcts.generator.attributes import attribute_choices, choice_labels
 from dmlcts.generator.data import data_values
-from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS
-from dmlcts.generator.shapes import dimension_counts, type_choices
+from dmlcts.generator.layouts import layouts_of
+from dmlcts.generator.shapes import dimension_counts
 from dmlcts.generator.suite import make_cases
 from dmlcts.generator.tables import special_set
+from dmlcts.generator.types import type_choices
 from dmlcts.spec.model import Operator
 
 
@@ -78,11 +79,12 @@ def _values(operator: Operator) -> Iterator[str]:
             data = special_set(operator, name, label)
             if any(data_values(data, data_type).size for table in operator.support for data_type in table.tensors[name].data_types):
                 yield f"values/{name}/{label}"
+        yield from (f"values/{name}/{label}" for label in values.data)
 
 
 def _layouts(operator: Operator) -> Iterator[str]:
     for field in (*operator.inputs(), *operator.outputs()):
-        for layout in INPUT_LAYOUTS if field.kind == "input" else OUTPUT_LAYOUTS:
+        for layout in layouts_of(operator, field.kind):
             yield f"layout/{field.name}/{layout}"
         yield from (f"slack/{field.name}/{what}" for what in ("total-size", "binding", "alignment"))
     yield from (f"owned/{field.name}" for field in operator.inputs() if field.owned_by_dml)

@@ -7,6 +7,7 @@
 | ``padded`` | a gap after each row and each plane | all |
 | ``permuted`` | the dimensions lie in reverse order: column-major | all |
 | ``spread`` | a gap after each element | all |
+| ``channels-last`` | the second dimension lies innermost (NHWC, NDHWC) | operators that name it |
 | ``broadcast`` | 0 along the last dimension that has more than one element | inputs |
 | ``broadcast-first`` | 0 along the first dimension that has more than one element | inputs |
 | ``broadcast-all`` | 0 everywhere: one element for the whole tensor | inputs |
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dmlcts.spec.desc import TensorDesc, packed_strides
+from dmlcts.spec.model import Operator
 
 Sizes = tuple[int, ...]
 
@@ -39,6 +41,13 @@ def _spread(sizes: Sizes) -> Sizes:
     return tuple(2 * stride for stride in packed_strides(sizes))
 
 
+def _channels_last(sizes: Sizes) -> Sizes:
+    if len(sizes) < 3:
+        return packed_strides(sizes)
+    strides = packed_strides((sizes[0], *sizes[2:], sizes[1]))
+    return (strides[0], strides[-1], *strides[1:-1])
+
+
 def _broadcast(sizes: Sizes, first: bool = False) -> Sizes:
     long = [index for index, size in enumerate(sizes) if size > 1] or [len(sizes) - 1]
     flat = long[0 if first else -1]
@@ -52,15 +61,23 @@ LAYOUTS: dict[str, Callable[[Sizes], Sizes] | None] = {
     "padded": _padded,
     "permuted": _permuted,
     "spread": _spread,
+    "channels-last": _channels_last,
     "broadcast": _broadcast,
     "broadcast-first": lambda sizes: _broadcast(sizes, first=True),
     "broadcast-all": lambda sizes: (0,) * len(sizes),
 }
 
-INPUT_LAYOUTS = tuple(LAYOUTS)
+INPUT_LAYOUTS = tuple(name for name in LAYOUTS if name != "channels-last")
 OUTPUT_LAYOUTS = ("packed", "strided", "padded", "permuted", "spread")
+"""What every operator's tensors may have. The others are for operators whose spec names them."""
+
 GAPPED = ("padded", "spread")
 """The layouts that leave bytes between elements."""
+
+
+def layouts_of(operator: Operator, kind: str) -> tuple[str, ...]:
+    """The layouts that tensors of a kind (input, output) may have."""
+    return (*(INPUT_LAYOUTS if kind == "input" else OUTPUT_LAYOUTS), *operator.layouts)
 
 
 def laid_out(tensor: TensorDesc, layout: str) -> TensorDesc:

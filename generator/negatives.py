@@ -10,23 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dmlcts.generator.attributes import attribute_values, counted_by, recomputed, value_text, within_type
+from dmlcts.generator.attributes import NotGenerable, attribute_values, counted_by, recomputed, value_text, within_type
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
 from dmlcts.generator.layouts import laid_out
-from dmlcts.generator.shapes import (
-    TypeChoice,
-    choices_for,
-    level_of,
-    make_desc,
-    only_tied,
-    padded_run,
-    representatives,
-    tensor_sizes,
-    tied_tensors,
-    type_choices,
-    usual_dimension_count,
-)
+from dmlcts.generator.shapes import choices_for, level_of, make_desc, padded_run, usual_dimension_count
+from dmlcts.generator.solver import solved
+from dmlcts.generator.types import TypeChoice, only_tied, representatives, tied_tensors, type_choices
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.expression import Expression
@@ -151,7 +141,8 @@ def _descs(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) 
             yield f"data-type/{'+'.join(group)}={name}", group[0], replaced(group, data_type=name)
     for group in tied_tensors(operator, "DimensionCount"):
         for count in range(abi().limits["dimension_count"] + 2):
-            desc = recomputed(operator, resized(operator, base, group, padded_run(_RUN, count) if count else ()), usual)
+            run = padded_run(_RUN, count) if count else ()
+            desc = recomputed(operator, resized(operator, base, group, run, usual), usual)
             yield f"dimension-count/{'+'.join(group)}={count}", group[0], desc
     alike = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
     for same, names in alike.items():
@@ -241,9 +232,15 @@ def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
             )
 
 
-def resized(operator: Operator, base: OperatorDesc, names: tuple[str, ...], run: tuple[int, ...]) -> OperatorDesc:
-    """The desc with the named tensors of the sizes that ``run`` gives them."""
-    sizes = tensor_sizes(operator, run) if run else {}
+def resized(
+    operator: Operator, base: OperatorDesc, names: tuple[str, ...], run: tuple[int, ...], usual: Mapping[str, object]
+) -> OperatorDesc:
+    """The desc with the named tensors of the sizes that ``run`` gives them; where no shape has so few or many, ones in front or less."""
+    try:
+        small = base.with_fields(**{name: replace(tensor, sizes=(1,) * len(run)) for name, tensor in base.tensors()})
+        sizes = solved(operator, recomputed(operator, small, usual).fields, run) if run else {}
+    except NotGenerable:
+        sizes = {name: padded_run(tensor.sizes, len(run)) for name, tensor in base.tensors()}
     changed = base
     for name in names:
         changed = _replaced(changed, (name,), sizes=sizes.get(name, ()))

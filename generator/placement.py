@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 
 from dmlcts.generator.build import build
 from dmlcts.generator.case import Binding, Case, beyond
-from dmlcts.generator.layouts import GAPPED, INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
+from dmlcts.generator.layouts import GAPPED, OUTPUT_LAYOUTS, laid_out, layouts_of
 from dmlcts.generator.pairwise import pairwise
-from dmlcts.generator.shapes import (
-    TypeChoice,
-    covering_choices,
-    dimension_counts,
-    make_desc,
-    padded_run,
-    representatives,
-    usual_dimension_count,
-    whole_choices,
-)
+from dmlcts.generator.shapes import dimension_counts, make_desc, padded_run, usual_dimension_count, whole_choices
+from dmlcts.generator.types import TypeChoice, covering_choices, representatives
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.model import MEASURED, Operator
+from dmlcts.spec.model import ABSENT, MEASURED, Operator
 
 _SIZES = (2, 3, 4, 5)
 """Sizes of layout cases: all different, so that two exchanged dimensions show, and a row that is no multiple of 4 bytes in any type."""
@@ -34,9 +26,7 @@ _MANY = 5
 
 def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Every pair of layouts of any two tensors; in core for one type of each width, in full for every type."""
-    outputs = {field.name for field in operator.outputs()}
-    tensors = [field.name for field in operator.fields if field.is_tensor]
-    rows = pairwise({name: OUTPUT_LAYOUTS if name in outputs else INPUT_LAYOUTS for name in tensors})
+    rows = pairwise({field.name: layouts_of(operator, field.kind) for field in operator.fields if field.is_tensor})
     core = representatives(operator)
     for choice in covering_choices(operator):
         for index, row in enumerate(rows):
@@ -44,9 +34,10 @@ def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             if beyond(level, most):
                 continue
             base = _base(operator, choice, index)
-            named = (layout if len(row) > _MANY else f"{_short(name)}-{layout}" for name, layout in row.items())
+            present = {name: row[name] for name, _ in base.tensors()}
+            named = (layout if len(present) > _MANY else f"{_short(name)}-{layout}" for name, layout in present.items())
             parts = ("layout", ".".join(named))
-            covers = [f"layout/{name}/{layout}" for name, layout in row.items()]
+            covers = [f"layout/{name}/{layout}" for name, layout in present.items()]
             desc = _with_layouts(base, row)
             yield build(operator, "layout", parts, desc, choice, level=level, covers=covers)
 
@@ -74,8 +65,7 @@ def slack_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         level = "core" if choice == core[0] else "full"
         if beyond(level, most):
             continue
-        base = _base(operator, choice)
-        for name, tensor in base.tensors():
+        for base, name, tensor in _each_tensor(operator, choice):
             for label, changed, bindings in (
                 ("total-size", replace(tensor, total_size=tensor.bytes + 16), {}),
                 ("binding", tensor, {name: Binding(short=-16)}),
@@ -104,7 +94,8 @@ def owned_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             level = "full" if choice not in core else "smoke" if (choice, index) == (core[0], 0) else "core"
             if beyond(level, most):
                 continue
-            base = _with_layouts(_base(operator, choice, index), dict.fromkeys(tensors, layout))
+            base = _with_layouts(_base(operator, choice, index, tensors), dict.fromkeys(tensors, layout))
+            tensors = tuple(name for name in tensors if isinstance(base.fields[name], TensorDesc))
             yield build(
                 operator,
                 "owned",
@@ -127,7 +118,7 @@ def in_place_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                     level = "full" if choice not in core else "smoke" if choice == core[0] and layout == "packed" else "core"
                     if beyond(level, most):
                         continue
-                    base = _base(operator, choice, index)
+                    base = _base(operator, choice, index, (permission.output, *aliased))
                     desc = _with_layouts(base, dict.fromkeys((permission.output, *aliased), layout))
                     yield build(
                         operator,
@@ -149,8 +140,8 @@ def gap_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         level = "core" if choice in core else "full"
         if beyond(level, most):
             continue
-        base = _base(operator, choice)
         for field in operator.outputs():
+            base = _base(operator, choice, 0, (field.name,))
             for layout in GAPPED:
                 yield build(
                     operator,
@@ -165,19 +156,31 @@ def gap_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 )
 
 
-def _base(operator: Operator, choice: TypeChoice, turn: int = 0) -> OperatorDesc:
-    """The desc that a case changes; the attributes take turns, so that each of their values meets some of the cases."""
+def _base(operator: Operator, choice: TypeChoice, turn: int = 0, needed: Iterable[str] = ()) -> OperatorDesc:
+    """The desc that a case changes; the attributes take turns, so that each of their values meets some of the cases.
+
+    Where it can have them, it has all tensors that are ``needed``.
+    """
     turns = whole_choices(operator, choice)
+    turns = tuple(attributes for attributes in turns if all(attributes.get(name) != ABSENT for name in needed)) or turns
     run = padded_run(_SIZES, usual_dimension_count(operator, choice))
     return make_desc(operator, choice.types, run, turns[(turn + turn // len(turns)) % len(turns)])
+
+
+def _each_tensor(operator: Operator, choice: TypeChoice) -> Iterator[tuple[OperatorDesc, str, TensorDesc]]:
+    """Every tensor that the operator can have, in a desc that has it."""
+    for field in operator.fields:
+        if field.is_tensor:
+            base = _base(operator, choice, 0, (field.name,))
+            yield from ((base, name, tensor) for name, tensor in base.tensors() if name.partition("[")[0] == field.name)
 
 
 def _with_layouts(desc: OperatorDesc, layouts: Mapping[str, str]) -> OperatorDesc:
     changed: dict[str, object] = {}
     for name, layout in layouts.items():
         tensor = desc.fields[name]
-        assert isinstance(tensor, TensorDesc)
-        changed[name] = laid_out(tensor, layout)
+        if isinstance(tensor, TensorDesc):  # an optional one may be absent
+            changed[name] = laid_out(tensor, layout)
     return desc.with_fields(**changed)
 
 

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
-from dmlcts.generator.attributes import ABSENT, attribute_choices
+from dmlcts.generator.attributes import attribute_choices
 from dmlcts.generator.build import build
 from dmlcts.generator.case import AGREEMENT, RELATION, Case, beyond
-from dmlcts.generator.shapes import (
-    TypeChoice,
-    choices_for,
-    covering_choices,
-    make_desc,
-    representatives,
-    type_choices,
-    usual_dimension_count,
-)
+from dmlcts.generator.shapes import few_choices, make_desc, usual_dimension_count
+from dmlcts.generator.types import TypeChoice, Types, covering_choices, representatives, type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import Operator, Relation
+from dmlcts.spec.model import ABSENT, Operator, Relation
 
 
 def property_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
@@ -38,7 +32,7 @@ def property_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         level = "core" if choice in core else "full"
         if beyond(level, most):
             continue
-        for attributes in choices_for(operator, choice):
+        for attributes in few_choices(operator, choice):
             desc = make_desc(operator, choice.types, _run(usual_dimension_count(operator, choice)), attributes)
             yield build(
                 operator,
@@ -86,13 +80,26 @@ def choice_of(operator: Operator, desc: OperatorDesc) -> Mapping[str, object]:
 
     It is better than the attributes themselves for a desc of other sizes, as an attribute may be computed from them.
     """
-    types = tuple((name, tensor.data_type) for name, tensor in desc.tensors())
-    run = _run(next(desc.tensors())[1].DimensionCount)
+    return _choices_by_desc(operator, tuple((name, tensor.data_type) for name, tensor in desc.tensors()), _count(desc)).get(
+        repr(desc.fields)
+    ) or {field.name: desc.fields[field.name] for field in operator.attributes()} | {
+        field.name: ABSENT for field in operator.fields if field.is_tensor and desc.fields.get(field.name) is None
+    }
+
+
+def _count(desc: OperatorDesc) -> int:
+    return next(desc.tensors())[1].DimensionCount
+
+
+@lru_cache(maxsize=256)
+def _choices_by_desc(operator: Operator, types: Types, count: int) -> Mapping[str, Mapping[str, object]]:
+    """Every choice of attributes by the fields of the desc that a property case has of it; of choices that give the same desc the first."""
+    absent = {field.name for field in operator.fields if field.is_tensor} - {name for name, _ in types}
+    found: dict[str, Mapping[str, object]] = {}
     for choice in attribute_choices(operator):
-        if make_desc(operator, types, run, choice).fields == desc.fields:
-            return choice
-    absent = {field.name: ABSENT for field in operator.fields if field.is_tensor and desc.fields.get(field.name) is None}
-    return {field.name: desc.fields[field.name] for field in operator.attributes()} | absent
+        if {name for name, value in choice.items() if value == ABSENT} == absent:
+            found.setdefault(repr(make_desc(operator, types, _run(count), choice).fields), choice)
+    return found
 
 
 def used_types(operator: Operator, desc: OperatorDesc) -> TypeChoice:

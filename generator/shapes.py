@@ -1,171 +1,67 @@
-"""Valid descs: sizes, data types and attributes that an operator's spec allows, put together.
+"""Valid descs: data types, attributes and sizes that an operator's spec allows, put together.
 
-Sizes come from the spec's shapes: a free symbol takes a given size, ``*S`` a given run of sizes, a derived one is computed. Nothing is
-drawn at random and filtered.
+Sizes come from the spec's shapes (generator/solver), data types from its tables (generator/types), attributes from its fields and
+configurations (generator/attributes). Nothing is drawn at random and filtered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache
-from itertools import product
-from math import prod
 
-from dmlcts.generator.attributes import ABSENT, PRESENT, NotGenerable, attribute_choices, with_attributes
+from dmlcts.generator.attributes import NotGenerable, attribute_choices, present_throughout, with_attributes
+from dmlcts.generator.solver import Sizes, Symbols, independent, leading, solved
+from dmlcts.generator.types import TypeChoice, Types, dimension_counts_of, keeps, nearest, only_tied, small_desc
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.expression import compile_expression
-from dmlcts.spec.model import Operator, Support
+from dmlcts.spec.model import ABSENT, Operator
 from dmlcts.spec.rules import violations
-from dmlcts.spec.shape import size_symbol
 
-Types = tuple[tuple[str, str], ...]
-"""A data type for each tensor: (("ATensor", "UINT8"), ...). Hashable, in the struct's order."""
-
-
-@dataclass(frozen=True, slots=True)
-class TypeChoice:
-    """One valid choice of data types, the level that first allows it, and how an id names it (``UINT8``, ``UINT16-UINT32``)."""
-
-    types: Types
-    level: FeatureLevel
-    label: str
-
-    @property
-    def main(self) -> str:
-        """The data type of the first tensor: what reports sort the case under."""
-        return self.types[0][1]
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """The width in bits of each tensor's elements."""
-        return tuple(abi().data_types[name].bits for _, name in self.types)
-
-    @property
-    def formats(self) -> tuple[tuple[int, bool], ...]:
-        """Width in bits, and whether it is a floating type, of each tensor: what one representative is chosen of."""
-        return tuple((abi().data_types[name].bits, abi().data_types[name].is_float) for _, name in self.types)
-
-
-def tied_tensors(operator: Operator, what: str) -> list[tuple[str, ...]]:
-    """The tensors in groups that must have the same ``what`` (DataType, DimensionCount), each other tensor alone."""
-    groups = [{field.name} for field in operator.fields if field.is_tensor]
-    for constraint in operator.constraints:
-        if constraint.same == what and constraint.when is None and constraint.before is None:
-            joined = set(constraint.tensors)
-            touching = [group for group in groups if group & joined]
-            groups = [group for group in groups if not group & joined] + [joined.union(*touching)]
-    order = [field.name for field in operator.fields]
-    return sorted((tuple(sorted(group, key=order.index)) for group in groups), key=lambda group: order.index(group[0]))
-
-
-@cache
-def type_choices(operator: Operator) -> tuple[TypeChoice, ...]:
-    """Every choice of data types that some feature level allows, oldest level first, then in the tables' order."""
-    found: dict[Types, TypeChoice] = {}
-    groups = tied_tensors(operator, "DataType")
-    order = [field.name for field in operator.fields if field.is_tensor]
-    for table in sorted(operator.support, key=lambda t: t.level):
-        options = [_common_types(group, table) for group in groups]
-        for choice in product(*options):
-            by_tensor = {name: chosen for group, chosen in zip(groups, choice, strict=True) for name in group}
-            types = tuple((name, by_tensor[name]) for name in order)
-            if types not in found and _permitted(operator, types, table):
-                found[types] = TypeChoice(types, table.level, "-".join(choice))
-    return tuple(found.values())
-
-
-def _permitted(operator: Operator, types: Types, table: Support) -> bool:
-    """Whether the constraints let these data types stand together: ``tied_tensors`` knows those alone that hold always."""
-    if only_tied(operator):
-        return True
-    count = min(max(row.dimensions[0] for row in table.tensors.values()), min(row.dimensions[1] for row in table.tensors.values()))
-    return _keeps(operator, make_desc(operator, types, (1,) * count, attribute_choices(operator)[0]), table.level)
-
-
-def only_tied(operator: Operator) -> bool:
-    """Whether all that the constraints say is that tensors are alike."""
-    return all(c.same and c.when is None and c.before is None for c in operator.constraints)
-
-
-def _keeps(operator: Operator, desc: OperatorDesc, level: FeatureLevel | None = None) -> bool:
-    """Whether a desc keeps the operator's own constraints."""
-    return not any(found.label.startswith("constraint/") for found in violations(operator, desc, level))
+_FEW = 16
+"""As many combinations of attributes as this are all tried in cases that are about something else."""
 
 
 @cache
 def choices_for(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, object], ...]:
-    """The combinations of attributes and optional tensors that the constraints let stand with these data types, the usual one first.
+    """The combinations of attributes and optional tensors that tables and constraints let stand with these data types, the usual one first.
 
     Raises:
         NotGenerable: they let none.
     """
-    if only_tied(operator):
+    if only_tied(operator) and not any(table.when for table in operator.support):
         return attribute_choices(operator)
-    run = (1,) * usual_dimension_count(operator, choice)
-    kept = tuple(c for c in attribute_choices(operator) if _keeps(operator, make_desc(operator, choice.types, run, c)))
+    kept = tuple(
+        attributes
+        for attributes in attribute_choices(operator)
+        if keeps(operator, choice.types, attributes)
+        and level_of(operator, small_desc(operator, choice.types, attributes)) is not None
+    )
     if not kept:
         raise NotGenerable(f"{operator.name}: the constraints let no attributes stand with {choice.label}")
     return kept
 
 
 @cache
-def whole_choices(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, object], ...]:
-    """Those combinations with every tensor present: what cases about tensors take turns with."""
-    whole = [{k: PRESENT if v == ABSENT else v for k, v in attributes.items()} for attributes in choices_for(operator, choice)]
-    return tuple(attributes for index, attributes in enumerate(whole) if attributes not in whole[:index])
-
-
-@cache
-def covering_choices(operator: Operator) -> tuple[TypeChoice, ...]:
-    """Choices in which each tensor has each of its types: all where the types are tied, few of many where tensors choose freely.
-
-    Integers and floats meet among them in every way that they can.
-    """
-    return _first_with_each(type_choices(operator), lambda choice: (*choice.types, tuple(real for _, real in choice.formats)))
-
-
-@cache
-def representatives(operator: Operator) -> tuple[TypeChoice, ...]:
-    """Choices in which each tensor has each of its formats, of the oldest level that has it: what differs by them alone is tried on these."""
-    return _first_with_each(type_choices(operator), lambda choice: enumerate(choice.formats))
-
-
-@cache
-def kind_representatives(operator: Operator) -> tuple[TypeChoice, ...]:
-    """The same, signed and unsigned integers told apart: what depends on how a number is read."""
-    kinds = abi().data_types
-    return _first_with_each(
-        type_choices(operator), lambda choice: ((name, kinds[of].bits, kinds[of].kind) for name, of in choice.types)
-    )
-
-
-@cache
-def format_choices(operator: Operator) -> tuple[TypeChoice, ...]:
-    """The covering choices, and one of each combination of formats: what depends on how several tensors' types meet is tried on these."""
-    found: dict[tuple[tuple[int, bool], ...], TypeChoice] = {}
-    for choice in type_choices(operator):
-        found.setdefault(choice.formats, choice)
-    chosen = {*found.values(), *covering_choices(operator)}
-    return tuple(choice for choice in type_choices(operator) if choice in chosen)
-
-
-def _first_with_each(choices: Iterable[TypeChoice], parts: Callable[[TypeChoice], Iterable[object]]) -> tuple[TypeChoice, ...]:
-    """The choices that have a part which none before them has."""
-    seen: set[object] = set()
+def few_choices(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, object], ...]:
+    """Those combinations, or where they are many enough of them that each value stands in one."""
+    choices = choices_for(operator, choice)
+    if len(choices) <= _FEW:
+        return choices
+    seen: set[str] = set()
     kept = []
-    for choice in choices:
-        new = set(parts(choice)) - seen
+    for attributes in choices:
+        new = {f"{name}={value}" for name, value in attributes.items()} - seen
         if new:
-            kept.append(choice)
+            kept.append(attributes)
             seen |= new
     return tuple(kept)
 
 
-def _common_types(group: tuple[str, ...], table: Support) -> list[str]:
-    rows = [table.tensors[name].data_types for name in group]
-    return [name for name in rows[0] if all(name in row for row in rows)]
+@cache
+def whole_choices(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, object], ...]:
+    """Those combinations with every tensor present that can be: what cases about tensors take turns with."""
+    whole = [present_throughout(operator, attributes) for attributes in choices_for(operator, choice)]
+    return tuple(attributes for index, attributes in enumerate(whole) if attributes not in whole[:index])
 
 
 def level_of(operator: Operator, desc: OperatorDesc) -> FeatureLevel | None:
@@ -201,77 +97,76 @@ def _levelled(operator: Operator) -> bool:
     )
 
 
-def tensor_sizes(operator: Operator, run: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """The sizes of every tensor of the first of the spec's shapes that ``run`` can stand for.
+def make_desc(
+    operator: Operator,
+    types: Types,
+    run: Sizes,
+    choice: Mapping[str, object],
+    symbols: Symbols | None = None,
+    known: Mapping[str, Sizes] | None = None,
+) -> OperatorDesc:
+    """A valid packed desc with the attributes and the absent tensors of a choice (generator/attributes).
 
-    ``*S`` is the run. Symbols take its last sizes, one each, the first of them all that stand before; ``*1`` is as many ones as make up
-    the run's length: for ``*1, N, C`` the run 2, 3, 4 gives 1, 6, 4.
+    ``run`` are the sizes wanted of the leading tensor, and its length the dimension count; ``symbols`` and ``known`` as in
+    generator/solver.
 
     Raises:
-        NotGenerable: the spec has no shape, none for so few sizes, or one with expressions.
+        NotGenerable: there is none of these sizes.
     """
-    if not operator.shapes:
-        raise NotGenerable(f"{operator.name} has no shapes in its spec")
-    for shape in operator.shapes:
-        symbols = {name: _symbols(operator, name, row) for name, row in shape.sizes.items()}
-        if all(len(found) <= len(run) for found in symbols.values()):
-            return {name: _row_sizes(row, symbols[name], run) for name, row in shape.sizes.items()}
-    raise NotGenerable(f"{operator.name} has no shape of {len(run)} sizes")
+    ranks = dimension_counts_of(operator, types)
+    present = [(name, data_type) for name, data_type in types if choice.get(name) != ABSENT]
+    tensors: dict[str, TensorDesc | None] = {field.name: None for field in operator.fields if field.is_tensor}
+    for name, data_type in present:
+        tensors[name] = TensorDesc(data_type, (1,) * _rank(ranks[name], len(run), (known or {}).get(name)))
+    simple = independent(operator) and not symbols and not known
+    fields = dict(tensors) if simple else with_attributes(operator, tensors, choice)
+    for _ in range(_ROUNDS):
+        sizes = solved(operator, fields, run, symbols, known)
+        tensors |= {name: TensorDesc(data_type, sizes[name]) for name, data_type in present}
+        before, fields = fields, with_attributes(operator, tensors, choice)
+        if simple or all(before[field.name] == fields[field.name] for field in operator.attributes()):
+            return OperatorDesc(operator.name, fields)
+    raise NotGenerable(f"{operator.name}: its attributes and its sizes depend on each other")
 
 
-def _symbols(operator: Operator, name: str, row: tuple[str, ...]) -> list[str]:
-    """The symbols of a row that stand for one size each."""
-    found = [size for size in row if not size.startswith("*") and compile_expression(size).names]
-    for size in found:
-        if size_symbol(size) is None:
-            raise NotGenerable(f"{operator.name}: the size {size!r} of {name} has symbols that need a solver")
-    if found and any(size.startswith("*") and size != "*1" for size in row):
-        raise NotGenerable(f"{operator.name}: the sizes {', '.join(row)} of {name} need a solver")
-    return found
+_ROUNDS = 4
+"""Attributes may depend on sizes, and sizes on attributes: how often one follows the other before neither changes."""
 
 
-def _row_sizes(row: tuple[str, ...], symbols: list[str], run: tuple[int, ...]) -> tuple[int, ...]:
-    last = len(run) - len(symbols)
-    known = dict(zip(symbols, (prod(run[: last + 1]), *run[last + 1 :]), strict=True)) if symbols else {}
-    ones = len(run) - sum(1 for size in row if size != "*1")
-    sizes: list[int] = []
-    for size in row:
-        if size == "*1":
-            sizes += (1,) * ones
-        elif size.startswith("*"):
-            sizes += run
-        else:
-            sizes.append(known[size] if size in known else int(str(compile_expression(size).evaluate({}))))
-    return tuple(sizes)
+def _rank(counts: frozenset[int], wanted: int, known: Sizes | None) -> int:
+    if known is not None:
+        return len(known)
+    return nearest(counts, wanted) if counts else wanted
 
 
-def make_desc(operator: Operator, types: Types, run: tuple[int, ...], choice: Mapping[str, object]) -> OperatorDesc:
-    """A valid packed desc with the attributes and the absent tensors of a choice (generator/attributes). Raises NotGenerable."""
-    sizes = tensor_sizes(operator, run)
-    by_tensor = dict(types)
-    tensors = {
-        field.name: TensorDesc(by_tensor[field.name], sizes[field.name])
-        if field.name in by_tensor and choice.get(field.name) != ABSENT
-        else None
-        for field in operator.fields
-        if field.is_tensor
-    }
-    return OperatorDesc(operator.name, with_attributes(operator, tensors, choice))
+def sized_desc(operator: Operator, types: Types, count: int, sizes: Sizes, choice: Mapping[str, object]) -> OperatorDesc:
+    """A desc of ``count`` dimensions that has about these sizes. Raises NotGenerable."""
+    return make_desc(operator, types, padded_run(sizes, count), choice)
 
 
-def dimension_counts(operator: Operator, choice: TypeChoice) -> list[int]:
-    """The dimension counts at which some level allows this choice of data types, for shapes that are one run of sizes."""
-    found = set()
-    for table in operator.support:
-        if all(data_type in table.tensors[name].data_types for name, data_type in choice.types):
-            rows = [set(row.dimension_counts()) for row in table.tensors.values()]
-            found |= set.intersection(*rows)
-    return sorted(found)
+@cache
+def dimension_counts(operator: Operator, choice: TypeChoice) -> tuple[int, ...]:
+    """The dimension counts of the leading tensor at which some level allows this choice of data types."""
+    counts = sorted(dimension_counts_of(operator, choice.types)[leading(operator)])
+    if independent(operator) and not any(table.when for table in operator.support):
+        return tuple(count for count in counts if _solvable(operator, choice, count))
+    return tuple(count for count in counts if _listed(operator, choice, count))
 
 
+def _solvable(operator: Operator, choice: TypeChoice, count: int) -> bool:
+    return level_of(operator, make_desc(operator, choice.types, (1,) * count, attribute_choices(operator)[0])) is not None
+
+
+def _listed(operator: Operator, choice: TypeChoice, count: int) -> bool:
+    """Whether a table lists what some combination of attributes makes of this dimension count."""
+    descs = (make_desc(operator, choice.types, (1,) * count, attributes) for attributes in choices_for(operator, choice))
+    return any(level_of(operator, desc) is not None for desc in descs)
+
+
+@cache
 def usual_dimension_count(operator: Operator, choice: TypeChoice) -> int:
     """The dimension count that cases about other things use: 4, which every level knows, or the nearest that there is."""
-    return min(dimension_counts(operator, choice), key=lambda count: (abs(count - 4), count))
+    return nearest(dimension_counts(operator, choice), 4)
 
 
 def padded_run(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:

@@ -8,28 +8,26 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from dmlcts.generator.attributes import ABSENT, choice_labels, with_attributes
+from dmlcts.generator.attributes import choice_labels, with_attributes
 from dmlcts.generator.build import build, random_data, support_cells
 from dmlcts.generator.case import VALUES, Case, Data, beyond
 from dmlcts.generator.data import data_values
+from dmlcts.generator.pairwise import pairwise
 from dmlcts.generator.shapes import (
-    TypeChoice,
     choices_for,
-    covering_choices,
     dimension_counts,
-    format_choices,
-    kind_representatives,
+    few_choices,
     level_of,
     make_desc,
     padded_run,
-    representatives,
-    type_choices,
     usual_dimension_count,
     whole_choices,
 )
+from dmlcts.generator.solver import spread
+from dmlcts.generator.types import TypeChoice, covering_choices, format_choices, kind_representatives, representatives, type_choices
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, literal_array
-from dmlcts.spec.model import CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, Values
+from dmlcts.spec.model import ABSENT, CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, RandomData, Values
 
 _RUN = (2, 3, 1, 5, 1, 2, 3, 1)
 """Sizes of table cases, from the last dimension on: small, odd, with ones among them, and no two neighbours alike."""
@@ -62,12 +60,17 @@ def cell_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 if beyond(level, most):
                     continue
                 desc = make_desc(operator, choice.types, run, attributes)
+                if level_of(operator, desc) is None:
+                    continue  # a table for these attributes lists fewer dimension counts
                 covers = (*support_cells(operator, desc), *choice_labels(attributes))
                 yield build(operator, "table", (f"{count}d",), desc, choice, level=level, covers=covers)
 
 
 def size_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Element counts around powers of two, odd shapes and one large tensor; in core for one type of each width."""
+    if operator.sizes:
+        yield from symbol_cases(operator, most)
+        return
     core = representatives(operator)
     for choice in covering_choices(operator):
         turns = whole_choices(operator, choice)
@@ -82,13 +85,67 @@ def size_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             yield build(operator, "sizes", (label,), desc, choice, level=level, covers=(label,))
 
 
+def symbol_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+    """The sizes that the spec names, pairwise: every two values of any two symbols meet. In core for one type of each width, if small."""
+    core = representatives(operator)
+    rows = pairwise(operator.sizes)
+    for choice in covering_choices(operator):
+        turns = whole_choices(operator, choice)
+        run = tuple(reversed(_RUN[: usual_dimension_count(operator, choice)]))
+        for index, symbols in enumerate(rows):
+            desc = make_desc(operator, choice.types, run, turns[index % len(turns)], symbols)
+            small = max(tensor.count for _, tensor in desc.tensors()) <= _MANY
+            level = "core" if choice in core and small else "full"
+            if beyond(level, most):
+                continue
+            parts = [f"{symbol}={_size_text(size)}" for symbol, size in symbols.items()]
+            covers = [f"sizes/{part}" for part in parts]
+            yield build(operator, "sizes", ("sizes", ".".join(parts)), desc, choice, level=level, covers=covers)
+
+
+def _size_text(size: int | tuple[int, ...]) -> str:
+    return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
+
+
+def data_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+    """The other random data that the spec names, one tensor's at a time; in core, one choice of types of each width and kind."""
+    core = kind_representatives(operator)
+    for choice in covering_choices(operator):
+        run = tuple(reversed(_RUN[: usual_dimension_count(operator, choice)]))
+        for index, attributes in enumerate(few_choices(operator, choice)):
+            level = "core" if choice in core and index == 0 else "full"
+            if beyond(level, most):
+                continue
+            desc = make_desc(operator, choice.types, run, attributes)
+            usual = random_data(operator, desc)
+            for tensor, name, other in _other_data(operator, usual):
+                yield build(
+                    operator,
+                    "values",
+                    ("values", name if len(usual) == 1 else f"{tensor.removesuffix('Tensor')}-{name}"),
+                    desc,
+                    choice,
+                    level=level,
+                    data=usual | {tensor: Data(other.recipe, other.parameters)},
+                    basis=other.basis,
+                    covers=(f"values/{tensor}/{name}",),
+                )
+
+
+def _other_data(operator: Operator, present: Mapping[str, Data]) -> Iterator[tuple[str, str, RandomData]]:
+    for tensor, values in operator.values.items():
+        if tensor in present:
+            yield from ((tensor, name, other) for name, other in values.data.items())
+
+
 def value_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Special values: the inputs' sets in every combination, each in one case that holds every combination of their values.
 
-    An input without a set takes its random data. In core, one choice of types of each width and kind, and the usual attributes.
+    An input without a set takes its random data. In core, one choice of types of each width and kind, and the usual attributes. Where
+    tensors differ in their sizes, each set fills its tensor round and round.
     """
     core_choices = kind_representatives(operator)
-    chosen = [(choice, *each) for choice in format_choices(operator) for each in enumerate(choices_for(operator, choice))]
+    chosen = [(choice, *each) for choice in format_choices(operator) for each in enumerate(few_choices(operator, choice))]
     for choice, index, attributes in chosen:
         core = choice in core_choices and (index == 0 or _only_constants(operator))
         if beyond("core" if core else "full", most):
@@ -134,7 +191,8 @@ def _value_case(
     """Desc and data that hold every combination of the sets' values, or None where a set has nothing for its type."""
     types = dict(choice.types)
     count = usual_dimension_count(operator, choice)
-    fields = make_desc(operator, choice.types, (1,) * count, attributes).fields
+    usual = make_desc(operator, choice.types, tuple(reversed(_RUN[:count])), attributes)
+    fields = usual.fields
     found: dict[str, Data] = {}
     lengths = {}
     for tensor, name in sets.items():
@@ -143,6 +201,8 @@ def _value_case(
     total = prod(lengths.values())
     if not total:
         return None
+    if not spread(operator):
+        return usual, random_data(operator, usual) | found
     desc = make_desc(operator, choice.types, padded_run((total,), count), attributes)
     each = total
     for tensor, data in found.items():

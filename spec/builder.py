@@ -14,9 +14,11 @@ from dmlcts.spec.abi import abi
 from dmlcts.spec.document import Document, Path_
 from dmlcts.spec.law import RELATION_FUNCTIONS, law_problems, name_problems
 from dmlcts.spec.model import (
+    ABSENT,
     CONTESTED,
     DOCUMENTED,
     ORACLE,
+    PRESENT,
     UNDEFINED,
     Acceptance,
     Constraint,
@@ -29,6 +31,7 @@ from dmlcts.spec.model import (
     Literal,
     Measurement,
     Operator,
+    RandomData,
     Relation,
     Shape,
     Source,
@@ -84,6 +87,9 @@ class _Builder(Reader):
             sources=tuple(Source(**entry) for entry in self.data["sources"]),
             file=file,
             measured=measured,
+            sizes=self.sizes(),
+            configurations=dict(self.labelled("configurations", self.configuration)),
+            layouts=tuple(self.data.get("layouts", ())),
         )
 
     # The parts
@@ -199,9 +205,55 @@ class _Builder(Reader):
             raise self.document.error(found[symbol], f"nothing says what {symbol} is: no other size has it")
         return often
 
+    def sizes(self) -> dict[str, tuple[int | tuple[int, ...], ...]]:
+        """What each free symbol goes through. A symbol must stand in some shape."""
+        known = {
+            size.removeprefix("*")
+            for entry in self.data.get("shapes", ())
+            for row in entry["sizes"].values()
+            for size in map(str, row)
+        }
+        read = {name for size in known for name in self.compiled(size, ("shapes",)).names}
+        for symbol in self.data.get("sizes", {}):
+            if symbol not in read or symbol in self.names:
+                raise self.document.error(("sizes", symbol), f"no shape has a free size called {symbol}")
+        return {
+            symbol: tuple(tuple(value) if isinstance(value, list) else value for value in values)
+            for symbol, values in self.data.get("sizes", {}).items()
+        }
+
+    def configuration(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, dict[str, tuple[object, ...]]]:
+        entries = {raw["name"]: raw for raw in self.data["fields"]}
+        found: dict[str, tuple[object, ...]] = {}
+        for name, raw in entry.items():
+            at, given = (*path, name), raw if isinstance(raw, list) else [raw]
+            field = self.by_name.get(name)
+            if field is None:
+                raise self.document.error(at, f"the operator has no field {name!r}")
+            if field.is_tensor:
+                if not field.optional or not {*given} <= {PRESENT, ABSENT}:
+                    raise self.document.error(at, f"an optional tensor is {PRESENT} or {ABSENT}")
+                found[name] = tuple(given)
+            elif field.operators:
+                for operator in given:
+                    if operator is not None and operator not in field.operators:
+                        raise self.document.error(at, f"{operator} cannot stand in {name}")
+                found[name] = tuple(given)
+            elif (
+                field.type.endswith("_ARRAY") and not isinstance(raw, str) and not any(isinstance(v, list | str) for v in raw or ())
+            ):
+                found[name] = (self.attribute_value(at, entries[name], raw),)
+            else:
+                found[name] = tuple(self.attribute_value(at, entries[name], value) for value in given)
+        return label, found
+
+    def random(self, entry: Mapping[str, Any]) -> RandomData:
+        parameters = {key: value for key, value in entry.items() if key not in ("recipe", "basis")}
+        return RandomData(entry["recipe"], parameters, entry.get("basis", DOCUMENTED))
+
     def values(self, path: Path_, name: str, entry: Mapping[str, Any]) -> tuple[str, Values]:
         self.tensor(name, path, "input")
-        parameters = {key: value for key, value in entry["random"].items() if key != "recipe"}
+        parameters = self.random(entry["random"]).parameters
         special, measured = tuple(entry.get("special", ())), tuple(entry.get("measured", ()))
         where = self.optional(entry, "where", path, self.names | {"x"})
         own = entry.get("sets", {})
@@ -213,7 +265,8 @@ class _Builder(Reader):
             for label, part in own.items()
             if isinstance(part, dict)
         }
-        return name, Values(entry["random"]["recipe"], parameters, special, measured, where, sets, parts)
+        data = {label: self.random(other) for label, other in entry.get("data", {}).items()}
+        return name, Values(entry["random"]["recipe"], parameters, special, measured, where, sets, parts, data)
 
     def in_place(self, path: Path_, entry: Mapping[str, Any]) -> InPlace:
         output = self.tensor(entry["output"], (*path, "output"), "output")
@@ -288,11 +341,13 @@ class _Builder(Reader):
 
     def relation(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Relation:
         given, uses = entry["given"], entry.get("uses", {})
-        for variable, name in given.items():
-            self.tensor(name, (*path, "given", variable), "input")
+        for variable, name in given.items():  # of an output it takes the sizes alone
+            self.tensor(name, (*path, "given", variable), None if variable in entry.get("data", {}) else "input")
+        for variable in entry.get("data", {}).keys() - given.keys():
+            raise self.document.error((*path, "data", variable), f"the law has no variable {variable!r}")
         for at, problem in name_problems(entry):
             raise self.document.error((*path, *at), problem)
-        names = {*given, "width"}
+        names = {*given, "width", *(self.names - self.tensors)}
         law = self.expression(entry["law"], (*path, "law"), names, RELATION_FUNCTIONS | {"f", *uses})
         for at, problem in law_problems(self.data, self.fields, entry, law):
             raise self.document.error((*path, *at), problem)
@@ -305,6 +360,7 @@ class _Builder(Reader):
             uses=uses,
             data_types=tuple(entry.get("types", ())),
             when=self.optional(entry, "when", path),
+            data={variable: self.random(other) for variable, other in entry.get("data", {}).items()},
         )
 
     def acceptance(self, path: Path_, entry: Mapping[str, Any]) -> Acceptance:

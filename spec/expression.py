@@ -47,6 +47,7 @@ _NODES = (
     ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor, ast.Compare, ast.Eq, ast.NotEq,
     ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, ast.Call, ast.Name, ast.Load, ast.Store, ast.Attribute, ast.Subscript, ast.Slice,
     ast.IfExp, ast.GeneratorExp, ast.ListComp, ast.comprehension, ast.List, ast.Tuple, ast.Starred, ast.Constant,
+    ast.keyword,
 )  # fmt: skip
 
 _ATTRIBUTES = frozenset({"DataType", "Sizes", "DimensionCount"})
@@ -108,6 +109,10 @@ def _problem(node: ast.AST, functions: Set[str]) -> str | None:
         return f"a tensor has no {node.attr!r}; it has {', '.join(sorted(_ATTRIBUTES))}"
     if isinstance(node, ast.Call) and not (isinstance(node.func, ast.Name) and node.func.id in functions):
         return f"{ast.unparse(node.func)} is not a function; there are {', '.join(sorted(functions))}"
+    if isinstance(node, ast.Call) and node.keywords and ast.unparse(node.func) in FUNCTIONS:
+        return f"{ast.unparse(node.func)} takes no arguments by name"
+    if isinstance(node, ast.keyword) and node.arg is None:
+        return "** is not part of the expression language"
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in functions:
         return f"{node.id} is a function, and no variable's name"
     if isinstance(node, ast.Constant) and not isinstance(node.value, int | float | str):

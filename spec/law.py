@@ -15,7 +15,27 @@ from dmlcts.spec.expression import FUNCTIONS, Expression
 from dmlcts.spec.model import Field
 
 RELATION_FUNCTIONS = frozenset(
-    {"floor", "implies", "isnan", "maximum", "minimum", "near", "round_to", "sign", "sqrt", "total", "where"}
+    [
+        "concat",
+        "floor",
+        "implies",
+        "isnan",
+        "largest",
+        "like",
+        "maximum",
+        "minimum",
+        "near",
+        "padded",
+        "reshaped",
+        "round_to",
+        "sign",
+        "sizes",
+        "sqrt",
+        "sums",
+        "swapped",
+        "total",
+        "where",
+    ]
 )
 """What a relation may call besides ``f``, the operators that it uses, and the expression language's own functions."""
 
@@ -42,12 +62,9 @@ def law_problems(data: Mapping[str, Any], fields: Sequence[Field], entry: Mappin
     """What is wrong with a law that compiles. ``data`` is the whole file's."""
     for name in sorted(entry.get("uses", {}).keys() - law.names):
         yield ("uses", name), f"the law does not call {name}"
-    inputs = [field for field in fields if field.kind == "input"]
-    least = max((index for index, field in enumerate(inputs, 1) if not field.optional), default=0)  # the last may be left out
     for node in ast.walk(ast.parse(law.text.strip(), mode="eval")):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "f" and not least <= len(node.args) <= len(inputs):
-            takes = f"{least} to {len(inputs)} inputs" if least < len(inputs) else f"{least} input{'s' * (least != 1)}"
-            yield ("law",), f"f takes {takes}, and {ast.unparse(node)} gives it {len(node.args)}"
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "f":
+            yield from ((("law",), problem) for problem in _call_problems(fields, node))
     if "near" in law.names:
         yield from (
             (("law",), f"near has no bound for a number of tolerance class {name}: say how far apart, as in abs(a - b) <= 0.001")
@@ -59,6 +76,19 @@ def law_problems(data: Mapping[str, Any], fields: Sequence[Field], entry: Mappin
     for index, name in enumerate(entry.get("types", ())):
         if name not in listed:  # the law would never be tried with it
             yield ("types", index), f"no table lists {name} for {first}"
+
+
+def _call_problems(fields: Sequence[Field], call: ast.Call) -> Iterator[str]:
+    """What is wrong with the arguments of a call of ``f``: inputs in order, then inputs, attributes and the output by name."""
+    inputs = [field for field in fields if field.kind == "input"]
+    named = {keyword.arg for keyword in call.keywords}
+    known = {field.name for field in fields if field.kind != "output"} | {"output"}
+    for name in sorted(str(name) for name in named - known):
+        yield f"f has no input or attribute called {name}, in {ast.unparse(call)}"
+    least = max((index for index, field in enumerate(inputs, 1) if not field.optional and field.name not in named), default=0)
+    if not least <= len(call.args) <= len(inputs):  # the last may be left out
+        takes = f"{least} to {len(inputs)} inputs" if least < len(inputs) else f"{least} input{'s' * (least != 1)}"
+        yield f"f takes {takes}, and {ast.unparse(call)} gives it {len(call.args)}"
 
 
 def _output_classes(data: Mapping[str, Any], fields: Sequence[Field]) -> list[str]:

@@ -122,12 +122,22 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
+class RandomData:
+    """A recipe of generator/recipes and its parameters; ``basis`` says whether the documentation answers for what they give."""
+
+    recipe: str
+    parameters: Mapping[str, float | int | str] = field(default_factory=dict)
+    basis: str = DOCUMENTED
+
+
+@dataclass(frozen=True, slots=True)
 class Values:
     """What to put into an input tensor: a recipe for random data, and named sets of special values by basis.
 
     A set is one of generator/special, or one of the operator's own: of ``sets`` each data type takes what it can hold, and ``parts`` are
     those values ``x`` of a set of generator/special for which a condition is true (of all at once: it joins by ``&`` and ``|``).
-    ``where`` is what the documentation demands of every element ``x``; the result for other data is not defined.
+    ``where`` is what the documentation demands of every element ``x``; the result for other data is not defined. ``data`` are other
+    random data by name, which have cases of their own.
     """
 
     recipe: str
@@ -137,6 +147,7 @@ class Values:
     where: Expression | None = None
     sets: Mapping[str, tuple[float | int | str, ...]] = field(default_factory=dict)
     parts: Mapping[str, tuple[str, Expression]] = field(default_factory=dict)
+    data: Mapping[str, RandomData] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +203,9 @@ class ToleranceException:
         return named and typed and (self.when is None or bool(self.when.evaluate(fields)))
 
 
+PRESENT, ABSENT = "present", "absent"
+"""What an optional tensor is in a choice of attributes."""
+
 UNDEFINED = "_"
 """An element of a literal whose value the documentation leaves open."""
 
@@ -231,7 +245,8 @@ class Relation:
 
     ``given`` maps each variable to the tensor whose values it takes; ``where`` limits them. ``f`` runs the operator, and the names in
     ``uses`` other operators. The law is about those data types of the first tensor (all where empty) and those fields of a desc alone
-    for which ``when`` is true. What a law may say stands in conformance/laws.
+    for which ``when`` is true. A variable in ``data`` has those instead of its tensor's random data. What a law may say stands in
+    conformance/laws.
     """
 
     label: str
@@ -242,6 +257,7 @@ class Relation:
     uses: Mapping[str, str] = field(default_factory=dict)
     data_types: tuple[str, ...] = ()
     when: Expression | None = None
+    data: Mapping[str, RandomData] = field(default_factory=dict)
 
     def speaks_of(self, data_type: str, fields: Mapping[str, object]) -> bool:
         """Whether it is about a desc with these fields and this data type of its first tensor. It needs the tensors that it is given."""
@@ -326,7 +342,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
-    """Everything written down about one operator, compared and hashed by identity. ``file`` is where it was read from."""
+    """Everything written down about one operator, compared and hashed by identity. ``file`` is where it was read from.
+
+    ``sizes`` are what the shapes' free symbols go through, the usual one first. ``configurations`` say what may stand together: each
+    limits attributes to some of their values, and optional tensors to being there or not. ``layouts`` are those of generator/layouts
+    that mean something for this operator alone.
+    """
 
     name: str
     type: int
@@ -347,6 +368,9 @@ class Operator:
     sources: tuple[Source, ...]
     file: Path | None = None
     measured: tuple[Measurement, ...] = ()
+    sizes: Mapping[str, tuple[int | tuple[int, ...], ...]] = field(default_factory=dict)
+    configurations: Mapping[str, Mapping[str, tuple[object, ...]]] = field(default_factory=dict)
+    layouts: tuple[str, ...] = ()
 
     def field(self, name: str) -> Field:
         """The field called ``name``. Raises KeyError."""

@@ -219,6 +219,12 @@ def _domains(operator: Operator, fields: Mapping[str, object]) -> Found:
             yield Violation(f"domain/{field.name}", f"{field.name} is {_shown(value)}, outside {bounds(field.domain)}")
 
 
+def constraint_violations(operator: Operator, desc: OperatorDesc, level: FeatureLevel | None = None) -> list[Violation]:
+    """The operator's own constraints that a desc breaks at a level, the newest where None."""
+    fields = named_constants(operator, desc)
+    return list(_constraints(operator, desc, fields, level or max(abi().feature_levels.values())))
+
+
 def _constraints(operator: Operator, desc: OperatorDesc, fields: Mapping[str, object], level: FeatureLevel) -> Found:
     for constraint in operator.constraints:
         if constraint.before is None or level < constraint.before:

@@ -34,7 +34,7 @@ def size_symbol(size: str) -> str | None:
 
 def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Each tensor whose sizes are not of the shape, and what is wrong with them. ``fields`` are the desc's, constants by name."""
-    matching = _Matching(shape, dict(fields))
+    matching = Matching(shape, dict(fields))
     for key, row in shape.sizes.items():
         for name, tensor in desc.tensors():
             if key == name or (key == name.partition("[")[0] and name not in shape.sizes):
@@ -44,7 +44,7 @@ def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -
 
 
 @dataclass(slots=True)
-class _Matching:
+class Matching:
     """The symbols met so far (``known``), and the sizes still to be compared with an expression (``open``)."""
 
     shape: Shape
@@ -95,7 +95,7 @@ class _Matching:
         """How many sizes ``*S`` stands for, None if that follows from the tensor alone."""
         symbol = size[1:]
         if symbol in self.shape.counts:
-            count = _number(self.shape.counts[symbol], self.fields)
+            count = number(self.shape.counts[symbol], self.fields)
             return count if isinstance(count, int) else None
         return len(self.known[symbol]) if symbol in self.known else None
 
@@ -106,7 +106,7 @@ class _Matching:
             progress = False
             for symbol, expression in self.shape.where.items():
                 if symbol not in self.known and expression.names <= self.scope().keys():
-                    self.known[symbol] = _number(expression, self.scope())
+                    self.known[symbol] = number(expression, self.scope())
                     progress = True
             for entry in list(self.open):
                 if self.compare(*entry):
@@ -121,7 +121,7 @@ class _Matching:
         """Whether something could be said of a size that an expression gives: right, wrong, or what its unknown symbol is."""
         unknown = expression.names - self.scope().keys()
         if not unknown:
-            expected = _number(expression, self.scope())
+            expected = number(expression, self.scope())
             if expected != actual:
                 self.differs(tensor, expression.text, actual, expected)
             return True
@@ -142,19 +142,22 @@ class _Matching:
         if len(unknown) != 1 or unknown & self.shape.where.keys():
             return None
         (symbol,) = unknown
-        at = [_number(expression, {**self.scope(), symbol: value}) for value in range(3)]
+        at = [number(expression, {**self.scope(), symbol: value}) for value in range(3)]
         if not all(isinstance(value, int) for value in at):
             return None
         slope = at[1] - at[0]
         return (slope, at[0]) if slope and at[2] - at[1] == slope else None
 
     def scope(self) -> dict[str, Any]:
+        """What an expression may read: the desc's fields, and the symbols known so far."""
         return {**self.fields, **self.known}
 
     def differs(self, tensor: str, size: str, actual: Any, expected: Any) -> None:
+        """Notes that a tensor's size is another one."""
         self.wrong.setdefault(tensor, f"{tensor} has {_shown(actual)} where {size} is {_shown(expected)}")
 
     def said(self, row: Sequence[str]) -> str:
+        """A row as messages show it."""
         return "[" + ", ".join(row) + "]"
 
 
@@ -165,7 +168,7 @@ def within(domain: Domain, value: Any, values: Mapping[str, object]) -> bool:
     """
     elements = value if isinstance(value, tuple) else (value,)
     for bound, sign in ((domain.least, 1), (domain.most, -1)):
-        limit = None if bound is None else _number(bound, values)
+        limit = None if bound is None else number(bound, values)
         if limit is None or isinstance(limit, str):
             continue
         limits = limit if isinstance(limit, tuple) else (limit,) * len(elements)
@@ -180,7 +183,7 @@ def bounds(domain: Domain) -> str:
     return f"{least} to {most}" if least and most else f"at least {least}" if least else f"at most {most}"
 
 
-def _number(expression: Expression, values: Mapping[str, object]) -> Any:
+def number(expression: Expression, values: Mapping[str, object]) -> Any:
     """What an expression gives, a list as a tuple; why it gives nothing, as text, where it cannot be computed."""
     try:
         value = expression.evaluate(values)

@@ -15,8 +15,9 @@ from dmlcts.generator.attributes import (
     with_attributes,
 )
 from dmlcts.generator.build import attribute_parts
-from dmlcts.generator.shapes import level_of, make_desc, type_choices, whole_choices
+from dmlcts.generator.shapes import level_of, make_desc, whole_choices
 from dmlcts.generator.suite import make_cases
+from dmlcts.generator.types import type_choices
 from dmlcts.spec.desc import ScaleBias, TensorDesc
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load_text

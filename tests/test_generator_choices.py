@@ -14,8 +14,9 @@ from dmlcts.generator.attributes import attribute_choices, counted_by, value_tex
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.coverage import coverage
 from dmlcts.generator.data import inputs
-from dmlcts.generator.shapes import type_choices, whole_choices
+from dmlcts.generator.shapes import whole_choices
 from dmlcts.generator.suite import make_cases
+from dmlcts.generator.types import type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.loader import load_text

@@ -6,18 +6,9 @@ from typing import Any
 import pytest
 
 from dmlcts.generator.attributes import NotGenerable, attribute_choices, attribute_values
-from dmlcts.generator.shapes import (
-    dimension_counts,
-    format_choices,
-    level_of,
-    make_desc,
-    padded_run,
-    representatives,
-    tensor_sizes,
-    tied_tensors,
-    type_choices,
-    usual_dimension_count,
-)
+from dmlcts.generator.shapes import dimension_counts, level_of, make_desc, padded_run, usual_dimension_count
+from dmlcts.generator.solver import solved
+from dmlcts.generator.types import format_choices, representatives, tied_tensors, type_choices
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load, load_text
 from dmlcts.spec.model import Field, Operator
@@ -126,7 +117,7 @@ def test_a_condition_ties_nothing() -> None:
 
 def test_dimension_counts_are_those_of_any_level() -> None:
     operator = load("ELEMENT_WISE_ROUND")
-    assert dimension_counts(operator, type_choices(operator)[0]) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert dimension_counts(operator, type_choices(operator)[0]) == (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 @pytest.mark.parametrize(("dimensions", "usual"), [("1-8", 4), ("4-5", 4), ("1-2", 2), ("5-8", 5), ("8", 8), ('"1"', 1)])
@@ -208,37 +199,8 @@ sources:
   - title: none
 """
     )
-    assert tensor_sizes(operator, (4, 5)) == {"InputTensor": (4, 5, 1), "OutputTensor": (6, 4, 5)}
-
-
-def test_symbols_that_need_a_solver_are_said_to_be_so() -> None:
-    text = """
-operator: ELEMENT_WISE_IDENTITY
-type: 1
-introduced: "1_0"
-summary: For a test.
-fields:
-  - {name: InputTensor, kind: input, type: TENSOR_DESC}
-  - {name: OutputTensor, kind: output, type: TENSOR_DESC}
-support:
-  - {level: "1_0", tensors: {InputTensor: {dimensions: "4", types: [FLOAT32]}, OutputTensor: {dimensions: "4", types: [FLOAT32]}}}
-constraints: {}
-SHAPES
-values: {InputTensor: {random: {recipe: any-bits}}}
-tolerance: {class: exact}
-sources:
-  - title: none
-"""
-    symbols = load_text(text.replace("SHAPES", 'shapes:\n  - sizes: {InputTensor: ["2 * N"], OutputTensor: ["N"]}'))
-    with pytest.raises(NotGenerable, match="ELEMENT_WISE_IDENTITY: the size '2 \\* N' of InputTensor"):
-        tensor_sizes(symbols, (1,))
-    rows = load_text(text.replace("SHAPES", 'shapes:\n  - sizes: {InputTensor: ["*1", "N", "C"], OutputTensor: ["*1"]}'))
-    assert tensor_sizes(rows, (2, 3, 4, 5)) == {"InputTensor": (1, 1, 24, 5), "OutputTensor": (1, 1, 1, 1)}
-    assert tensor_sizes(rows, (4, 5)) == {"InputTensor": (4, 5), "OutputTensor": (1, 1)}
-    with pytest.raises(NotGenerable, match="no shape of 1 sizes"):
-        tensor_sizes(rows, (5,))
-    with pytest.raises(NotGenerable, match="no shapes"):
-        tensor_sizes(load_text(text.replace("SHAPES\n", "shapes: []\n")), (1,))
+    fields = {name: TensorDesc("FLOAT32", (1, 1, 1)) for name in ("InputTensor", "OutputTensor")}
+    assert solved(operator, fields, (4, 5, 1)) == {"InputTensor": (4, 5, 1), "OutputTensor": (6, 4, 5)}
 
 
 def test_a_desc_has_the_fields_in_the_order_of_the_struct() -> None:

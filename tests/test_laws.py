@@ -11,7 +11,8 @@ from laws_on_trial import OR, ROUND, XOR, Array, Computing, law_cases, said, tri
 from dmlcts.conformance import relations
 from dmlcts.conformance.backend import Dispatch, Rejected
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.laws import Trial, _functions, _sizes_in_law
+from dmlcts.conformance.calls import Trial, sizes_in_law
+from dmlcts.conformance.laws import _functions
 from dmlcts.generator.properties import choice_of, property_cases, used_types
 from dmlcts.generator.suite import find_case
 from dmlcts.spec.desc import TensorDesc
@@ -374,7 +375,7 @@ def test_near_is_about_the_first_output_alone() -> None:
 
 
 def test_a_tensor_of_one_value_a_row_is_one_in_a_law() -> None:
-    assert _sizes_in_law(TensorDesc("FLOAT32", (1, 1, 3, 1)), (3, 4)) == (3, 1)
-    assert _sizes_in_law(TensorDesc("FLOAT32", (1, 1, 3, 4)), (3, 4)) == (3, 4)
-    assert _sizes_in_law(TensorDesc("FLOAT32", (1, 1, 1, 1)), (4,)) == (1,)
-    assert _sizes_in_law(TensorDesc("FLOAT32", (12,)), (3, 4)) == (3, 4)
+    assert sizes_in_law(TensorDesc("FLOAT32", (1, 1, 3, 1)), (3, 4)) == (3, 1)
+    assert sizes_in_law(TensorDesc("FLOAT32", (1, 1, 3, 4)), (3, 4)) == (3, 4)
+    assert sizes_in_law(TensorDesc("FLOAT32", (1, 1, 1, 1)), (4,)) == (1,)
+    assert sizes_in_law(TensorDesc("FLOAT32", (12,)), (3, 4)) == (3, 4)

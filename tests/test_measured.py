@@ -31,7 +31,7 @@ from dmlcts.conformance.backend import Dispatch
 from dmlcts.conformance.measured import public_backend, table, with_measurement, write_measurement
 from dmlcts.conformance.probe import REFUSED, probe
 from dmlcts.generator.negatives import negative_cases
-from dmlcts.generator.shapes import type_choices
+from dmlcts.generator.types import type_choices
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load, load_file, load_text, operator_names

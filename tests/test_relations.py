@@ -6,8 +6,8 @@ from laws_on_trial import OR, ROUND, XOR, Array, Computing, draft_of, example_of
 
 from dmlcts.conformance.backend import BackendInfo
 from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.calls import Trial
 from dmlcts.conformance.examples import agreement_cases
-from dmlcts.conformance.laws import Trial
 from dmlcts.generator.case import RELATION
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS

@@ -101,7 +101,7 @@ OUTSIDE = {
     "3(1)": "3 is not a function",
     "len(A)(1)": "is not a function",
     "FUNCTIONS['abs'](1)": "is not a function",
-    "max(key=1)": "keyword is not part",
+    "max(key=1)": "takes no arguments by name",
     "(x := 3)": "NamedExpr is not part",
     "{1: 2}": "Dict is not part",
     "{1, 2}": "Set is not part",

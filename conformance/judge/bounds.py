@@ -198,7 +198,7 @@ def _with_slack(given: Given, allowed: Array, because: str = "") -> Bound:
 
 
 def accumulate(given: Given) -> Bound:
-    """The composed bound of a sum of ``L`` terms: rounding while accumulating, then rounding to the output's type."""
+    """The composed bound of a sum of ``L`` terms: rounding while accumulating, then rounding to the output's type, and ``d``."""
     form, p_acc = given.form, accumulator(given)
     sums = accumulator_format(p_acc)
     magnitude, terms = given.needs("magnitude"), given.needs("terms") + given.parameter("terms", 0.0)
@@ -211,7 +211,7 @@ def accumulate(given: Given) -> Bound:
     # Each term may have been flushed, in the accumulator's range.
     allowed = stored + grown + terms * sums.smallest + given.parameter("ulps", 0.0) * given.ulp + given.parameter("absolute", 0.0)
     # Every term is 0: there is nothing to round.
-    allowed = np.where(magnitude == 0, 0.0, allowed)
+    allowed = np.where(magnitude == 0, 0.0, allowed) + given.spare
     # Whether a partial sum overflows depends on the order: at most, the terms of one sign come before all of the other.
     infinite, nonfinite = ((magnitude + sign * np.abs(given.reference)) / 2 * (1 + error) >= sums.limit for sign in (1, -1))
     said = f"L = {int(np.max(terms, initial=0))}, p_acc = {p_acc}"

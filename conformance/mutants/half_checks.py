@@ -9,7 +9,7 @@ from math import prod
 from dmlcts.conformance.array_backend import binding_violations
 from dmlcts.conformance.backend import BufferBinding, Dispatch
 from dmlcts.conformance.mutants.mutant import Mutant, Rules
-from dmlcts.generator.shapes import tied_tensors, type_choices
+from dmlcts.generator.types import tied_tensors, type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.loader import load

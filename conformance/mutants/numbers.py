@@ -8,7 +8,7 @@ import numpy as np
 
 from dmlcts.conformance.backend import Bytes
 from dmlcts.conformance.mutants.mutant import Array, Mutant, Read, Value, Where, read_at
-from dmlcts.generator.shapes import type_choices
+from dmlcts.generator.types import type_choices
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator

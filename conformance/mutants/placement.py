@@ -10,7 +10,7 @@ import numpy as np
 from dmlcts.conformance.backend import BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.buffers import element_bytes, read_tensor, write_tensor
 from dmlcts.conformance.mutants.mutant import Around, Array, Mutant, Read, Write, read_at
-from dmlcts.generator.shapes import type_choices
+from dmlcts.generator.types import type_choices
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype

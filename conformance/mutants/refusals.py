@@ -9,7 +9,8 @@ from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.validation import Test, any_tensor, of_dimensions
 from dmlcts.generator.attributes import constant_values, value_text
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
-from dmlcts.generator.shapes import dimension_counts, type_choices
+from dmlcts.generator.shapes import dimension_counts
+from dmlcts.generator.types import type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.model import Operator

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from dmlcts.conformance.backend import BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.mutants.mutant import Mutant, Rules
-from dmlcts.generator.shapes import tied_tensors, type_choices
+from dmlcts.generator.types import tied_tensors, type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import UNKNOWN, TensorDesc
 from dmlcts.spec.loader import load

@@ -26,7 +26,8 @@ from dmlcts.conformance.mutants.shift import shift_mutants
 from dmlcts.conformance.mutants.softmax import softmax_mutants
 from dmlcts.generator.attributes import constant_values, value_text
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
-from dmlcts.generator.shapes import dimension_counts, type_choices
+from dmlcts.generator.shapes import dimension_counts
+from dmlcts.generator.types import type_choices
 from dmlcts.spec.abi import abi, data_type
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load

@@ -13,37 +13,10 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.element_wise.limits import single
+from dmlcts.reference.quantized import DIVISION, power_of_two, real, stored
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-
-_DIVISION = 2.5
-"""ULPs that a FLOAT32 division may be off."""
-
-
-def _real(xp: Any, inputs: Mapping[str, Array], name: str) -> Array | float:
-    """A tensor as float64; 0 where an optional one is absent."""
-    return inputs[name].astype(xp.float64) if name in inputs else 0.0
-
-
-def _power_of_two(xp: Any, x: Array) -> Array:
-    """Where a division by x changes the exponent alone."""
-    return xp.abs(xp.frexp(x)[0]) == 0.5
-
-
-def _stored(xp: Any, desc: OperatorDesc, quotient: Array, error: Array, zero_point: Array | float, nan: float) -> Answer:
-    """The quotient, off by ``error`` at most, rounded, moved by the zero point and saturated; ``nan``, or the least integer above it, for NaN."""
-    output = desc.fields["OutputTensor"]
-    assert isinstance(output, TensorDesc)
-    dtype, (least, most) = (xp.int8, (-128.0, 127.0)) if output.data_type == "INT8" else (xp.uint8, (0.0, 255.0))
-
-    def rounded(value: Array) -> Array:
-        moved = xp.round(value) + zero_point
-        return xp.where(xp.isnan(value), max(nan, least), xp.clip(xp.where(xp.isnan(moved), 0.0, moved), least, most))
-
-    error = xp.where(xp.isfinite(error), error, 0.0)
-    low, high = rounded(quotient - error), rounded(quotient + error)
-    return Answer((low + high) / 2, slack=(high - low) / 2, result=rounded(quotient).astype(dtype))
+from dmlcts.spec.desc import OperatorDesc
 
 
 @reference("ELEMENT_WISE_QUANTIZE_LINEAR")
@@ -52,16 +25,16 @@ def quantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) ->
     x, scale = inputs["InputTensor"].astype(xp.float64), inputs["ScaleTensor"].astype(xp.float64)
     quotient = x / scale
     converted = single(xp, x)
-    error = ROUNDOFF * xp.abs(quotient) * (_DIVISION + ~converted)
-    error = xp.where(converted & _power_of_two(xp, scale), 0.0, error)
-    return {"OutputTensor": _stored(xp, desc, quotient, error, _real(xp, inputs, "ZeroPointTensor"), 0.0)}
+    error = ROUNDOFF * xp.abs(quotient) * (DIVISION + ~converted)
+    error = xp.where(converted & power_of_two(xp, scale), 0.0, error)
+    return {"OutputTensor": stored(xp, desc, quotient, error, real(xp, inputs, "ZeroPointTensor"), 0.0)}
 
 
 @reference("ELEMENT_WISE_DEQUANTIZE_LINEAR")
 def dequantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``(x - zero_point) * scale``. 32-bit integers and their difference may have been rounded to FLOAT32 before they are multiplied."""
     x, scale = inputs["InputTensor"].astype(xp.float64), inputs["ScaleTensor"].astype(xp.float64)
-    zero_point = _real(xp, inputs, "ZeroPointTensor")
+    zero_point = real(xp, inputs, "ZeroPointTensor")
     difference = x - zero_point
     value = difference * scale
     if inputs["InputTensor"].dtype.itemsize < 4:
@@ -77,13 +50,13 @@ def quantized_linear_add(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array
     """Both tensors dequantized, added, and quantized again. Unlike QUANTIZE_LINEAR, DirectML.dll gives the least integer for NaN."""
     values = []
     for name in ("A", "B"):
-        difference = inputs[f"{name}Tensor"].astype(xp.float64) - _real(xp, inputs, f"{name}ZeroPointTensor")
+        difference = inputs[f"{name}Tensor"].astype(xp.float64) - real(xp, inputs, f"{name}ZeroPointTensor")
         values.append(difference * inputs[f"{name}ScaleTensor"].astype(xp.float64))
     a, b = values
     total, scale = a + b, inputs["OutputScaleTensor"].astype(xp.float64)
     quotient = total / scale
     steps = xp.abs(a) + xp.abs(b) + xp.abs(total)
-    error = ROUNDOFF * (steps / xp.abs(scale) + _DIVISION * xp.abs(quotient))
-    exact = single(xp, a) & single(xp, b) & single(xp, total) & _power_of_two(xp, scale)
-    zero_point = _real(xp, inputs, "OutputZeroPointTensor")
-    return {"OutputTensor": _stored(xp, desc, quotient, xp.where(exact, 0.0, error), zero_point, -128.0)}
+    error = ROUNDOFF * (steps / xp.abs(scale) + DIVISION * xp.abs(quotient))
+    exact = single(xp, a) & single(xp, b) & single(xp, total) & power_of_two(xp, scale)
+    zero_point = real(xp, inputs, "OutputZeroPointTensor")
+    return {"OutputTensor": stored(xp, desc, quotient, xp.where(exact, 0.0, error), zero_point, -128.0)}

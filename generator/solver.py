@@ -1,0 +1,250 @@
+"""Sizes of an operator's tensors, solved from the symbolic shapes of its spec.
+
+A free symbol takes what is wanted of it, within its domain; every other size is computed. Nothing is drawn and thrown away: where the
+wanted numbers contradict a domain, the nearest number that it allows is taken.
+
+What is wanted is a ``run`` of sizes for the leading tensor: ``InputTensor: [N, C, "*Spatial"]`` takes 2, 3, 4, 5 as N = 2, C = 3 and
+Spatial = 4, 5. Where a row is shorter than the run, its first size is the product of what is left over. Symbols that stand in other
+tensors alone take numbers of the run in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from math import prod
+from typing import Any
+
+from dmlcts.generator.attributes import NotGenerable
+from dmlcts.spec.desc import TensorDesc
+from dmlcts.spec.expression import compile_expression
+from dmlcts.spec.model import Domain, Operator, Shape
+from dmlcts.spec.shape import FAILURES, Matching, number, size_symbol
+
+Sizes = tuple[int, ...]
+Symbols = Mapping[str, int | Sizes]
+"""What a symbol is to be: a number, or the sizes that a ``*`` symbol stands for."""
+
+
+def solved(
+    operator: Operator,
+    fields: Mapping[str, object],
+    run: Sizes,
+    symbols: Symbols | None = None,
+    known: Mapping[str, Sizes] | None = None,
+) -> dict[str, Sizes]:
+    """The sizes of each tensor that is present in ``fields``.
+
+    The tensors in ``fields`` say how many dimensions are wanted of each, and the attributes what expressions read. ``symbols`` are
+    wanted of their name instead of what the run gives; ``known`` tensors have their sizes already, and the others follow from them.
+
+    Raises:
+        NotGenerable: the shapes give no sizes for them; the message says which symbol or tensor.
+    """
+    if known is None and not symbols and independent(operator):
+        ranks = tuple((name, tensor.DimensionCount) for name, tensor in fields.items() if isinstance(tensor, TensorDesc))
+        return _independently(operator, ranks, run)
+    return _all_shapes(operator, fields, run, symbols or {}, known or {})
+
+
+@cache
+def independent(operator: Operator) -> bool:
+    """Whether sizes depend on no attribute, so that they can be remembered for a run."""
+    attributes = {field.name for field in operator.attributes()}
+    return not any(names & attributes for shape in operator.shapes for names in _read(shape))
+
+
+def _read(shape: Shape) -> Iterator[frozenset[str]]:
+    yield from (compile_expression(size).names for row in shape.sizes.values() for size in row if not size.startswith("*"))
+    for group in (shape.where, shape.counts):
+        yield from (expression.names for expression in group.values())
+    for domain in shape.domains.values():
+        yield from (bound.names for bound in (domain.least, domain.most) if bound)
+    if shape.when:
+        yield shape.when.names
+
+
+@lru_cache(maxsize=4096)
+def _independently(operator: Operator, ranks: tuple[tuple[str, int], ...], run: Sizes) -> dict[str, Sizes]:
+    fields: dict[str, object] = dict.fromkeys(field.name for field in operator.fields)
+    fields |= {name: TensorDesc("UINT8", (1,) * rank) for name, rank in ranks}
+    return _all_shapes(operator, fields, run, {}, {})
+
+
+def _all_shapes(
+    operator: Operator, fields: Mapping[str, object], run: Sizes, symbols: Symbols, known: Mapping[str, Sizes]
+) -> dict[str, Sizes]:
+    """Of the operator's shapes those that hold, one after another: a later one meets the tensors that an earlier one sized."""
+    if not operator.shapes:
+        raise NotGenerable(f"{operator.name} has no shapes in its spec")
+    found = dict(known)
+    for shape in operator.shapes:
+        if shape.when is None or number(shape.when, fields) is True:
+            found |= _Solving(operator.name, shape, fields, run, symbols).sizes(found)
+    for name, tensor in fields.items():
+        if isinstance(tensor, TensorDesc) and name not in found:
+            raise NotGenerable(f"{operator.name} has no shape of {len(run)} sizes for {name}")
+    return found
+
+
+class _Solving:
+    """One shape being solved: ``matching`` holds the symbols known so far."""
+
+    def __init__(self, name: str, shape: Shape, fields: Mapping[str, object], run: Sizes, symbols: Symbols) -> None:
+        self.name, self.shape, self.run, self.symbols = name, shape, run, symbols
+        self.matching = Matching(shape, dict(fields))
+        self.ranks = {key: value.DimensionCount for key, value in fields.items() if isinstance(value, TensorDesc)}
+        self.rows = {tensor: row for tensor, row in shape.sizes.items() if tensor in self.ranks}
+        self.lengths: dict[str, int] = {}
+        self.turn = 0
+
+    def sizes(self, known: Mapping[str, Sizes]) -> dict[str, Sizes]:
+        for tensor in self.rows.keys() & known.keys():
+            self.matching.meet(tensor, self.rows[tensor], known[tensor])
+        self.settle()
+        for tensor, row in self.rows.items():
+            self.measure(tensor, row)
+        self.take(self.wanted())
+        return {tensor: self.row_sizes(tensor, row) for tensor, row in self.rows.items()}
+
+    def settle(self) -> None:
+        """Lets everything follow that follows. Raises NotGenerable where tensors contradict each other."""
+        self.matching.settle()
+        for message in self.matching.wrong.values():
+            raise NotGenerable(f"{self.name}: {message}")
+
+    def measure(self, tensor: str, row: Sequence[str]) -> None:
+        """How many sizes the row's ``*`` symbol stands for: what its count says, or what the dimension count leaves."""
+        unknown = []
+        taken = sum(not size.startswith("*") for size in row)
+        for symbol in (size[1:] for size in row if size.startswith("*") and size != "*1"):
+            length = self.lengths.get(symbol, self.matching.length("*" + symbol))
+            if length is None:
+                unknown.append(symbol)
+            else:
+                self.lengths[symbol] = length
+                taken += length
+        if len(unknown) > 1 or taken > self.ranks[tensor]:
+            raise NotGenerable(f"{self.name} has no shape of {self.ranks[tensor]} sizes for {tensor}")
+        self.lengths |= dict.fromkeys(unknown, self.ranks[tensor] - taken)
+
+    def wanted(self) -> dict[str, int | Sizes]:
+        """What each free symbol is to be, in the rows' order."""
+        found: dict[str, int | Sizes] = {}
+        for row in self.rows.values():
+            if not found:
+                found |= self.led(row)
+            for symbol in self.free(row):
+                if symbol not in found:
+                    found[symbol] = self.in_turn(symbol)
+        return {symbol: self.fitted(symbol, self.symbols.get(symbol, value)) for symbol, value in found.items()}
+
+    def free(self, row: Sequence[str]) -> list[str]:
+        """The symbols of a row that are neither known nor derived nor attributes, as they stand in it."""
+        found = []
+        for size in row:
+            symbol = size_symbol(size)
+            text = "" if size == "*1" else symbol or size
+            names = {symbol} if symbol else compile_expression(size).names if size != "*1" else set()
+            found += sorted((name for name in names if self.is_free(name)), key=text.find)
+        return found
+
+    def is_free(self, symbol: str) -> bool:
+        return symbol not in self.matching.fields and symbol not in self.shape.where and symbol not in self.matching.known
+
+    def led(self, row: Sequence[str]) -> dict[str, int | Sizes]:
+        """The run's numbers, given out from the last size of the leading row on; the first takes all that is left."""
+        left = list(self.run)
+        found: dict[str, int | Sizes] = {}
+        first = next((size for size in row if size != "*1"), None)
+        for size in reversed(row):
+            if size == "*1":
+                continue
+            length = self.lengths[size[1:]] if size.startswith("*") else 1
+            part = tuple(left[len(left) - length :]) if length else ()
+            left = left[: len(left) - length]
+            if size is first and left and part:
+                part = (prod(left) * part[0], *part[1:])
+            for symbol in self.free([size])[:1]:
+                found[symbol] = part if size.startswith("*") else prod(part)
+        return found
+
+    def in_turn(self, symbol: str) -> int | Sizes:
+        """The run's next numbers."""
+        run = self.run or (1,)
+        length = self.lengths.get(symbol)
+        taken = tuple(run[(self.turn + index) % len(run)] for index in range(1 if length is None else length))
+        self.turn += len(taken)
+        return taken[0] if length is None else taken
+
+    def fitted(self, symbol: str, value: int | Sizes) -> int | Sizes:
+        """The value as long as the symbol is: its last sizes, or its first one again and again in front."""
+        length = self.lengths.get(symbol)
+        if length is None:
+            return value[-1] if isinstance(value, tuple) else value
+        row = value if isinstance(value, tuple) else (value,)
+        return (row[:1] * (length - len(row)) + row)[len(row) - length if len(row) > length else 0 :]
+
+    def take(self, wanted: dict[str, int | Sizes]) -> None:
+        """Gives the symbols their values: first those without a domain, then those whose bounds can be computed by then."""
+        for symbol in [symbol for symbol in wanted if symbol not in self.shape.domains]:
+            self.matching.known[symbol] = wanted.pop(symbol)
+        self.settle()
+        while wanted:
+            ready = [symbol for symbol in wanted if self.bounded(self.shape.domains[symbol])]
+            if not ready:
+                raise NotGenerable(f"{self.name}: the bounds of {', '.join(wanted)} depend on each other")
+            for symbol in ready:
+                self.matching.known[symbol] = self.nearest(self.shape.domains[symbol], wanted.pop(symbol))
+            self.settle()
+
+    def bounded(self, domain: Domain) -> bool:
+        """Whether all that the bounds read is known."""
+        return all(bound is None or bound.names <= self.matching.scope().keys() for bound in (domain.least, domain.most))
+
+    def nearest(self, domain: Domain, value: int | Sizes) -> int | Sizes:
+        """The value, moved into its domain."""
+        for bound, limited in ((domain.least, max), (domain.most, min)):
+            limit: Any = None if bound is None else number(bound, self.matching.scope())
+            if isinstance(limit, str):
+                raise NotGenerable(f"{self.name}: a bound is {limit}")
+            if limit is None:
+                continue
+            if isinstance(value, tuple):
+                limits = limit if isinstance(limit, tuple) else (limit,) * len(value)
+                value = tuple(limited(one, int(end)) for one, end in zip(value, limits, strict=True))
+            else:
+                value = limited(value, int(limit))
+        return value
+
+    def row_sizes(self, tensor: str, row: Sequence[str]) -> Sizes:
+        """The sizes of a row whose symbols are all known."""
+        scope = self.matching.scope()
+        parts: list[tuple[Any, ...] | None] = []
+        for size in row:
+            if size == "*1":
+                parts.append(None)
+                continue
+            symbol = size_symbol(size)
+            try:
+                value = scope[symbol] if symbol else compile_expression(size).evaluate(scope)
+            except (KeyError, *FAILURES) as error:
+                raise NotGenerable(f"{self.name}: the size {size!r} of {tensor} cannot be computed ({error})") from None
+            parts.append(tuple(value) if size.startswith("*") and isinstance(value, tuple) else (value,))
+        ones = self.ranks[tensor] - sum(len(part) for part in parts if part is not None)
+        found = tuple(size for part in parts for size in ((1,) * ones if part is None else part))
+        if not all(isinstance(size, int) and size > 0 for size in found):
+            raise NotGenerable(f"{self.name}: the sizes {list(found)} of {tensor} are none: {', '.join(row)} needs domains")
+        return found
+
+
+def spread(operator: Operator) -> bool:
+    """Whether every tensor has the sizes of the first one, or ones alone: then any number of elements can stand in a row."""
+    rows = [(shape, row) for shape in operator.shapes for row in shape.sizes.values()]
+    return all(row in (next(iter(shape.sizes.values())), ("*1",)) for shape, row in rows)
+
+
+def leading(operator: Operator) -> str:
+    """The tensor whose dimension count says how many dimensions a case has: the first that must be there."""
+    tensors = [field for field in operator.fields if field.is_tensor]
+    return next((field.name for field in tensors if not field.optional), tensors[0].name)
