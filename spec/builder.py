@@ -11,14 +11,13 @@ from math import prod
 from typing import Any
 
 from dmlcts.spec.abi import abi
+from dmlcts.spec.case_reader import CaseReader
 from dmlcts.spec.document import Document, Path_
 from dmlcts.spec.law import RELATION_FUNCTIONS, law_problems, name_problems
 from dmlcts.spec.model import (
-    ABSENT,
     CONTESTED,
     DOCUMENTED,
     ORACLE,
-    PRESENT,
     UNDEFINED,
     Acceptance,
     Constraint,
@@ -31,7 +30,6 @@ from dmlcts.spec.model import (
     Literal,
     Measurement,
     Operator,
-    RandomData,
     Relation,
     Shape,
     Source,
@@ -39,9 +37,7 @@ from dmlcts.spec.model import (
     TensorSupport,
     Tolerance,
     ToleranceException,
-    Values,
 )
-from dmlcts.spec.reader import Reader
 from dmlcts.spec.shape import size_symbol
 
 
@@ -50,7 +46,7 @@ def build(document: Document) -> Operator:
     return _Builder(document).operator()
 
 
-class _Builder(Reader):
+class _Builder(CaseReader):
     def __init__(self, document: Document) -> None:
         super().__init__(document)
         self.fields = tuple(self.each("fields", self.field))
@@ -204,69 +200,6 @@ class _Builder(Reader):
         for symbol in found.keys() - often:
             raise self.document.error(found[symbol], f"nothing says what {symbol} is: no other size has it")
         return often
-
-    def sizes(self) -> dict[str, tuple[int | tuple[int, ...], ...]]:
-        """What each free symbol goes through. A symbol must stand in some shape."""
-        known = {
-            size.removeprefix("*")
-            for entry in self.data.get("shapes", ())
-            for row in entry["sizes"].values()
-            for size in map(str, row)
-        }
-        read = {name for size in known for name in self.compiled(size, ("shapes",)).names}
-        for symbol in self.data.get("sizes", {}):
-            if symbol not in read or symbol in self.names:
-                raise self.document.error(("sizes", symbol), f"no shape has a free size called {symbol}")
-        return {
-            symbol: tuple(tuple(value) if isinstance(value, list) else value for value in values)
-            for symbol, values in self.data.get("sizes", {}).items()
-        }
-
-    def configuration(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, dict[str, tuple[object, ...]]]:
-        entries = {raw["name"]: raw for raw in self.data["fields"]}
-        found: dict[str, tuple[object, ...]] = {}
-        for name, raw in entry.items():
-            at, given = (*path, name), raw if isinstance(raw, list) else [raw]
-            field = self.by_name.get(name)
-            if field is None:
-                raise self.document.error(at, f"the operator has no field {name!r}")
-            if field.is_tensor:
-                if not field.optional or not {*given} <= {PRESENT, ABSENT}:
-                    raise self.document.error(at, f"an optional tensor is {PRESENT} or {ABSENT}")
-                found[name] = tuple(given)
-            elif field.operators:
-                for operator in given:
-                    if operator is not None and operator not in field.operators:
-                        raise self.document.error(at, f"{operator} cannot stand in {name}")
-                found[name] = tuple(given)
-            elif (
-                field.type.endswith("_ARRAY") and not isinstance(raw, str) and not any(isinstance(v, list | str) for v in raw or ())
-            ):
-                found[name] = (self.attribute_value(at, entries[name], raw),)
-            else:
-                found[name] = tuple(self.attribute_value(at, entries[name], value) for value in given)
-        return label, found
-
-    def random(self, entry: Mapping[str, Any]) -> RandomData:
-        parameters = {key: value for key, value in entry.items() if key not in ("recipe", "basis")}
-        return RandomData(entry["recipe"], parameters, entry.get("basis", DOCUMENTED))
-
-    def values(self, path: Path_, name: str, entry: Mapping[str, Any]) -> tuple[str, Values]:
-        self.tensor(name, path, "input")
-        parameters = self.random(entry["random"]).parameters
-        special, measured = tuple(entry.get("special", ())), tuple(entry.get("measured", ()))
-        where = self.optional(entry, "where", path, self.names | {"x"})
-        own = entry.get("sets", {})
-        for label in own.keys() - {*special, *measured}:
-            raise self.document.error((*path, "sets", label), "neither special nor measured names this set")
-        sets = {label: tuple(numbers) for label, numbers in own.items() if isinstance(numbers, list)}
-        parts = {
-            label: (part["of"], self.expression(part["where"], (*path, "sets", label, "where"), {"x"}))
-            for label, part in own.items()
-            if isinstance(part, dict)
-        }
-        data = {label: self.random(other) for label, other in entry.get("data", {}).items()}
-        return name, Values(entry["random"]["recipe"], parameters, special, measured, where, sets, parts, data)
 
     def in_place(self, path: Path_, entry: Mapping[str, Any]) -> InPlace:
         output = self.tensor(entry["output"], (*path, "output"), "output")

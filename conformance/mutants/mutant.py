@@ -124,7 +124,8 @@ class MutantBackend(ReferenceBackend):
     def __init__(self, mutant: Mutant) -> None:
         super().__init__()
         self.mutant = mutant
-        self.info = replace(self.info, name=f"mutant {mutant.name}")
+        # Nothing is claimed of how it computes: it is judged as loosely as any implementation may be.
+        self.info = replace(self.info, name=f"mutant {mutant.name}", accumulator=0, nearest=False)
 
     def run(self, dispatch: Dispatch) -> None:
         """Executes one dispatch wrongly, where the fault shows."""
@@ -149,9 +150,21 @@ class MutantBackend(ReferenceBackend):
         outputs = self.compute(mutant.desc(desc), inputs)
         for name in dispatch.outputs:
             binding = dispatch.bindings[name]
+            right = fitted(outputs[name], tensors[name].sizes)
             with np.errstate(all="ignore"):
-                array = mutant.value(desc, inputs, outputs[name])
+                array = mutant.value(desc, inputs, right)
             mutant.write(dispatch.resources[binding.resource], tensors[name], array, binding.offset)
+
+
+def fitted(array: Array, sizes: tuple[int, ...]) -> Array:
+    """The array cut to the sizes, or with zeros behind it: what an implementation writes that works out another size than the output's."""
+    if array.shape == sizes:
+        return array
+    array = array.reshape(array.shape[-len(sizes) :] if array.ndim > len(sizes) else (1,) * (len(sizes) - array.ndim) + array.shape)
+    kept = tuple(slice(0, min(have, want)) for have, want in zip(array.shape, sizes, strict=True))
+    found = np.zeros(sizes, array.dtype)
+    found[kept] = array[kept]
+    return found
 
 
 def broken_rules(dispatch: Dispatch) -> list[Violation]:

@@ -1,0 +1,80 @@
+"""What cases go through, as a spec file says it: sizes, configurations of attributes, and what inputs hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dmlcts.spec.document import Path_
+from dmlcts.spec.model import ABSENT, DOCUMENTED, PRESENT, RandomData, Values
+from dmlcts.spec.reader import Reader
+
+
+class CaseReader(Reader):
+    """Reads those parts of a document, once its fields are read."""
+
+    def sizes(self) -> dict[str, tuple[int | tuple[int, ...], ...]]:
+        """What each free symbol goes through. A symbol must stand in some shape."""
+        known = {
+            size.removeprefix("*")
+            for entry in self.data.get("shapes", ())
+            for row in entry["sizes"].values()
+            for size in map(str, row)
+        }
+        read = {name for size in known for name in self.compiled(size, ("shapes",)).names}
+        for symbol in self.data.get("sizes", {}):
+            if symbol not in read or symbol in self.names:
+                raise self.document.error(("sizes", symbol), f"no shape has a free size called {symbol}")
+        return {
+            symbol: tuple(tuple(value) if isinstance(value, list) else value for value in values)
+            for symbol, values in self.data.get("sizes", {}).items()
+        }
+
+    def configuration(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, dict[str, tuple[object, ...]]]:
+        """What a configuration limits each of its fields to. A value that is none of the field is an error."""
+        entries = {raw["name"]: raw for raw in self.data["fields"]}
+        found: dict[str, tuple[object, ...]] = {}
+        for name, raw in entry.items():
+            at, given = (*path, name), raw if isinstance(raw, list) else [raw]
+            field = self.by_name.get(name)
+            if field is None:
+                raise self.document.error(at, f"the operator has no field {name!r}")
+            if field.is_tensor:
+                if not field.optional or not {*given} <= {PRESENT, ABSENT}:
+                    raise self.document.error(at, f"an optional tensor is {PRESENT} or {ABSENT}")
+                found[name] = tuple(given)
+            elif field.operators:
+                for operator in given:
+                    if operator is not None and operator not in field.operators:
+                        raise self.document.error(at, f"{operator} cannot stand in {name}")
+                found[name] = tuple(given)
+            elif (
+                field.type.endswith("_ARRAY") and not isinstance(raw, str) and not any(isinstance(v, list | str) for v in raw or ())
+            ):
+                found[name] = (self.attribute_value(at, entries[name], raw),)
+            else:
+                found[name] = tuple(self.attribute_value(at, entries[name], value) for value in given)
+        return label, found
+
+    def random(self, entry: Mapping[str, Any]) -> RandomData:
+        """A recipe with its parameters."""
+        parameters = {key: value for key, value in entry.items() if key not in ("recipe", "basis")}
+        return RandomData(entry["recipe"], parameters, entry.get("basis", DOCUMENTED))
+
+    def values(self, path: Path_, name: str, entry: Mapping[str, Any]) -> tuple[str, Values]:
+        """What goes into an input."""
+        self.tensor(name, path, "input")
+        parameters = self.random(entry["random"]).parameters
+        special, measured = tuple(entry.get("special", ())), tuple(entry.get("measured", ()))
+        where = self.optional(entry, "where", path, self.names | {"x"})
+        own = entry.get("sets", {})
+        for label in own.keys() - {*special, *measured}:
+            raise self.document.error((*path, "sets", label), "neither special nor measured names this set")
+        sets = {label: tuple(numbers) for label, numbers in own.items() if isinstance(numbers, list)}
+        parts = {
+            label: (part["of"], self.expression(part["where"], (*path, "sets", label, "where"), {"x"}))
+            for label, part in own.items()
+            if isinstance(part, dict)
+        }
+        data = {label: self.random(other) for label, other in entry.get("data", {}).items()}
+        return name, Values(entry["random"]["recipe"], parameters, special, measured, where, sets, parts, data)
