@@ -123,6 +123,19 @@ def _exceptional(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> A
     return np.ascontiguousarray(patterns.astype(bits)).view(dtype)
 
 
+def _points(name: str, parameters: Parameters) -> Array:
+    return np.array([float(point) for point in str(parameters["points"]).split()]).astype(numpy_dtype(name))
+
+
+def _among(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    points = _points(name, parameters)
+    return points[np.ascontiguousarray(raw).view("<u2")[:, 0] % len(points)]
+
+
+def _in_turn(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    return np.resize(_points(name, parameters), len(raw))
+
+
 def _size(name: str) -> int:
     return max(1, data_type(name).bits // 8)
 
@@ -145,6 +158,10 @@ RECIPES: dict[str, Recipe] = {
     "small-integers": Recipe(lambda name: 1, _small_integers, frozenset({"limit"})),
     # Half of them 0, and half any bits: conditions.
     "truth": Recipe(_size, _truth),
+    # One of the numbers in `points`, written with spaces between them: indices and lengths that must be valid.
+    "among": Recipe(lambda name: 2, _among, frozenset({"points"})),
+    # The same in their order, round and round, and nothing random: rows whose columns mean different things.
+    "in-turn": Recipe(lambda name: 1, _in_turn, frozenset({"points"})),
     # Any bits; of floats every fourth is made a NaN (or an infinity) and every fourth an infinity.
     "exceptional": Recipe(_size, _exceptional, bits=True),
 }

@@ -337,3 +337,19 @@ def test_a_literal_is_taken_as_it_is() -> None:
     found = array(Data(literal=literal), TensorDesc("FLOAT32", (2, 2)), "").ravel()
     assert [found[0], found[2], found[3]] == [1.5, -1.0, -math.inf]
     assert math.isnan(found[1])
+
+
+# Numbers that a spec writes down
+
+
+def test_among_takes_numbers_from_the_list_alone() -> None:
+    raw = stream("among", 4096)
+    values = made("among", "INT32", raw, points="3 -1 7")
+    assert set(values) == {3, -1, 7}
+    assert max(values.count(value) for value in (3, -1, 7)) < 1.2 * min(values.count(value) for value in (3, -1, 7))
+    assert made("among", "FLOAT16", raw[:2], points="0.5") == [0.5]
+
+
+def test_in_turn_takes_them_in_their_order() -> None:
+    assert made("in-turn", "FLOAT32", bytes(7), points="1 2.5 -3") == [1, 2.5, -3, 1, 2.5, -3, 1]
+    assert made("in-turn", "UINT32", bytes(range(2)), points="1 2 3") == [1, 2]
