@@ -56,7 +56,8 @@ def _inner_desc(name: str) -> OperatorDesc:
     return OperatorDesc(name, {field.name: None if field.is_tensor else usual.get(field.name) for field in operator.fields})
 
 
-def counted_by(operator: Operator) -> dict[str, str]:
+@cache
+def counted_by(operator: Operator) -> Mapping[str, str]:
     """The attributes that count the elements of another: ``{"AxisCount": "Axes"}``. They follow, and are not chosen."""
     return {field.count: field.name for field in operator.fields if field.count}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -225,14 +226,18 @@ def special_set(operator: Operator, tensor: str, name: str, skip: str = "") -> D
 def _contested(operator: Operator, tensor: str, data_type: str, fields: Mapping[str, object]) -> str:
     """The bit patterns that a contested example disputes for these attributes: cases of another basis leave them out."""
     found: set[int] = set()
-    for example in operator.examples:
-        if example.basis != CONTESTED:
-            continue
-        literal, disputed = example.inputs.get(tensor), example_desc(operator, example).fields
+    for example, disputed in _contested_examples(operator):
+        literal = example.inputs.get(tensor)
         alike = all(disputed[field.name] == fields[field.name] for field in operator.attributes())
         if literal and literal.data_type == data_type and alike:
             found |= {int(pattern) for pattern in literal_array(literal).view(bits_dtype(data_type))}
     return " ".join(f"{pattern:#x}" for pattern in sorted(found))
+
+
+@cache
+def _contested_examples(operator: Operator) -> tuple[tuple[Example, Mapping[str, object]], ...]:
+    """The contested examples with their descs' fields."""
+    return tuple((e, example_desc(operator, e).fields) for e in operator.examples if e.basis == CONTESTED)
 
 
 def example_cases(operator: Operator, most: str = "full") -> Iterator[Case]:

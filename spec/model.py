@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from dmlcts.spec.abi import FeatureLevel
@@ -393,6 +394,12 @@ class Operator:
 
     def tables(self, at: FeatureLevel | None = None, attributes: Mapping[str, object] | None = None) -> Iterator[Support]:
         """The tensor-support tables in force at a level (all if None), newest first, that speak of these attributes (any if None)."""
-        for table in sorted(self.support, key=lambda t: t.level, reverse=True):
+        for table in newest_first(self):
             if (at is None or table.level <= at) and (attributes is None or table.applies(attributes)):
                 yield table
+
+
+@cache
+def newest_first(operator: Operator) -> tuple[Support, ...]:
+    """The operator's tensor-support tables, the newest level's first."""
+    return tuple(sorted(operator.support, key=lambda table: table.level, reverse=True))
