@@ -15,7 +15,7 @@ from dmlcts.generator.types import TypeChoice, Types, dimension_counts_of, keeps
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model import ABSENT, Operator
-from dmlcts.spec.rules import violations
+from dmlcts.spec.rules import allowed_at
 
 _FEW = 16
 """As many combinations of attributes as this are all tried in cases that are about something else."""
@@ -83,7 +83,7 @@ def level_of(operator: Operator, desc: OperatorDesc) -> FeatureLevel | None:
     if lowest is None or not _levelled(operator):
         return lowest
     later = sorted(level for level in abi().feature_levels.values() if level >= lowest)
-    return next((level for level in later if not violations(operator, desc, level)), lowest)
+    return next((level for level in later if allowed_at(operator, desc, level)), lowest)
 
 
 @cache

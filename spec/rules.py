@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -58,6 +59,15 @@ def violations(operator: Operator, desc: OperatorDesc, level: FeatureLevel | Non
     constraints = [] if domains else list(_constraints(operator, desc, fields, level))
     shapes = [] if domains or constraints else list(_shapes(operator, desc, fields))
     return [*general, *domains, *constraints, *shapes]
+
+
+def allowed_at(operator: Operator, desc: OperatorDesc, level: FeatureLevel) -> bool:
+    """Whether a desc keeps those rules that differ between feature levels: fields, tables and constraints."""
+    if next(_fields(operator, desc, level), None) is not None:
+        return False
+    fields = named_constants(operator, desc)
+    found = chain(_support(operator, desc, fields, level), _constraints(operator, desc, fields, level))
+    return next(found, None) is None
 
 
 def named_constants(operator: Operator, desc: OperatorDesc) -> dict[str, object]:
