@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dmlcts.conformance.mutants.dense import other_basis
 from dmlcts.spec.model import MEASURED, Operator
 
 
@@ -28,6 +29,8 @@ OTHER_BASIS: dict[str, tuple[str, ...]] = {
         for what in ("bias-lost", "scale-lost", "bias-first", "twice", "bias-subtracted")
     },
 }
+for _mutant, _operators in other_basis():
+    OTHER_BASIS[_mutant] = (*OTHER_BASIS.get(_mutant, ()), *_operators)
 """By mutant: the operators in which the basis is not the mutant's own, but the other of the two."""
 
 

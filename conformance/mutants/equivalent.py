@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
+from dmlcts.conformance.mutants.dense import no_faults
 from dmlcts.spec.model import Operator, Relation
 
 ANYWHERE = "*"
@@ -133,6 +134,8 @@ _REASONS: dict[str, dict[str, tuple[str, ...]]] = {
 EQUIVALENT: dict[str, dict[str, str]] = {
     mutant: {operator: why for why, operators in reasons.items() for operator in operators} for mutant, reasons in _REASONS.items()
 }
+for _mutant, _why, _operators in no_faults():
+    EQUIVALENT.setdefault(_mutant, {}).update(dict.fromkeys(_operators, _why))
 """The mutants of any operator that are no fault in some, or ``ANYWHERE``, and why: mutant, operator, reason."""
 
 OWN: dict[str, str] = {}

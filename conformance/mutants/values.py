@@ -14,6 +14,7 @@ from dmlcts.conformance.mutants.bitwise import bitwise_mutants
 from dmlcts.conformance.mutants.comparison import comparison_mutants
 from dmlcts.conformance.mutants.count import count_mutants
 from dmlcts.conformance.mutants.curves import curve_mutants
+from dmlcts.conformance.mutants.dense import dense_mutants
 from dmlcts.conformance.mutants.functions import function_mutants
 from dmlcts.conformance.mutants.limits import limit_mutants
 from dmlcts.conformance.mutants.logic import logic_mutants
@@ -49,6 +50,7 @@ _OWN: tuple[Callable[[], Iterator[Mutant]], ...] = (
     line_mutants,
     curve_mutants,
     softmax_mutants,
+    dense_mutants,
 )
 """What makes the faults of operators' own, by family."""
 
