@@ -86,7 +86,9 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     if case.expect == VALUES:
         bounds = compute(case.desc, inputs) if case.operator in references() else {}
         answers = {
-            whose: {name: _as_answer(literal, bounds.get(name)) for name, literal in outputs.items()}
+            whose: {
+                name: _as_answer(literal, bounds.get(name), tolerance_of(operator, name, case.desc).judge) for name, literal in outputs.items()
+            }
             for whose, outputs in case.answers.items()
         }
     else:
@@ -109,12 +111,16 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     return outcome
 
 
-def _as_answer(literal: Literal, computed: Answer | None) -> Answer:
-    """A literal output as an answer; what bounds its error is the reference's, whose value is not looked at."""
+def _as_answer(literal: Literal, computed: Answer | None, judge: str) -> Answer:
+    """A literal output as an answer; what bounds its error is the reference's, whose value is not looked at.
+
+    The slack of class discrete belongs to a value before rounding, which a literal is not.
+    """
     array, defined = literal_array(literal), literal_defined(literal)
     if computed is None:
         return Answer(array, defined=defined)
-    return Answer(array, defined=defined, magnitude=computed.magnitude, terms=computed.terms, argument=computed.argument)
+    slack = None if judge == "discrete" else computed.slack
+    return Answer(array, defined=defined, magnitude=computed.magnitude, terms=computed.terms, argument=computed.argument, slack=slack)
 
 
 def flush_denormals(array: Array) -> Array:

@@ -163,12 +163,16 @@ def with_attributes(
 
 
 def recomputed(operator: Operator, desc: OperatorDesc, choice: Mapping[str, object]) -> OperatorDesc:
-    """The desc with the attributes of a choice computed anew, for tensors that were changed; where that fails, as they were."""
+    """The desc with the attributes of a choice computed anew, for tensors that were changed; where that cannot be, as they were."""
     tensors: dict[str, Any] = {field.name: desc.fields.get(field.name) for field in operator.fields if field.is_tensor}
     try:
-        return OperatorDesc(desc.type, with_attributes(operator, tensors, choice))
+        fields = with_attributes(operator, tensors, choice)
     except FAILURES:
         return desc
+    unsigned = (fields[field.name] for field in operator.attributes() if field.type.startswith("UINT") and not field.enum)
+    if any(number < 0 for value in unsigned for number in (value if isinstance(value, tuple) else (value,)) if isinstance(number, int)):
+        return desc  # no struct holds it
+    return OperatorDesc(desc.type, fields)
 
 
 def _computed(field: Field, value: object, known: Mapping[str, object]) -> object:
@@ -178,7 +182,16 @@ def _computed(field: Field, value: object, known: Mapping[str, object]) -> objec
             value = tuple(value)
     if field.type == "SCALAR_UNION" and field.data_type and isinstance(value, int | float):
         return within_type(value, str(known.get(field.data_type)))
-    return value
+    return _fused(value, known) if isinstance(value, OperatorDesc) else value
+
+
+def _fused(inner: OperatorDesc, known: Mapping[str, object]) -> OperatorDesc:
+    """An operator inside another, its attributes computed: its tensors are like the output that it follows."""
+    operator = load(inner.type)
+    output = next((tensor for name, tensor in known.items() if name.startswith("Output") and isinstance(tensor, TensorDesc)), None)
+    tensors = {field.name: output for field in operator.fields if field.is_tensor}
+    fields = with_attributes(operator, tensors, inner.fields)
+    return OperatorDesc(inner.type, {**fields, **dict.fromkeys(tensors)})
 
 
 def within_type(value: float, data_type: str) -> float:

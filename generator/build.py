@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dmlcts.generator.attributes import counted_by, value_label, value_text
+from dmlcts.generator.attributes import attribute_choices, counted_by, recomputed, value_label, value_text
 from dmlcts.generator.case import Case, Data
 from dmlcts.generator.shapes import level_of
 from dmlcts.generator.types import TypeChoice
@@ -60,9 +60,10 @@ def random_data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
 def attribute_parts(operator: Operator, desc: OperatorDesc) -> list[str]:
     """The attributes of an id: ``Alpha=0.5``, an enumeration's constant alone, ``no-ZeroPoint`` for an optional tensor that is absent.
 
-    What follows from something else (a count, the data type of a scalar) is left out.
+    What follows from something else (a count, the data type of a scalar) is left out; of many attributes those too that are as usual.
     """
     counts = counted_by(operator)
+    usual = _usual(operator, desc) if len(operator.attributes()) - len(counts) > _MANY else {}
     found = []
     for field in operator.fields:
         value = desc.fields.get(field.name)
@@ -70,8 +71,19 @@ def attribute_parts(operator: Operator, desc: OperatorDesc) -> list[str]:
             found.append(f"no-{field.name.removesuffix('Tensor')}")
         if field.is_tensor or value is None or field.name in counts or field.enum == "DML_TENSOR_DATA_TYPE":
             continue
+        if field.name in usual and usual[field.name] == value:
+            continue
         found.append(str(value) if field.enum and isinstance(value, str) else f"{field.name}={value_text(value)}")
     return found
+
+
+_MANY = 4
+"""As many attributes as this all stand in an id."""
+
+
+def _usual(operator: Operator, desc: OperatorDesc) -> Mapping[str, object]:
+    """The usual values of the attributes for the tensors of a desc."""
+    return recomputed(operator, desc, attribute_choices(operator)[0]).fields
 
 
 def attribute_labels(operator: Operator, desc: OperatorDesc) -> list[str]:

@@ -14,7 +14,7 @@ from dmlcts.generator.attributes import NotGenerable, attribute_values, counted_
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
 from dmlcts.generator.layouts import laid_out
-from dmlcts.generator.shapes import choices_for, level_of, make_desc, padded_run, usual_dimension_count
+from dmlcts.generator.shapes import level_of, make_desc, padded_run, presences, usual_dimension_count
 from dmlcts.generator.solver import solved
 from dmlcts.generator.types import TypeChoice, only_tied, representatives, tied_tensors, type_choices
 from dmlcts.spec.abi import FeatureLevel, abi
@@ -44,10 +44,7 @@ def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     for index, choice in enumerate(representatives(operator)):
         if index and beyond("full", most) and only_tied(operator):
             break  # every rule can be broken by the first types
-        run = padded_run(_RUN, usual_dimension_count(operator, choice))
-        usual = choices_for(operator, choice)[0]
-        base = make_desc(operator, choice.types, run, usual)
-        for change in _changes(operator, base, usual):
+        for base, change in _all_changes(operator, choice):
             rule, what = _rule(change), f"{change.desc} {change.bindings}"
             if what in made or _accepted(operator, change.rules, choice):
                 continue  # such as a type that all tensors change to: the same desc for every choice
@@ -70,6 +67,19 @@ def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 rule=rule,
                 covers=tuple(f"rejects/{name}" for name in sorted(change.rules)),
             )
+
+
+def _all_changes(operator: Operator, choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
+    """The changes of a usual desc, and of those that have the tensors which it leaves out: of these alone."""
+    run = padded_run(_RUN, usual_dimension_count(operator, choice))
+    met: set[str] = set()
+    for attributes in presences(operator, choice):
+        base = make_desc(operator, choice.types, run, attributes)
+        new = {name for name, _ in base.tensors()} - met
+        for change in _changes(operator, base, attributes):
+            if not met or any(name in change.label for name in new):
+                yield base, change
+        met |= new
 
 
 def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
@@ -136,6 +146,8 @@ def _descs(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) 
             yield f"missing/{field.name}", field.name, base.with_fields(**{field.name: None})
         if field.kind == "attribute" and field.name not in counted_by(operator):
             yield from _attribute_changes(field, base)
+    for name in counted_by(operator):
+        yield from _count_changes(operator, name, base)
     for group in tied_tensors(operator, "DataType"):
         for name in (*abi().data_types, UNKNOWN):
             yield f"data-type/{'+'.join(group)}={name}", group[0], replaced(group, data_type=name)
@@ -173,6 +185,16 @@ def _attribute_changes(field: Field, base: OperatorDesc) -> Iterator[tuple[str, 
     for value in values:
         label = "enum" if field.enum else "operator" if field.operators else "domain" if field.domain else "value"
         yield f"{label}/{field.name}={value_text(value)}", field.name, base.with_fields(**{field.name: value})
+
+
+def _count_changes(operator: Operator, name: str, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
+    """One element more, and one less, in every array that an attribute counts."""
+    arrays = {field.name: base.fields[field.name] for field in operator.fields if field.count == name}
+    for way, change in (("+1", lambda array: (*array, array[-1])), ("-1", lambda array: array[:-1])):
+        changed = {key: change(array) for key, array in arrays.items() if isinstance(array, tuple) and array}
+        if changed:
+            count = len(next(iter(changed.values())))
+            yield f"count/{name}{way}", name, base.with_fields(**changed, **{name: count})
 
 
 _NO_CONSTANTS = (0xFFFFFFFF,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import product
+from itertools import groupby, product
 
 from dmlcts.generator.build import build
 from dmlcts.generator.case import Binding, Case, beyond
@@ -20,8 +20,8 @@ _SIZES = (2, 3, 4, 5)
 """Sizes of layout cases: all different, so that two exchanged dimensions show, and a row that is no multiple of 4 bytes in any type."""
 
 
-_MANY = 5
-"""The id of a layout case of more tensors has their layouts alone, in the struct's order: it must do as a file name."""
+_MANY, _VERY_MANY = 5, 9
+"""The id of a layout case of more tensors has their layouts alone, in the struct's order, and shorter still: it must do as a file name."""
 
 
 def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
@@ -35,11 +35,20 @@ def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 continue
             base = _base(operator, choice, index)
             present = {name: row[name] for name, _ in base.tensors()}
-            named = (layout if len(present) > _MANY else f"{_short(name)}-{layout}" for name, layout in present.items())
-            parts = ("layout", ".".join(named))
+            parts = ("layout", ".".join(_named(present)))
             covers = [f"layout/{name}/{layout}" for name, layout in present.items()]
             desc = _with_layouts(base, row)
             yield build(operator, "layout", parts, desc, choice, level=level, covers=covers)
+
+
+def _named(layouts: Mapping[str, str]) -> list[str]:
+    """The layouts as an id shows them; of very many tensors, like neighbours together: ``packed-x8``."""
+    if len(layouts) <= _MANY:
+        return [f"{_short(name)}-{layout}" for name, layout in layouts.items()]
+    if len(layouts) <= _VERY_MANY:
+        return list(layouts.values())
+    runs = ((layout, sum(1 for _ in run)) for layout, run in groupby(layouts.values()))
+    return [layout if count == 1 else f"{layout}-x{count}" for layout, count in runs]
 
 
 def rank_cases(operator: Operator, most: str = "full") -> Iterator[Case]:

@@ -64,6 +64,20 @@ def whole_choices(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, 
     return tuple(attributes for index, attributes in enumerate(whole) if attributes not in whole[:index])
 
 
+@cache
+def presences(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, object], ...]:
+    """As few of the combinations with every tensor that can be as let each tensor stand in one; the usual one first."""
+    tensors = {field.name for field in operator.fields if field.is_tensor}
+    met: set[str] = set()
+    found = []
+    for attributes in whole_choices(operator, choice):
+        new = {name for name in tensors if attributes.get(name) != ABSENT} - met
+        if new:
+            found.append(attributes)
+            met |= new
+    return tuple(found)
+
+
 def level_of(operator: Operator, desc: OperatorDesc) -> FeatureLevel | None:
     """The lowest feature level whose tables list all of the desc's data types and dimension counts, None if none does.
 
@@ -104,11 +118,12 @@ def make_desc(
     choice: Mapping[str, object],
     symbols: Symbols | None = None,
     known: Mapping[str, Sizes] | None = None,
+    counts: Mapping[str, int] | None = None,
 ) -> OperatorDesc:
     """A valid packed desc with the attributes and the absent tensors of a choice (generator/attributes).
 
-    ``run`` are the sizes wanted of the leading tensor, and its length the dimension count; ``symbols`` and ``known`` as in
-    generator/solver.
+    ``run`` are the sizes wanted of the leading tensor, and its length the dimension count, to which those of tensors that are not in
+    ``counts`` are as near as may be; ``symbols`` and ``known`` as in generator/solver.
 
     Raises:
         NotGenerable: there is none of these sizes.
@@ -117,7 +132,8 @@ def make_desc(
     present = [(name, data_type) for name, data_type in types if choice.get(name) != ABSENT]
     tensors: dict[str, TensorDesc | None] = {field.name: None for field in operator.fields if field.is_tensor}
     for name, data_type in present:
-        tensors[name] = TensorDesc(data_type, (1,) * _rank(ranks[name], len(run), (known or {}).get(name)))
+        wanted = (counts or {}).get(name, len(run))
+        tensors[name] = TensorDesc(data_type, (1,) * _rank(ranks[name], wanted, (known or {}).get(name)))
     simple = independent(operator) and not symbols and not known
     fields = dict(tensors) if simple else with_attributes(operator, tensors, choice)
     for _ in range(_ROUNDS):

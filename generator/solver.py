@@ -18,7 +18,7 @@ from typing import Any
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.expression import compile_expression
-from dmlcts.spec.model import Domain, Operator, Shape
+from dmlcts.spec.model import Operator, Shape
 from dmlcts.spec.shape import FAILURES, Matching, number, size_symbol
 
 Sizes = tuple[int, ...]
@@ -191,21 +191,23 @@ class _Solving:
             self.matching.known[symbol] = wanted.pop(symbol)
         self.settle()
         while wanted:
-            ready = [symbol for symbol in wanted if self.bounded(self.shape.domains[symbol])]
+            ready = [symbol for symbol in wanted if self.bounded(symbol)]
             if not ready:
                 raise NotGenerable(f"{self.name}: the bounds of {', '.join(wanted)} depend on each other")
             for symbol in ready:
-                self.matching.known[symbol] = self.nearest(self.shape.domains[symbol], wanted.pop(symbol))
+                self.matching.known[symbol] = self.nearest(symbol, wanted.pop(symbol))
             self.settle()
 
-    def bounded(self, domain: Domain) -> bool:
-        """Whether all that the bounds read is known."""
-        return all(bound is None or bound.names <= self.matching.scope().keys() for bound in (domain.least, domain.most))
+    def bounded(self, symbol: str) -> bool:
+        """Whether all that the symbol's bounds read is known; they may read the symbol itself."""
+        domain, known = self.shape.domains[symbol], self.matching.scope().keys() | {symbol}
+        return all(bound is None or bound.names <= known for bound in (domain.least, domain.most))
 
-    def nearest(self, domain: Domain, value: int | Sizes) -> int | Sizes:
-        """The value, moved into its domain."""
+    def nearest(self, symbol: str, value: int | Sizes) -> int | Sizes:
+        """The value, moved into the symbol's domain."""
+        domain = self.shape.domains[symbol]
         for bound, limited in ((domain.least, max), (domain.most, min)):
-            limit: Any = None if bound is None else number(bound, self.matching.scope())
+            limit: Any = None if bound is None else number(bound, {**self.matching.scope(), symbol: value})
             if isinstance(limit, str):
                 raise NotGenerable(f"{self.name}: a bound is {limit}")
             if limit is None:
@@ -240,8 +242,8 @@ class _Solving:
 
 def spread(operator: Operator) -> bool:
     """Whether every tensor has the sizes of the first one, or ones alone: then any number of elements can stand in a row."""
-    rows = [(shape, row) for shape in operator.shapes for row in shape.sizes.values()]
-    return all(row in (next(iter(shape.sizes.values())), ("*1",)) for shape, row in rows)
+    rows = [(next(iter(shape.sizes.values())), row) for shape in operator.shapes for row in shape.sizes.values()]
+    return all(row in (first, ("*1",)) for first, row in rows) and any("*" in "".join(first) for first, _ in rows)
 
 
 def leading(operator: Operator) -> str:

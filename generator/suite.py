@@ -15,7 +15,7 @@ from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.negatives import negative_cases
 from dmlcts.generator.placement import gap_cases, in_place_cases, layout_cases, owned_cases, rank_cases, slack_cases
 from dmlcts.generator.properties import property_cases
-from dmlcts.generator.tables import cell_cases, data_cases, example_cases, size_cases, value_cases
+from dmlcts.generator.tables import cell_cases, data_cases, example_cases, other_count_cases, size_cases, value_cases
 from dmlcts.spec.abi import FeatureLevel, abi, feature_level
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, Operator
@@ -23,6 +23,7 @@ from dmlcts.spec.model import DOCUMENTED, Operator
 MAKERS: tuple[Callable[[Operator, str], Iterator[Case]], ...] = (
     example_cases,
     cell_cases,
+    other_count_cases,
     value_cases,
     data_cases,
     size_cases,

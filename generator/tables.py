@@ -9,7 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from dmlcts.generator.attributes import choice_labels, with_attributes
+from dmlcts.generator.attributes import NotGenerable, choice_labels, with_attributes
 from dmlcts.generator.build import build, random_data, support_cells
 from dmlcts.generator.case import VALUES, Case, Data, beyond
 from dmlcts.generator.data import data_values
@@ -24,8 +24,17 @@ from dmlcts.generator.shapes import (
     usual_dimension_count,
     whole_choices,
 )
-from dmlcts.generator.solver import spread
-from dmlcts.generator.types import TypeChoice, covering_choices, format_choices, kind_representatives, representatives, type_choices
+from dmlcts.generator.solver import leading, spread
+from dmlcts.generator.types import (
+    TypeChoice,
+    covering_choices,
+    dimension_counts_of,
+    format_choices,
+    kind_representatives,
+    representatives,
+    tied_tensors,
+    type_choices,
+)
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, literal_array
 from dmlcts.spec.model import ABSENT, CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, RandomData, Values
@@ -65,6 +74,29 @@ def cell_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                     continue  # a table for these attributes lists fewer dimension counts
                 covers = (*support_cells(operator, desc), *choice_labels(attributes))
                 yield build(operator, "table", (f"{count}d",), desc, choice, level=level, covers=covers)
+
+
+def other_count_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+    """Tensors that need not have as many dimensions as the leading one, with each count that a table lists for them."""
+    groups = [group for group in tied_tensors(operator, "DimensionCount") if leading(operator) not in group]
+    for choice in covering_choices(operator) if groups else ():
+        run = tuple(reversed(_RUN[: usual_dimension_count(operator, choice)]))
+        listed = dimension_counts_of(operator, choice.types)
+        for group in groups:
+            turns = [a for a in whole_choices(operator, choice) if any(a.get(name) != ABSENT for name in group)]
+            for index, count in enumerate(sorted(listed[group[0]])):
+                level = "core" if choice in representatives(operator) else "full"
+                if beyond(level, most) or not turns:
+                    continue
+                try:
+                    desc = make_desc(operator, choice.types, run, turns[index % len(turns)], counts=dict.fromkeys(group, count))
+                except NotGenerable:
+                    continue  # the shape does not know it; `spec coverage` shows that no case has it
+                if level_of(operator, desc) is not None:
+                    label = f"{group[0].removesuffix('Tensor')}-{count}d"
+                    yield build(
+                        operator, "table", (f"{len(run)}d", label), desc, choice, level=level, covers=support_cells(operator, desc)
+                    )
 
 
 def size_cases(operator: Operator, most: str = "full") -> Iterator[Case]:

@@ -113,7 +113,10 @@ class Matching:
                     self.open.remove(entry)
                     progress = True
         for symbol, domain in self.shape.domains.items():
-            if symbol in self.known and not within(domain, self.known[symbol], self.scope()):
+            read = {name for bound in (domain.least, domain.most) if bound for name in bound.names}
+            if symbol not in self.known or not read <= self.scope().keys():
+                continue
+            if not within(domain, self.known[symbol], self.scope()):
                 tensor = self.holder[symbol]
                 self.wrong.setdefault(tensor, f"{tensor}: {symbol} is {_shown(self.known[symbol])}, outside {bounds(domain)}")
 
