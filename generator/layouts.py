@@ -71,6 +71,19 @@ INPUT_LAYOUTS = tuple(name for name in LAYOUTS if name != "channels-last")
 OUTPUT_LAYOUTS = ("packed", "strided", "padded", "permuted", "spread")
 """What every operator's tensors may have. The others are for operators whose spec names them."""
 
+LETTERS = {
+    "packed": "pk",
+    "strided": "st",
+    "padded": "pd",
+    "permuted": "pm",
+    "spread": "sp",
+    "channels-last": "cl",
+    "broadcast": "bc",
+    "broadcast-first": "bf",
+    "broadcast-all": "ba",
+}
+"""Each layout by two letters, for ids of very many tensors."""
+
 GAPPED = ("padded", "spread")
 """The layouts that leave bytes between elements."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby, product
+from itertools import product
 
 from dmlcts.generator.build import build
 from dmlcts.generator.case import Binding, Case, beyond
-from dmlcts.generator.layouts import GAPPED, OUTPUT_LAYOUTS, laid_out, layouts_of
+from dmlcts.generator.layouts import GAPPED, LETTERS, OUTPUT_LAYOUTS, laid_out, layouts_of
 from dmlcts.generator.pairwise import pairwise
 from dmlcts.generator.shapes import dimension_counts, make_desc, padded_run, usual_dimension_count, whole_choices
 from dmlcts.generator.types import TypeChoice, covering_choices, representatives
@@ -42,13 +42,10 @@ def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
 
 
 def _named(layouts: Mapping[str, str]) -> list[str]:
-    """The layouts as an id shows them; of very many tensors, like neighbours together: ``packed-x8``."""
+    """The layouts as an id shows them; of very many tensors, by two letters each."""
     if len(layouts) <= _MANY:
         return [f"{_short(name)}-{layout}" for name, layout in layouts.items()]
-    if len(layouts) <= _VERY_MANY:
-        return list(layouts.values())
-    runs = ((layout, sum(1 for _ in run)) for layout, run in groupby(layouts.values()))
-    return [layout if count == 1 else f"{layout}-x{count}" for layout, count in runs]
+    return list(layouts.values()) if len(layouts) <= _VERY_MANY else [LETTERS[layout] for layout in layouts.values()]
 
 
 def rank_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
@@ -108,7 +105,7 @@ def owned_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             yield build(
                 operator,
                 "owned",
-                ("owned", "+".join(_short(name) for name in tensors), layout),
+                ("owned", "all" if len(tensors) >= _VERY_MANY else "+".join(_short(name) for name in tensors), layout),
                 base.with_fields(**{name: replace(base.tensor(name), flags=owned) for name in tensors}),
                 choice,
                 level=level,
