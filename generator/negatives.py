@@ -112,6 +112,7 @@ def _accepted(operator: Operator, rules: frozenset[str], choice: TypeChoice) -> 
 def _changes(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[Change]:
     """The changes kept: all that break general rules, and for each of the operator's own and each place the one that breaks least besides."""
     best: dict[tuple[str, str], Change] = {}
+    late: list[Change] = []
     for label, place, desc in _descs(operator, base, usual):
         broken = violations(operator, desc)
         rules = frozenset(v.label for v in broken)
@@ -123,11 +124,14 @@ def _changes(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]
                 known = best.get((rule, place))
                 if known is None or len(rules) < len(known.rules):
                     best[rule, place] = Change(f"{rule.removeprefix('constraint/')}/{place}", desc, {}, rules, basis)
-        # A type that no table lists is asked for even where a constraint speaks of types too.
+        # A type that no table lists, and a size of 0, are asked for even where a constraint speaks of types or sizes too.
         unlisted = label.startswith("data-type/") and any(rule.startswith("support/") for rule in rules)
         if unlisted or not any(rule.startswith(_OWN) for rule in rules):
             yield Change(label, desc, {}, rules, basis)
+        elif label.startswith("sizes/zero/"):
+            late.append(Change(label, desc, {}, rules, basis))
     yield from best.values()
+    yield from late
     yield from _binding_changes(base)
 
 
@@ -231,6 +235,8 @@ def _tensor_changes(
         yield f"sizes/{name}", f"{name}-size{index}", changed(sizes=larger)
     yield f"sizes/{name}", f"{name}-exchanged", changed(sizes=tuple(reversed(tensor.sizes)))
     yield f"dimension-count/{name}+1", name, changed(sizes=(1, *tensor.sizes))
+    if tensor.DimensionCount > 1:
+        yield f"dimension-count/{name}-1", name, changed(sizes=tensor.sizes[1:])
     padded = laid_out(tensor, "padded")
     yield f"total-size/{name}-4", name, changed(total_size=tensor.bytes - 4)
     yield f"total-size/{name}-padded-4", name, changed(strides=padded.strides, total_size=padded.bytes - 4)
