@@ -170,7 +170,9 @@ def recomputed(operator: Operator, desc: OperatorDesc, choice: Mapping[str, obje
     except FAILURES:
         return desc
     unsigned = (fields[field.name] for field in operator.attributes() if field.type.startswith("UINT") and not field.enum)
-    if any(number < 0 for value in unsigned for number in (value if isinstance(value, tuple) else (value,)) if isinstance(number, int)):
+    if any(
+        number < 0 for value in unsigned for number in (value if isinstance(value, tuple) else (value,)) if isinstance(number, int)
+    ):
         return desc  # no struct holds it
     return OperatorDesc(desc.type, fields)
 

@@ -40,7 +40,8 @@ REFERENCE, VALUES, REJECTION, RELATION, AGREEMENT = "reference", "values", "reje
 class Data:
     """What an input tensor holds: a recipe (generator/recipes), a named set of special values (generator/special), or a literal.
 
-    The parameters of a set are ``each``, how often each value stands before the next, and ``skip``, bit patterns to leave out.
+    The parameters of a set are ``each``, how often each value stands before the next, ``after``, how many are left out at first, and ``skip``,
+    bit patterns to leave out altogether.
     """
 
     recipe: str = ""

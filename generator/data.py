@@ -32,7 +32,7 @@ def array(data: Data, tensor: TensorDesc, seed: str) -> Array:
     if data.literal is not None:
         return literal_array(data.literal)
     if data.special:
-        values = data_values(data, tensor.data_type)
+        values = np.roll(data_values(data, tensor.data_type), -int(data.parameters.get("after", 0)))
         return np.resize(np.repeat(values, int(data.parameters.get("each", 1))), tensor.sizes)
     made = recipe_array(data.recipe, data.parameters, tensor, stream(seed, recipe_bytes(data.recipe, tensor)))
     return same_where_broadcast(made, tensor)

@@ -187,26 +187,24 @@ def value_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         sets = {name: _sets(values) for name, values in tensors.items() if values.special or values.measured}
         for row in product(*sets.values()) if sets else ():
             names = {tensor: name for tensor, (name, _) in zip(sets, row, strict=True)}
-            found = _value_case(operator, choice, attributes, names)
-            if found is None:
-                continue
-            desc, data = found
-            level = "core" if core and prod(next(desc.tensors())[1].sizes) <= _MANY else "full"
-            if beyond(level, most):
-                continue
             basis = MEASURED if any(basis == MEASURED for _, basis in row) else DOCUMENTED
-            yield build(
-                operator,
-                "values",
-                ("values", "-x-".join(names.values())),
-                desc,
-                choice,
-                level=level,
-                data=data,
-                basis=basis,
-                checks=("zero-sign",) if basis == MEASURED else (),
-                covers=[f"values/{tensor}/{name}" for tensor, name in names.items()],
-            )
+            for part, (desc, data) in enumerate(_value_parts(operator, choice, attributes, names)):
+                level = "core" if core and prod(next(desc.tensors())[1].sizes) <= _MANY else "full"
+                if beyond(level, most):
+                    continue
+                label = "-x-".join(names.values())
+                yield build(
+                    operator,
+                    "values",
+                    ("values", f"{label}-part{part + 1}" if part else label),
+                    desc,
+                    choice,
+                    level=level,
+                    data=data,
+                    basis=basis,
+                    checks=("zero-sign",) if basis == MEASURED else (),
+                    covers=[f"values/{tensor}/{name}" for tensor, name in names.items()],
+                )
 
 
 def _only_constants(operator: Operator) -> bool:
@@ -218,30 +216,40 @@ def _sets(values: Values) -> list[tuple[str, str]]:
     return [*((name, DOCUMENTED) for name in values.special), *((name, MEASURED) for name in values.measured)]
 
 
-def _value_case(
+def _value_parts(
     operator: Operator, choice: TypeChoice, attributes: Mapping[str, object], sets: Mapping[str, str]
-) -> tuple[OperatorDesc, dict[str, Data]] | None:
-    """Desc and data that hold every combination of the sets' values, or None where a set has nothing for its type."""
+) -> Iterator[tuple[OperatorDesc, dict[str, Data]]]:
+    """Desc and data that hold every combination of the sets' values; none where a set has nothing for its type.
+
+    Where tensors have sizes of their own, each set fills its tensor, and one that is longer goes on in the next part.
+    """
     types = dict(choice.types)
     count = usual_dimension_count(operator, choice)
     usual = make_desc(operator, choice.types, tuple(reversed(_RUN[:count])), attributes)
-    fields = usual.fields
     found: dict[str, Data] = {}
     lengths = {}
     for tensor, name in sets.items():
-        data = special_set(operator, tensor, name, _contested(operator, tensor, types[tensor], fields))
+        data = special_set(operator, tensor, name, _contested(operator, tensor, types[tensor], usual.fields))
         found[tensor], lengths[tensor] = data, data_values(data, types[tensor]).size
     total = prod(lengths.values())
     if not total:
-        return None
-    if not spread(operator):
-        return usual, random_data(operator, usual) | found
-    desc = make_desc(operator, choice.types, padded_run((total,), count), attributes)
-    each = total
-    for tensor, data in found.items():
-        each //= lengths[tensor]
-        found[tensor] = replace(data, parameters={"each": each, **data.parameters})
-    return desc, random_data(operator, desc) | found
+        return
+    if spread(operator):
+        each = total
+        for tensor, data in found.items():
+            each //= lengths[tensor]
+            found[tensor] = replace(data, parameters={"each": each, **data.parameters})
+        desc = make_desc(operator, choice.types, padded_run((total,), count), attributes)
+        yield desc, random_data(operator, desc) | found
+        return
+    room = {tensor: usual.tensor(tensor).count for tensor in found}
+    for part in range(max(-(-lengths[tensor] // room[tensor]) for tensor in found)):
+        after = {tensor: part * room[tensor] % lengths[tensor] for tensor in found}
+        moved = {
+            tensor: replace(data, parameters={"after": after[tensor], **data.parameters}) if after[tensor] else data
+            for tensor, data in found.items()
+        }
+        yield usual, random_data(operator, usual) | moved
 
 
 def special_set(operator: Operator, tensor: str, name: str, skip: str = "") -> Data:
@@ -262,7 +270,7 @@ def _contested(operator: Operator, tensor: str, data_type: str, fields: Mapping[
         literal = example.inputs.get(tensor)
         alike = all(disputed[field.name] == fields[field.name] for field in operator.attributes())
         if literal and literal.data_type == data_type and alike:
-            found |= {int(pattern) for pattern in literal_array(literal).view(bits_dtype(data_type))}
+            found |= {int(pattern) for pattern in literal_array(literal).ravel().view(bits_dtype(data_type))}
     return " ".join(f"{pattern:#x}" for pattern in sorted(found))
 
 

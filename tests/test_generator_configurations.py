@@ -6,6 +6,7 @@ import pytest
 from product_operator import SPEC, product_operator
 
 from dmlcts.generator.attributes import attribute_choices, present_throughout
+from dmlcts.generator.data import inputs
 from dmlcts.generator.shapes import choices_for, few_choices, whole_choices
 from dmlcts.generator.suite import make_cases
 from dmlcts.generator.tables import data_cases, symbol_cases
@@ -154,3 +155,15 @@ def test_of_many_combinations_each_value_stands_in_a_few() -> None:
     few, every = few_choices(operator, choice), choices_for(operator, choice)
     assert len(every) >= 81 > len(few)
     assert {(name, choice[name]) for choice in few for name in names} == {(name, value) for name in names for value in range(9)}
+
+
+def test_a_set_that_is_longer_than_its_tensor_goes_on_in_further_cases() -> None:
+    points = list(range(1, 78))
+    values = {**SPEC["values"], "ATensor": {**SPEC["values"]["ATensor"], "special": ["counted"], "sets": {"counted": points}}}
+    cases = [case for case in make_cases(product_operator(values=values)) if case.covers[-1] == "values/ATensor/counted"]
+    cases = [case for case in cases if case.data_type == "FLOAT32" and "Scale=1" in case.id and "no-C" not in case.id]
+    room = cases[0].desc.tensor("ATensor").count
+    assert 1 < room < len(points)
+    met = [value for case in cases for value in inputs(case)["ATensor"].ravel()]
+    assert met[: len(points)] == points
+    assert [case.id.split("/")[3] for case in cases] == ["counted", *(f"counted-part{i}" for i in range(2, len(cases) + 1))]
