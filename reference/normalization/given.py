@@ -1,0 +1,38 @@
+"""Normalization by numbers that are given: batch normalization by the tensors of a training, and VALUE_SCALE_2D by attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.normalization.error import UNIT, attribute, finished, inverse_root
+from dmlcts.reference.registry import reference
+from dmlcts.spec.desc import OperatorDesc
+
+
+@reference("BATCH_NORMALIZATION")
+def batch_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """``FusedActivation(Scale * ((x - Mean) / sqrt(Variance + Epsilon)) + Bias)``; all but the input broadcast. Spatial does nothing.
+
+    The bound is that of the sum ``x * a + (Bias - Mean * a)`` with ``a = Scale / sqrt(Variance + Epsilon)``, which is how an inference
+    computes it (DirectML.dll where the tensors have one number a channel): what x and Mean have in common then costs digits.
+    """
+    x, mean, variance, scale, bias = (
+        inputs[f"{name}Tensor"].astype(xp.float64) for name in ("Input", "Mean", "Variance", "Scale", "Bias")
+    )
+    inverse, share = inverse_root(xp, variance, xp.zeros_like(variance), attribute(xp, desc, "Epsilon"))
+    factor = scale * inverse
+    value = (x - mean) * factor + bias
+    error = (share + 3 * UNIT) * (xp.abs(x) + xp.abs(mean)) * xp.abs(factor) + UNIT * (xp.abs(bias) + xp.abs(value))
+    return {"OutputTensor": finished(xp, desc, value, error, xp.isfinite(share))}
+
+
+@reference("VALUE_SCALE_2D")
+def value_scale_2d(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """``Scale * x + Bias[channel]``; the channel is the second dimension."""
+    biases = desc.fields["Bias"]
+    assert isinstance(biases, tuple)
+    product = inputs["InputTensor"].astype(xp.float64) * attribute(xp, desc, "Scale")
+    bias = xp.reshape(xp.asarray(biases, dtype=xp.float32).astype(xp.float64), (1, -1, 1, 1))
+    return {"OutputTensor": Answer(product + bias, slack=UNIT * xp.abs(product))}

@@ -1,0 +1,79 @@
+"""Mean-variance normalization: each element less the mean of its row, divided by the row's deviation, scaled and moved.
+
+The three operators differ in how they name the axes of a row, and in what they leave out: NormalizeVariance the division alone, UseMean and
+UseVariance either. Without the mean, what is divided by is the root of the mean square: measured on DirectML.dll, whose page is silent.
+
+The variance is the mean of the squared differences from the mean. Nothing cancels in it, so a large common offset costs the digits of the
+mean alone; an implementation that subtracts the square of the mean from the mean of the squares loses twice as many, and is found out by
+data that lie far from zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.fused import stored_error
+from dmlcts.reference.normalization.error import UNIT, along, attribute, finished, inverse_root, summed
+from dmlcts.reference.registry import reference
+from dmlcts.spec.desc import OperatorDesc
+
+
+def _axes(desc: OperatorDesc) -> tuple[int, ...]:
+    """The dimensions of a row: those named, in whatever order, or those that CrossChannel says. One named twice counts once."""
+    axes = desc.fields.get("Axes")
+    if isinstance(axes, tuple):
+        return tuple(sorted(set(axes)))
+    return (1, 2, 3) if desc.fields["CrossChannel"] else (2, 3)
+
+
+def _used(desc: OperatorDesc) -> tuple[bool, bool]:
+    """Whether the mean is subtracted, and whether the deviation divides."""
+    fields = desc.fields
+    return bool(fields.get("UseMean", True)), bool(fields.get("UseVariance", fields.get("NormalizeVariance")))
+
+
+def _normalized(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Array]:
+    """The elements before scale and bias, what they may be off by, and where something can be said of them."""
+    axes, (centred, divided) = _axes(desc), _used(desc)
+    mean, error = xp.zeros_like(x), xp.zeros_like(x)
+    if centred:
+        total, count = along(xp, x, axes)
+        size, _ = along(xp, xp.abs(x), axes)
+        mean = total / count
+        error = summed(count + 1, size) / count + stored_error(xp, desc, mean)
+    value = x - mean
+    error = error + UNIT * xp.abs(value) * centred
+    if not divided:
+        return value, error, xp.ones_like(x, dtype=bool)
+    total, count = along(xp, value * value, axes)
+    variance = total / count
+    # The mean's own error moves all differences alike, and they add up to nothing: only its square counts.
+    shift = xp.max(error, axis=axes, keepdims=True) if axes else error
+    deviation = summed(count + 4, total) / count + shift * shift + stored_error(xp, desc, variance)
+    factor, share = inverse_root(xp, variance, deviation, attribute(xp, desc, "Epsilon"))
+    known = xp.isfinite(share)
+    if centred and count == 1:
+        known = known & (x >= 0)
+    return value * factor, error * factor * (1 + share) + xp.abs(value * factor) * (share + UNIT), known
+
+
+def mean_variance(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """``FusedActivation(Scale * ((x - mean) / sqrt(variance + Epsilon)) + Bias)``; Scale and Bias broadcast.
+
+    A row whose variance is no larger than its error, without an Epsilon to speak of, is not judged: it is the noise that is normalized.
+    Nor is a negative element that is a row of its own, which is 0 by the formula: DirectML.dll takes it for its own variance, and gives NaN.
+    """
+    value, error, known = _normalized(xp, desc, inputs["InputTensor"].astype(xp.float64))
+    if "ScaleTensor" in inputs:
+        scale = inputs["ScaleTensor"].astype(xp.float64)
+        value, error = value * scale, (error + UNIT * xp.abs(value)) * xp.abs(scale)
+    if "BiasTensor" in inputs:
+        value = value + inputs["BiasTensor"].astype(xp.float64)
+        error = error + UNIT * xp.abs(value)
+    return {"OutputTensor": finished(xp, desc, value, error, known)}
+
+
+for _suffix in ("", "1", "2"):
+    reference(f"MEAN_VARIANCE_NORMALIZATION{_suffix}")(mean_variance)

@@ -1,0 +1,1 @@
+"""Reductions along axes, positions of extremes, and running sums and products."""
