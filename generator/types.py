@@ -11,7 +11,7 @@ from dmlcts.generator.attributes import attribute_choices, present_throughout, w
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model import ABSENT, Operator, Support
-from dmlcts.spec.rules import constraint_violations
+from dmlcts.spec.rules import broken_without_sizes
 
 Types = tuple[tuple[str, str], ...]
 """A data type for each tensor: (("ATensor", "UINT8"), ...). Hashable, in the struct's order."""
@@ -90,9 +90,9 @@ def only_tied(operator: Operator) -> bool:
 
 
 def keeps(operator: Operator, types: Types, choice: Mapping[str, object], level: FeatureLevel | None = None) -> bool:
-    """Whether data types and attributes keep the operator's own constraints together, whatever the sizes: all are 1 here."""
+    """Whether data types and attributes keep the operator's own constraints together; what is said of sizes is left to the shapes."""
     desc = small_desc(operator, types, choice)
-    return not constraint_violations(operator, desc, level)
+    return not broken_without_sizes(operator, desc, level)
 
 
 def small_desc(operator: Operator, types: Types, choice: Mapping[str, object], count: int = 4) -> OperatorDesc:

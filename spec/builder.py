@@ -157,12 +157,12 @@ class _Builder(CaseReader):
         rows = {self.tensor(name, (*path, "sizes", name)): tuple(str(size) for size in row) for name, row in entry["sizes"].items()}
         self.check_lengths((*path, "sizes"), rows, {*where, *counts})
         symbols = {symbol for row in rows.values() for size in row if (symbol := size_symbol(size))} - self.names
+        symbols |= self.solved((*path, "sizes"), rows, symbols)
         for key, named in (("where", where), ("counts", counts), ("domains", domains)):
             for symbol in named.keys() - symbols:
                 raise self.document.error(
                     (*path, key, symbol), f"no size is called {symbol}; there are {', '.join(sorted(symbols))}"
                 )
-        symbols |= self.solved((*path, "sizes"), rows, symbols)
         names = symbols | self.names
         return Shape(
             sizes=rows,

@@ -229,10 +229,12 @@ def _domains(operator: Operator, fields: Mapping[str, object]) -> Found:
             yield Violation(f"domain/{field.name}", f"{field.name} is {_shown(value)}, outside {bounds(field.domain)}")
 
 
-def constraint_violations(operator: Operator, desc: OperatorDesc, level: FeatureLevel | None = None) -> list[Violation]:
-    """The operator's own constraints that a desc breaks at a level, the newest where None."""
+def broken_without_sizes(operator: Operator, desc: OperatorDesc, level: FeatureLevel | None = None) -> list[Violation]:
+    """The operator's own constraints that a desc breaks at a level (the newest where None), but for those that speak of sizes."""
     fields = named_constants(operator, desc)
-    return list(_constraints(operator, desc, fields, level or max(abi().feature_levels.values())))
+    found = _constraints(operator, desc, fields, level or max(abi().feature_levels.values()))
+    sized = {f"constraint/{c.label}" for c in operator.constraints if "Sizes" in c.text}
+    return [violation for violation in found if violation.label not in sized]
 
 
 def _constraints(operator: Operator, desc: OperatorDesc, fields: Mapping[str, object], level: FeatureLevel) -> Found:
