@@ -60,11 +60,11 @@ class ArrayBackend:
             broken = binding_violations(dispatch)
         if broken:
             self.refuse(broken, dispatch)
-        tensors = dict(desc.tensors())
+        tensors, held = dict(desc.tensors()), load(desc.type).held(desc.fields)
         inputs = {
             name: read_tensor(dispatch.resources[binding.resource], tensors[name], binding.offset)
             for name, binding in dispatch.bindings.items()
-            if name not in dispatch.outputs
+            if name not in dispatch.outputs or name in held
         }
         outputs = self.compute(desc, inputs)
         if isinstance(outputs, Mapping) and outputs.keys() - set(dispatch.outputs):

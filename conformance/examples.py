@@ -74,7 +74,7 @@ def variable_types(trial: Trial) -> dict[str, str]:
 def layouts_of(trial: Trial) -> dict[str, tuple[str, ...]]:
     """The layouts that each tensor of the case may have."""
     operator = trial.operator
-    return {name: layouts_for(operator, operator.field(name.partition("[")[0]).kind) for name, _ in trial.case.desc.tensors()}
+    return {name: layouts_for(operator, operator.field(name.partition("[")[0])) for name, _ in trial.case.desc.tensors()}
 
 
 def agreement_cases(trial: Trial, examples: int, seed: str) -> Iterator[tuple[Draft, Case]]:
@@ -114,10 +114,11 @@ def variable_data(trial: Trial) -> dict[str, Data]:
     return {variable: own.get(variable) or trial.case.data[name] for variable, name in relation.given.items()}
 
 
-def variable_tensors(trial: Trial, run: tuple[int, ...]) -> dict[str, TensorDesc]:
-    """The tensor of each variable of the case's law, of the sizes that ``run`` gives. Raises NotGenerable."""
+def variable_tensors(trial: Trial, run: tuple[int, ...]) -> tuple[Mapping[str, object], dict[str, TensorDesc]]:
+    """A desc's fields, and the tensor of each variable of the case's law, of the sizes that ``run`` gives. Raises NotGenerable."""
     desc = draft_desc(trial, choice_of(trial.operator, trial.case.desc), run, {})
-    return {variable: desc.tensor(name) for variable, name in relation_of(trial.operator, trial.case.relation).given.items()}
+    given = relation_of(trial.operator, trial.case.relation).given
+    return desc.fields, {variable: desc.tensor(name) for variable, name in given.items()}
 
 
 def sized_draft(trial: Trial, seed: str) -> Draft:
@@ -125,10 +126,11 @@ def sized_draft(trial: Trial, seed: str) -> Draft:
     count = next(trial.case.desc.tensors())[1].DimensionCount
     run = tuple(1 + byte % MOST_SIZE for byte in stream(seed, count))
     arrays, data = {}, variable_data(trial)
-    for variable, tensor in variable_tensors(trial, run).items():
+    fields, tensors = variable_tensors(trial, run)
+    for variable, tensor in tensors.items():
         recipe = data[variable]
         raw = stream(f"{seed}/{variable}", recipe_bytes(recipe.recipe, tensor))
-        arrays[variable] = recipe_array(recipe.recipe, recipe.parameters, tensor, raw)
+        arrays[variable] = recipe_array(recipe.recipe, recipe.parameters, tensor, raw, fields)
     return Draft(arrays, run)
 
 
@@ -151,7 +153,7 @@ def simpler(trial: Trial, draft: Draft) -> Iterator[Draft]:
                 desc = draft_desc(trial, choice, run, draft.layouts)
                 tensors = {name: desc.tensor(name) for name in draft.arrays}
             else:
-                tensors = variable_tensors(trial, run)
+                _, tensors = variable_tensors(trial, run)
             for low in (True, False):
                 cut = {name: _cut(array, tensors[name], low) for name, array in draft.arrays.items()}
                 arrays = {name: array for name, array in cut.items() if array is not None}

@@ -87,7 +87,8 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
         bounds = compute(case.desc, inputs) if case.operator in references() else {}
         answers = {
             whose: {
-                name: _as_answer(literal, bounds.get(name), tolerance_of(operator, name, case.desc).judge) for name, literal in outputs.items()
+                name: _as_answer(literal, bounds.get(name), tolerance_of(operator, name, case.desc).judge)
+                for name, literal in outputs.items()
             }
             for whose, outputs in case.answers.items()
         }
@@ -120,7 +121,9 @@ def _as_answer(literal: Literal, computed: Answer | None, judge: str) -> Answer:
     if computed is None:
         return Answer(array, defined=defined)
     slack = None if judge == "discrete" else computed.slack
-    return Answer(array, defined=defined, magnitude=computed.magnitude, terms=computed.terms, argument=computed.argument, slack=slack)
+    return Answer(
+        array, defined=defined, magnitude=computed.magnitude, terms=computed.terms, argument=computed.argument, slack=slack
+    )
 
 
 def flush_denormals(array: Array) -> Array:
@@ -198,7 +201,7 @@ def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answe
         written = name in outputs or name in case.in_place.values()
         resource = np.full(offset + size + GUARD + (16 if special else 0), _GUARD_BYTE if written else _INPUT_BYTE, np.uint8)
         resource[offset : offset + size] = _GAP_BYTE if written else _INPUT_BYTE
-        content = inputs.get(name) if name not in outputs else poison(answers.get(name), tensor)
+        content = inputs[name] if name in inputs else poison(answers.get(name), tensor) if name in outputs else None
         if content is not None:
             write_tensor(resource, tensor, content, offset)
         bindings[name] = BufferBinding(len(resources), offset, size - (special.short if special else 0))

@@ -33,7 +33,7 @@ from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.negatives import negative_cases, resized
 from dmlcts.generator.placement import in_place_cases, layout_cases
 from dmlcts.generator.shapes import choices_for, level_of, make_desc, padded_run, usual_dimension_count
-from dmlcts.generator.tables import cell_cases
+from dmlcts.generator.tables import cell_cases, other_count_cases
 from dmlcts.generator.types import TypeChoice, tied_tensors, type_choices
 from dmlcts.reports.record import FAIL
 from dmlcts.spec.abi import FeatureLevel, abi, feature_level
@@ -144,7 +144,7 @@ def _from_the_start(dispatch: Dispatch) -> Dispatch:
 
 def probes(operator: Operator, level: FeatureLevel) -> Iterator[Probe]:
     """Every probe of an operator for a backend of a feature level, which later levels' tables promise nothing."""
-    for case in (*cell_cases(operator), *layout_cases(operator), *in_place_cases(operator)):
+    for case in (*cell_cases(operator), *other_count_cases(operator), *layout_cases(operator), *in_place_cases(operator)):
         if feature_level(case.feature_level) <= level:
             promises = dict.fromkeys((*support_cells(operator, case.desc), *case.covers))
             types, *way = case.id.split("/")[1:]

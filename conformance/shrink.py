@@ -109,7 +109,7 @@ def _agreement_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
         for name, recipe in case.data.items():
             tensor, size = tensors[name], recipe_bytes(recipe.recipe, tensors[name])
             raw = (elements[name] * tensor.count)[:size]  # from the first again, where there are fewer than the tensor has
-            arrays[name] = same_where_broadcast(recipe_array(recipe.recipe, recipe.parameters, tensor, raw), tensor)
+            arrays[name] = same_where_broadcast(recipe_array(recipe.recipe, recipe.parameters, tensor, raw, desc.fields), tensor)
         return Draft(arrays, run, chosen)
 
     return drafts()
@@ -141,11 +141,12 @@ def _sized_drafts(trial: Trial, types: Mapping[str, str], recipes: Mapping[str, 
         run = tuple(draw(_SIZES) for _ in range(count))
         elements = _draw_elements(draw, recipes, types, _MOST)
         arrays = {}
-        for variable, tensor in variable_tensors(trial, run).items():
+        fields, tensors = variable_tensors(trial, run)
+        for variable, tensor in tensors.items():
             recipe = recipes[variable]
             size = recipe_bytes(recipe.recipe, tensor)
             raw = (elements[variable] * tensor.count)[:size]
-            arrays[variable] = recipe_array(recipe.recipe, recipe.parameters, tensor, raw)
+            arrays[variable] = recipe_array(recipe.recipe, recipe.parameters, tensor, raw, fields)
         return Draft(arrays, run)
 
     return drafts()

@@ -117,6 +117,12 @@ def present_throughout(operator: Operator, choice: Mapping[str, object]) -> Mapp
     return {k: PRESENT if v == ABSENT and PRESENT in limits.get(k, (PRESENT,)) else v for k, v in choice.items()}
 
 
+def configuration_of(operator: Operator, choice: Mapping[str, object]) -> str:
+    """The label of the configuration that a combination is of, empty where there is none."""
+    limits = next((limits for known, limits in _configured(operator) if known == choice), {})
+    return next((label for label, known in operator.configurations.items() if known is limits), "")
+
+
 def constant_values(operator: Operator) -> Iterator[tuple[Field, object]]:
     """Each attribute with each of its values that is the same for every desc."""
     for field in operator.attributes():

@@ -31,6 +31,7 @@ def build(
 ) -> Case:
     """A case of ``kind``. Its data are the spec's recipes unless given; it covers its attributes' values besides ``covers``."""
     lowest = level_of(operator, desc)
+    basis = operator.basis(desc.fields) if basis == DOCUMENTED else basis
     attributes = attribute_parts(operator, desc)
     return Case(
         id="/".join((operator.name, choice.label, *parts, *attributes)),
@@ -49,9 +50,10 @@ def build(
 def random_data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
     """The spec's recipe for every input tensor of the desc; any bits where the spec says nothing."""
     found = {}
+    held = operator.held(desc.fields)
     for name, _ in desc.tensors():
         field = operator.field(name.partition("[")[0])
-        if field.kind == "input":
+        if field.kind == "input" or name in held:
             values = operator.values.get(field.name)
             found[name] = Data(values.recipe, values.parameters) if values else Data("any-bits")
     return found
@@ -60,12 +62,22 @@ def random_data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
 def attribute_parts(operator: Operator, desc: OperatorDesc) -> list[str]:
     """The attributes of an id: ``Alpha=0.5``, an enumeration's constant alone, ``no-ZeroPoint`` for an optional tensor that is absent.
 
-    What follows from something else (a count, the data type of a scalar) is left out; of many attributes those too that are as usual.
+    What follows from something else (a count, the data type of a scalar) is left out; of many attributes those too that are as usual. A
+    configuration that says which tensors there are stands there by its label, for all that it leaves no choice of.
     """
     counts = counted_by(operator)
     usual = _usual(operator, desc) if len(operator.attributes()) - len(counts) > _MANY else {}
-    found = []
+    label = operator.configuration(desc.fields)
+    limits = operator.configurations.get(label, {})
+    said = (
+        {name for name, values in limits.items() if len(values) == 1}
+        if any(operator.field(name).is_tensor for name in limits)
+        else set()
+    )
+    found = [label] if said else []
     for field in operator.fields:
+        if field.name in said:
+            continue
         value = desc.fields.get(field.name)
         if field.is_tensor and field.optional and value is None:
             found.append(f"no-{field.name.removesuffix('Tensor')}")

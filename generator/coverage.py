@@ -84,7 +84,7 @@ def _values(operator: Operator) -> Iterator[str]:
 
 def _layouts(operator: Operator) -> Iterator[str]:
     for field in (*operator.inputs(), *operator.outputs()):
-        for layout in layouts_of(operator, field.kind):
+        for layout in layouts_of(operator, field):
             yield f"layout/{field.name}/{layout}"
         yield from (f"slack/{field.name}/{what}" for what in ("total-size", "binding", "alignment"))
     yield from (f"owned/{field.name}" for field in operator.inputs() if field.owned_by_dml)

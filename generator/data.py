@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import shake_256
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,21 @@ from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import special_values
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.dtypes import literal_array
+from dmlcts.spec.expression import compile_expression
+from dmlcts.spec.shape import FAILURES
 
 Array = NDArray[Any]
 
 
 def inputs(case: Case) -> dict[str, Array]:
     """The input arrays of a case by tensor name, packed: the same on every machine and in every run."""
-    found = {name: array(data, case.desc.tensor(name), f"{case.id}/{name}") for name, data in case.data.items()}
+    fields = case.desc.fields
+    found = {name: array(data, case.desc.tensor(name), f"{case.id}/{name}", fields) for name, data in case.data.items()}
     return {name: found[case.in_place.get(name, name)] for name in found}  # inputs that share a resource hold the same
 
 
-def array(data: Data, tensor: TensorDesc, seed: str) -> Array:
-    """One tensor's array; ``seed`` names the byte stream of a recipe.
+def array(data: Data, tensor: TensorDesc, seed: str, fields: Mapping[str, object] = MappingProxyType({})) -> Array:
+    """One tensor's array; ``seed`` names the byte stream of a recipe, ``fields`` are its desc's.
 
     Where a stride is 0 the elements along that dimension are one element, so that they are equal in the array as well.
     """
@@ -34,7 +38,7 @@ def array(data: Data, tensor: TensorDesc, seed: str) -> Array:
     if data.special:
         values = np.roll(data_values(data, tensor.data_type), -int(data.parameters.get("after", 0)))
         return np.resize(np.repeat(values, int(data.parameters.get("each", 1))), tensor.sizes)
-    made = recipe_array(data.recipe, data.parameters, tensor, stream(seed, recipe_bytes(data.recipe, tensor)))
+    made = recipe_array(data.recipe, data.parameters, tensor, stream(seed, recipe_bytes(data.recipe, tensor)), fields)
     return same_where_broadcast(made, tensor)
 
 
@@ -49,11 +53,26 @@ def recipe_bytes(recipe: str, tensor: TensorDesc) -> int:
     return tensor.count * RECIPES[recipe].width(tensor.data_type)
 
 
-def recipe_array(recipe: str, parameters: Mapping[str, float | int | str], tensor: TensorDesc, raw: bytes) -> Array:
-    """``recipe_bytes`` raw bytes as the tensor's values."""
+def recipe_array(
+    recipe: str,
+    parameters: Mapping[str, float | int | str],
+    tensor: TensorDesc,
+    raw: bytes,
+    fields: Mapping[str, object] = MappingProxyType({}),
+) -> Array:
+    """``recipe_bytes`` raw bytes as the tensor's values; ``fields`` are those of the desc, which parameters may speak of."""
     entry = RECIPES[recipe]
     cells = np.frombuffer(raw, np.uint8).reshape(tensor.count, entry.width(tensor.data_type))
-    return entry.make(cells, tensor.data_type, parameters).reshape(tensor.sizes)
+    known = {name: _computed(value, fields) if name in entry.computed else value for name, value in parameters.items()}
+    return entry.make(cells, tensor.data_type, known).reshape(tensor.sizes)
+
+
+def _computed(parameter: float | int | str, fields: Mapping[str, object]) -> Any:
+    """A parameter, or what its expression gives for a desc; 0 where it gives nothing, as the desc is wrong or lacks what it reads."""
+    try:
+        return compile_expression(str(parameter)).evaluate(fields)
+    except FAILURES:
+        return 0
 
 
 def same_where_broadcast(values: Array, tensor: TensorDesc) -> Array:

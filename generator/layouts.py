@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dmlcts.spec.desc import TensorDesc, packed_strides
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model import Field, Operator
 
 Sizes = tuple[int, ...]
 
@@ -71,6 +71,9 @@ INPUT_LAYOUTS = tuple(name for name in LAYOUTS if name != "channels-last")
 OUTPUT_LAYOUTS = ("packed", "strided", "padded", "permuted", "spread")
 """What every operator's tensors may have. The others are for operators whose spec names them."""
 
+PACKED_LAYOUTS = ("packed", "strided")
+"""What tensors that must be packed may have."""
+
 LETTERS = {
     "packed": "pk",
     "strided": "st",
@@ -88,9 +91,11 @@ GAPPED = ("padded", "spread")
 """The layouts that leave bytes between elements."""
 
 
-def layouts_of(operator: Operator, kind: str) -> tuple[str, ...]:
-    """The layouts that tensors of a kind (input, output) may have."""
-    return (*(INPUT_LAYOUTS if kind == "input" else OUTPUT_LAYOUTS), *operator.layouts)
+def layouts_of(operator: Operator, field: Field) -> tuple[str, ...]:
+    """The layouts that the tensors of a field may have."""
+    if field.packed:
+        return PACKED_LAYOUTS
+    return (*(INPUT_LAYOUTS if field.kind == "input" else OUTPUT_LAYOUTS), *operator.layouts)
 
 
 def laid_out(tensor: TensorDesc, layout: str) -> TensorDesc:

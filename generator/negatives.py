@@ -7,7 +7,7 @@ A rule that DirectML.dll was measured not to enforce (``accepts`` in the spec) i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dmlcts.generator.attributes import NotGenerable, attribute_values, counted_by, recomputed, value_text, within_type
@@ -70,15 +70,23 @@ def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
 
 
 def _all_changes(operator: Operator, choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
-    """The changes of a usual desc, and of those that have the tensors which it leaves out: of these alone."""
+    """The changes of a usual desc, and of those that have the tensors which it leaves out: about these, or about rules that no other broke."""
     run = padded_run(_RUN, usual_dimension_count(operator, choice))
+    bases = [(attributes, make_desc(operator, choice.types, run, attributes)) for attributes in presences(operator, choice)]
+    elsewhere = dict(pair for _, base in reversed(bases) for pair in base.tensors())
     met: set[str] = set()
-    for attributes in presences(operator, choice):
-        base = make_desc(operator, choice.types, run, attributes)
+    broken: set[str] = set()
+    labels: set[str] = set()
+    for attributes, base in bases:
         new = {name for name, _ in base.tensors()} - met
-        for change in _changes(operator, base, attributes):
-            if not met or any(name in change.label for name in new):
-                yield base, change
+        for change in _changes(operator, base, attributes, elsewhere):
+            if met and change.rules <= broken and not any(name in change.label for name in new):
+                continue
+            if change.label in labels:
+                change = replace(change, label=f"{operator.configuration(base.fields)}/{change.label}")
+            yield base, change
+            broken |= change.rules
+            labels.add(change.label)
         met |= new
 
 
@@ -109,11 +117,13 @@ def _accepted(operator: Operator, rules: frozenset[str], choice: TypeChoice) -> 
     return rules <= lenient
 
 
-def _changes(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[Change]:
+def _changes(
+    operator: Operator, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]
+) -> Iterator[Change]:
     """The changes kept: all that break general rules, and for each of the operator's own and each place the one that breaks least besides."""
     best: dict[tuple[str, str], Change] = {}
     late: list[Change] = []
-    for label, place, desc in _descs(operator, base, usual):
+    for label, place, desc in _descs(operator, base, usual, elsewhere):
         broken = violations(operator, desc)
         rules = frozenset(v.label for v in broken)
         basis = MEASURED if all(v.basis == MEASURED for v in broken) else DOCUMENTED
@@ -139,8 +149,10 @@ _OWN = ("constraint/", "shape/")
 """The rules that an operator has of its own: one change may break several of them, and several changes one."""
 
 
-def _descs(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[tuple[str, str, OperatorDesc]]:
-    """Label, place and desc of every change of a desc that is tried."""
+def _descs(
+    operator: Operator, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]
+) -> Iterator[tuple[str, str, OperatorDesc]]:
+    """Label, place and desc of every change of a desc that is tried. ``elsewhere`` are tensors of other descs, valid there."""
 
     def replaced(names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
         return recomputed(operator, _replaced(base, names, **changes), usual)  # what is computed from the tensors follows them
@@ -148,18 +160,30 @@ def _descs(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) 
     for field in operator.fields:
         if field.is_tensor and not field.optional and field.type == "TENSOR_DESC":
             yield f"missing/{field.name}", field.name, base.with_fields(**{field.name: None})
+        if field.optional and field.type == "TENSOR_DESC" and field.name in elsewhere:
+            present = base.fields[field.name] is not None
+            label = f"{'without' if present else 'with'}/{field.name}"
+            yield label, field.name, base.with_fields(**{field.name: None if present else elsewhere[field.name]})
         if field.kind == "attribute" and field.name not in counted_by(operator):
             yield from _attribute_changes(field, base)
     for name in counted_by(operator):
         yield from _count_changes(operator, name, base)
-    for group in tied_tensors(operator, "DataType"):
+    for group in _there(base, tied_tensors(operator, "DataType")):
         for name in (*abi().data_types, UNKNOWN):
             yield f"data-type/{'+'.join(group)}={name}", group[0], replaced(group, data_type=name)
-    for group in tied_tensors(operator, "DimensionCount"):
+    for group in _there(base, tied_tensors(operator, "DimensionCount")):
         for count in range(abi().limits["dimension_count"] + 2):
             run = padded_run(_RUN, count) if count else ()
             desc = recomputed(operator, resized(operator, base, group, run, usual), usual)
             yield f"dimension-count/{'+'.join(group)}={count}", group[0], desc
+    there = [name for name, _ in base.tensors()]
+    for group in _there(base, tied_tensors(operator, "DimensionCount")):
+        if len(group) < len(there):  # the others stay as they are, so that sizes must too
+            most = max(table.tensors[group[0].partition("[")[0]].dimensions[1] for table in operator.support)
+            longer = base.with_fields(
+                **{name: replace(t, sizes=padded_run(t.sizes, most + 1)) for name, t in base.tensors() if name in group}
+            )
+            yield f"dimension-count/{'+'.join(group)}-of-{most + 1}", group[0], longer
     alike = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
     for same, names in alike.items():
         yield f"sizes/zero/{'+'.join(names)}", names[0], replaced(names, sizes=(*same[:-1], 0))
@@ -168,6 +192,14 @@ def _descs(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) 
             yield f"sizes/{'+'.join(names)}", f"{names[0]}-alike{index}", replaced(names, sizes=larger)
     for name, tensor in base.tensors():
         yield from _tensor_changes(operator, base, name, tensor)
+
+
+def _there(base: OperatorDesc, groups: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Of each group of tensors those that the desc has."""
+    for group in groups:
+        found = tuple(name for name in group if base.fields[name] is not None)
+        if found:
+            yield found
 
 
 def _attribute_changes(field: Field, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
@@ -244,6 +276,8 @@ def _tensor_changes(
     yield f"alignment/{name}=24", name, changed(alignment=24)
     if tensor.type.bits > 8:
         yield f"alignment/{name}-below-size", name, changed(alignment=tensor.type.bits // 16)
+    if operator.field(name.partition("[")[0]).packed:
+        yield f"strides/{name}-spread", name, base.with_fields(**{name: laid_out(tensor, "spread")})
     if operator.field(name).kind == "output":
         yield f"strides/{name}-broadcast", name, base.with_fields(**{name: laid_out(tensor, "broadcast")})
         yield f"flags/{name}=OWNED_BY_DML", name, changed(flags=abi().tensor_flags["OWNED_BY_DML"])

@@ -26,9 +26,11 @@ _MANY, _VERY_MANY = 5, 9
 
 def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
     """Every pair of layouts of any two tensors; in core for one type of each width, in full for every type."""
-    rows = pairwise({field.name: layouts_of(operator, field.kind) for field in operator.fields if field.is_tensor})
+    layouts = {field.name: layouts_of(operator, field) for field in operator.fields if field.is_tensor}
+    rows = pairwise(layouts)
     core = representatives(operator)
     for choice in covering_choices(operator):
+        met: set[tuple[str, str]] = set()
         for index, row in enumerate(rows):
             level = "smoke" if (choice, index) == (core[0], 7) else "core" if choice in core else "full"
             if beyond(level, most):
@@ -38,7 +40,15 @@ def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             parts = ("layout", ".".join(_named(present)))
             covers = [f"layout/{name}/{layout}" for name, layout in present.items()]
             desc = _with_layouts(base, row)
+            met.update((name, layout) for name, layout in present.items())
             yield build(operator, "layout", parts, desc, choice, level=level, covers=covers)
+        # A tensor that few combinations of attributes have may have been absent whenever a layout's turn came.
+        for name, layout in ((name, layout) for name, those in layouts.items() for layout in those if (name, layout) not in met):
+            level = "core" if choice in core else "full"
+            if not beyond(level, most):
+                desc = _with_layouts(_base(operator, choice, 0, (name,)), {name: layout})
+                label = f"{_short(name)}-{layout}"
+                yield build(operator, "layout", ("layout", label), desc, choice, level=level, covers=(f"layout/{name}/{layout}",))
 
 
 def _named(layouts: Mapping[str, str]) -> list[str]:

@@ -105,17 +105,22 @@ def _choices_by_desc(operator: Operator, types: Types, count: int) -> Mapping[st
 def used_types(operator: Operator, desc: OperatorDesc) -> TypeChoice:
     """The data types with which a law about ``desc`` calls another operator.
 
-    All inputs have the type of the desc's first tensor that the operator takes; the outputs have that of the desc's output if they can.
+    All inputs have the type of the desc's first tensor that the operator takes, or if they cannot all that must be there or that the desc
+    has too; the outputs have that of the desc's output if they can.
 
     Raises:
         ValueError: it takes none of the desc's types.
     """
     own = tuple(dict.fromkeys(tensor.data_type for _, tensor in desc.tensors()))
     result = desc.tensor(load(desc.type).outputs()[0].name).data_type
-    inputs = {field.name for field in operator.inputs()}
-    for wanted in own:
-        fitting = [choice for choice in type_choices(operator) if all(t == wanted for name, t in choice.types if name in inputs)]
-        if fitting:
-            return max(fitting, key=lambda choice: sum(t == result for name, t in choice.types if name not in inputs))
+    every = {field.name for field in operator.inputs()}
+    needed = {field.name for field in operator.inputs() if not field.optional or field.name in dict(desc.tensors())}
+    for inputs in (every, needed):
+        for wanted in own:
+            fitting = [
+                choice for choice in type_choices(operator) if all(t == wanted for name, t in choice.types if name in inputs)
+            ]
+            if fitting:
+                return max(fitting, key=lambda choice: sum(t == result for name, t in choice.types if name not in inputs))
     said = f"{desc.type} uses {operator.name} in a relation, which takes no {' or '.join(own)}"
     raise ValueError(f"{said}: give the relation the `types` for which it holds")

@@ -19,21 +19,22 @@ from dmlcts.spec.abi import data_type
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
 
 Array = NDArray[Any]
-Parameters = Mapping[str, float | int | str]
+Parameters = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """``width`` gives the raw bytes an element takes, ``make`` turns (count, width) of them into count values.
 
-    ``parameters`` are the names that a spec may give. ``bits`` says that the values are bit patterns, so that a relation computes with
-    them as unsigned integers whatever the type.
+    ``parameters`` are the names that a spec may give; those among ``computed`` may be expressions over the desc. ``bits`` says that the
+    values are bit patterns, so that a relation computes with them as unsigned integers whatever the type.
     """
 
     width: Callable[[str], int]
     make: Callable[[NDArray[np.uint8], str, Parameters], Array]
     parameters: frozenset[str] = frozenset()
     bits: bool = False
+    computed: frozenset[str] = frozenset()
 
 
 def _any_bits(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
@@ -68,6 +69,13 @@ def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array
     dtype = numpy_dtype(name)
     rounded = values.astype(dtype)  # to high, where it lies nearer than what the type has below it
     return np.where(rounded < high, rounded, np.nextafter(dtype.type(high), dtype.type(low)))
+
+
+def _between(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    least, most = (np.resize(np.asarray(parameters[end], np.float64), len(raw)) for end in ("least", "most"))
+    share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
+    found: Array = np.floor(least + share * (most - least + 1)).astype(numpy_dtype(name))
+    return found
 
 
 def _numbers(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
@@ -149,6 +157,9 @@ RECIPES: dict[str, Recipe] = {
     "quarters": Recipe(lambda name: 2, _quarters, frozenset({"limit"})),
     # Evenly from low to high, high left out; integers are rounded down, from the part of the range that their type has.
     "uniform": Recipe(lambda name: 4, _uniform, frozenset({"low", "high"})),
+    # Whole numbers from least to most, which may be expressions over the desc and have a number for each element: indices, lengths and
+    # offsets that fit the sizes at hand.
+    "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"})),
     # Floats of either sign, every power of two from 2^least to 2^most alike (as far as they are normal numbers); any bits of integers.
     "numbers": Recipe(_size, _numbers, frozenset({"least", "most"})),
     # The same without 0, and without a sign; or with one.

@@ -6,12 +6,12 @@ configurations (generator/attributes). Nothing is drawn at random and filtered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
-from dmlcts.generator.attributes import NotGenerable, attribute_choices, present_throughout, with_attributes
-from dmlcts.generator.solver import Sizes, Symbols, independent, leading, solved
-from dmlcts.generator.types import TypeChoice, Types, dimension_counts_of, keeps, nearest, only_tied, small_desc
+from dmlcts.generator.attributes import NotGenerable, attribute_choices, configuration_of, present_throughout, with_attributes
+from dmlcts.generator.solver import Sizes, Symbols, independent, leading, rows_in_force, solved
+from dmlcts.generator.types import TypeChoice, Types, dimension_counts_of, keeps, nearest, only_tied, small_desc, tied_tensors
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model import ABSENT, Operator
@@ -43,14 +43,14 @@ def choices_for(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, ob
 
 @cache
 def few_choices(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, object], ...]:
-    """Those combinations, or where they are many enough of them that each value stands in one."""
+    """Those combinations, or where they are many enough of them that each value and each configuration stands in one."""
     choices = choices_for(operator, choice)
     if len(choices) <= _FEW:
         return choices
     seen: set[str] = set()
     kept = []
     for attributes in choices:
-        new = {f"{name}={value}" for name, value in attributes.items()} - seen
+        new = {configuration_of(operator, attributes), *(f"{name}={value}" for name, value in attributes.items())} - seen
         if new:
             kept.append(attributes)
             seen |= new
@@ -128,7 +128,10 @@ def make_desc(
     Raises:
         NotGenerable: there is none of these sizes.
     """
-    ranks = dimension_counts_of(operator, types)
+    ranks = dict(dimension_counts_of(operator, types))
+    for group in tied_tensors(operator, "DimensionCount"):
+        alike = {len(sizes) for name, sizes in (known or {}).items() if name in group}
+        ranks |= {name: frozenset(alike) for name in group if len(alike) == 1 and name in ranks}
     present = [(name, data_type) for name, data_type in types if choice.get(name) != ABSENT]
     tensors: dict[str, TensorDesc | None] = {field.name: None for field in operator.fields if field.is_tensor}
     for name, data_type in present:
@@ -136,6 +139,12 @@ def make_desc(
         tensors[name] = TensorDesc(data_type, (1,) * _rank(ranks[name], wanted, (known or {}).get(name)))
     simple = independent(operator) and not symbols and not known
     fields = dict(tensors) if simple else with_attributes(operator, tensors, choice)
+    rows = rows_in_force(operator, fields)
+    for name, data_type in present:
+        fitting = frozenset(count for count in ranks[name] if all(_fits(row, count) for row in rows.get(name, ())))
+        wanted = (counts or {}).get(name, len(run))
+        tensors[name] = TensorDesc(data_type, (1,) * _rank(fitting or ranks[name], wanted, (known or {}).get(name)))
+    fields |= tensors
     for _ in range(_ROUNDS):
         sizes = solved(operator, fields, run, symbols, known)
         tensors |= {name: TensorDesc(data_type, sizes[name]) for name, data_type in present}
@@ -147,6 +156,12 @@ def make_desc(
 
 _ROUNDS = 4
 """Attributes may depend on sizes, and sizes on attributes: how often one follows the other before neither changes."""
+
+
+def _fits(row: Sequence[str], count: int) -> bool:
+    """Whether a tensor of ``count`` dimensions can have the sizes of a row."""
+    single = sum(not size.startswith("*") for size in row)
+    return count == single or (count > single and len(row) > single)
 
 
 def _rank(counts: frozenset[int], wanted: int, known: Sizes | None) -> int:

@@ -240,6 +240,16 @@ class _Solving:
         return found
 
 
+def rows_in_force(operator: Operator, fields: Mapping[str, object]) -> dict[str, list[Sequence[str]]]:
+    """The rows that each tensor's sizes must be of, by the shapes whose condition holds for these fields."""
+    found: dict[str, list[Sequence[str]]] = {}
+    for shape in operator.shapes:
+        if shape.when is None or number(shape.when, fields) is True:
+            for tensor, row in shape.sizes.items():
+                found.setdefault(tensor, []).append(row)
+    return found
+
+
 def spread(operator: Operator) -> bool:
     """Whether every tensor has the sizes of the first one, or ones alone: then any number of elements can stand in a row."""
     rows = [(next(iter(shape.sizes.values())), row) for shape in operator.shapes for row in shape.sizes.values()]

@@ -88,15 +88,17 @@ def other_count_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 level = "core" if choice in representatives(operator) else "full"
                 if beyond(level, most) or not turns:
                     continue
-                try:
-                    desc = make_desc(operator, choice.types, run, turns[index % len(turns)], counts=dict.fromkeys(group, count))
-                except NotGenerable:
-                    continue  # the shape does not know it; `spec coverage` shows that no case has it
-                if level_of(operator, desc) is not None:
-                    label = f"{group[0].removesuffix('Tensor')}-{count}d"
-                    yield build(
-                        operator, "table", (f"{len(run)}d", label), desc, choice, level=level, covers=support_cells(operator, desc)
-                    )
+                for attributes in (*turns[index % len(turns) :], *turns[: index % len(turns)]):
+                    try:
+                        desc = make_desc(operator, choice.types, run, attributes, counts=dict.fromkeys(group, count))
+                    except NotGenerable:
+                        continue  # the shape does not know it; `spec coverage` shows that no case has it
+                    alike = {tensor.DimensionCount for name, tensor in desc.tensors() if name in group} == {count}
+                    if alike and level_of(operator, desc) is not None:
+                        label = f"{group[0].removesuffix('Tensor')}-{count}d"
+                        covers = support_cells(operator, desc)
+                        yield build(operator, "table", (f"{len(run)}d", label), desc, choice, level=level, covers=covers)
+                        break
 
 
 def size_cases(operator: Operator, most: str = "full") -> Iterator[Case]:

@@ -2,6 +2,10 @@
 
 The judge composes the bound of a sum from its magnitude and its number of terms (class accumulate). Where an activation follows, the sum
 is never seen: what it may be off by comes in as the slack of the activation's argument.
+
+The documentation says nothing of precision, and DirectML.dll does not keep FLOAT32 throughout when the tensors are FLOAT16: what it passes
+from one of its programs to the next (the sum before a fused activation, a product before a bias is added, the parts of a long sum) it
+stores as FLOAT16. The former is allowed here; which of the others an operator has, its reference says by ``between``.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.fused import activated
+from dmlcts.reference.fused import HALF_LARGEST, HALF_ROUNDOFF, HALF_SPACING, activated, stored_error
 from dmlcts.spec.desc import OperatorDesc
 
 _ROUNDOFF = 2.0**-23
@@ -18,22 +22,45 @@ _ROUNDOFF = 2.0**-23
 _SMALLEST = 2.0**-126
 """A term below this may have been flushed."""
 
+OVERFLOW = 2.0**128
+"""What FLOAT32 does not hold."""
+
 
 def sum_error(xp: Any, magnitude: Array, terms: Array | int) -> Array:
     """What a sum of ``terms`` terms in FLOAT32 may be off by, in any order: Higham's bound. 0 where every term is 0.
 
-    Raises:
-        ZeroDivisionError: never for tensors that fit in memory: it takes 2^23 terms.
+    ``terms`` are fewer than 2^23, as many as a bound can speak of.
     """
     relative = terms * _ROUNDOFF / (1 - terms * _ROUNDOFF)
     return xp.where(magnitude == 0, 0.0, relative * magnitude + terms * _SMALLEST)
 
 
-def accumulated(xp: Any, desc: OperatorDesc, value: Array, magnitude: Array, terms: Array | int) -> Answer:
+def between_error(xp: Any, between: Array, count: int = 1) -> Array:
+    """What ``count`` numbers stored as FLOAT16 are off by together, whose absolute values add up to ``between``.
+
+    Infinite where one of them may not be held: the result may then be anything. 0 where one is infinite itself, or NaN.
+    """
+    error = xp.where(between <= HALF_LARGEST, HALF_ROUNDOFF * between + count * HALF_SPACING, xp.inf)
+    return xp.where((between > 0) & (between < xp.inf), error, 0.0)
+
+
+def accumulated(
+    xp: Any, desc: OperatorDesc, value: Array, magnitude: Array, terms: Array | int, error: Array | None = None
+) -> Answer:
     """The answer of a sum (float64), or of the activation in ``FusedActivation`` of it.
 
-    ``magnitude`` is the sum of the terms' absolute values, ``terms`` their number; both may be arrays of the output's sizes.
+    ``magnitude`` is the sum of the terms' absolute values, ``terms`` their number; both may be arrays of the output's sizes. ``error`` is what
+    the sum may be off by for other reasons (its terms, ``between_error``), infinite where nothing can be said of it, be it infinite or NaN.
     """
+    if error is not None:
+        error = xp.where(xp.isfinite(value) | (error == xp.inf), error, 0.0)
     if not isinstance(desc.fields.get("FusedActivation"), OperatorDesc):
-        return Answer(value, magnitude=magnitude, terms=terms)
-    return activated(xp, desc.fields, value, sum_error(xp, magnitude, terms))
+        if error is None:
+            return Answer(value, magnitude=magnitude, terms=terms)
+        return Answer(value, magnitude=magnitude, terms=terms, slack=error, defined=error < xp.inf)
+    # A sum that overflows on its way, in one order or another, leaves open what is activated.
+    own = xp.where(magnitude < OVERFLOW, sum_error(xp, magnitude, terms), xp.inf)
+    own = xp.where(xp.isfinite(value), own, 0.0)
+    own = own if error is None else own + error
+    own = own + stored_error(xp, desc, xp.where(xp.isfinite(own), xp.abs(value) + own, 0.0))
+    return activated(xp, desc.fields, value, own)

@@ -1,8 +1,13 @@
-"""A fused activation: the operator inside a desc, applied to a result that was not stored in between."""
+"""A fused activation: the operator inside a desc, applied to a result that was not stored in between.
+
+The documentation promises what the activation gives alone. DirectML.dll keeps to that, but for results that are no finite numbers:
+ACTIVATION_RELU, fused, multiplies what lies below zero by zero, so that negative infinity and NaN become NaN and not 0. So nothing is demanded
+where an activation gives 0 for what is no finite number; a contested example in the operators' specs holds what the page promises there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
@@ -10,17 +15,66 @@ from dmlcts.reference.registry import compute
 from dmlcts.reference.scale_bias import through
 from dmlcts.spec.desc import OperatorDesc
 
+Spread = Callable[[Any, OperatorDesc, Array, Array], Array]
+"""``f(xp, activation, argument, error)``: how far the activation's elements may lie off for an argument that may be off by ``error``;
+infinite where they may be anything."""
+
+_SPREADS: dict[str, Spread] = {}
+
+HALF_ROUNDOFF, HALF_LARGEST, HALF_SPACING = 2.0**-10, 65504.0, 2.0**-24
+"""Of a number stored as FLOAT16, where truncation is allowed; the largest one; what denormals are multiples of."""
+
+
+def spreads(name: str) -> Callable[[Spread], Spread]:
+    """Says how errors spread through the activation ``name``: needed of one whose elements depend on others than their own."""
+
+    def register(function: Spread) -> Spread:
+        _SPREADS[name] = function
+        return function
+
+    return register
+
 
 def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array, name: str = "FusedActivation") -> Answer:
     """The activation in the field ``name`` of ``value`` (float64), which may be off by ``error``; ``value`` itself if there is none.
 
-    ``error`` is what the implementation's own computation of ``value`` may be off by; with the activation's own slack it is the answer's.
+    ``error`` is what the implementation's own computation of ``value`` may be off by; with the activation's own slack it is the answer's. It
+    is infinite where ``value`` may be anything, NaN included: then nothing is demanded. Where ``value`` is infinite or NaN, it is 0 or infinite.
+
+    An activation that only selects is judged by the operator's own tolerance. For sums that takes magnitude and terms: with the error in the
+    slack already, what is left is the store.
     """
     inner = fields.get(name)
     if not isinstance(inner, OperatorDesc):
         return Answer(value, slack=error)
     exact = compute(inner, {"InputTensor": value})["OutputTensor"]
-    answer: Any = through(xp, lambda xp, x: compute(inner, {"InputTensor": x})["OutputTensor"].value, value, error)
-    slack = answer.slack if exact.slack is None else answer.slack + exact.slack
-    defined = answer.defined if exact.defined is None else answer.defined & exact.defined
-    return Answer(answer.value, slack=slack, argument=answer.argument, defined=defined)
+    spread = _SPREADS.get(inner.type)
+    if spread is None:
+        answer = through(xp, lambda xp, x: compute(inner, {"InputTensor": x})["OutputTensor"].value, value, error)
+    else:
+        reach = spread(xp, inner, value, error)
+        answer = Answer(exact.value, argument=value, slack=reach, defined=reach != xp.inf)
+    slack: Any = answer.slack
+    defined = (error != xp.inf) & (xp.isfinite(value) | (exact.value != 0))
+    for part in (answer.defined, exact.defined):
+        defined = defined if part is None else defined & part
+    return Answer(
+        exact.value,
+        magnitude=xp.abs(exact.value) if exact.magnitude is None else exact.magnitude,
+        terms=0 if exact.terms is None else exact.terms,
+        slack=slack if exact.slack is None else slack + exact.slack,
+        argument=answer.argument,
+        defined=defined,
+    )
+
+
+def stored_error(xp: Any, desc: OperatorDesc, value: Array) -> Array | float:
+    """What ``value`` is off by if it was stored in the output's type on its way: DirectML.dll does so before a fused activation.
+
+    0 for FLOAT32. Infinite where FLOAT16 may not hold it: what is made of it then depends on the store.
+    """
+    if desc.tensor("OutputTensor").data_type != "FLOAT16":
+        return 0.0
+    size = xp.where(xp.isfinite(value), xp.abs(value), 0.0)
+    rounded = xp.where(size == 0, 0.0, xp.maximum(HALF_ROUNDOFF * size, HALF_SPACING))
+    return xp.where(size > HALF_LARGEST, xp.inf, rounded)

@@ -85,6 +85,7 @@ class _Builder(CaseReader):
             measured=measured,
             sizes=self.sizes(),
             configurations=dict(self.labelled("configurations", self.configuration)),
+            bases={label: entry["basis"] for label, entry in self.data.get("configurations", {}).items() if "basis" in entry},
             layouts=tuple(self.data.get("layouts", ())),
         )
 
@@ -110,6 +111,7 @@ class _Builder(CaseReader):
                 for name in names
             },
             owned_by_dml=entry.get("owned_by_dml", True),
+            packed=entry.get("packed", False),
             values=tuple(self.attribute_value((*path, "values", i), entry, raw) for i, raw in enumerate(entry.get("values", ()))),
         )
         if field.is_tensor == (field.kind == "attribute"):
@@ -226,8 +228,9 @@ class _Builder(CaseReader):
 
     def literals(self, path: Path_, entry: Mapping[str, Any], kind: str) -> dict[str, Literal]:
         found = {}
+        held = {name for name, values in self.data.get("values", {}).items() if "when" in values}
         for name, value in entry.items():
-            self.tensor(name, (*path, name), kind)
+            self.tensor(name, (*path, name), None if kind == "input" and name in held else kind)
             if isinstance(value, list):
                 for index, element in enumerate(value):
                     found[f"{name}[{index}]"] = self.literal((*path, name, index), element, kind)
@@ -337,6 +340,7 @@ _ONLY_OF = {
     "most": ("UINT", "INT", "FLOAT", "UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY"),
     "operators": ("OPERATOR_DESC", "OPERATOR_DESC_ARRAY"),
     "owned_by_dml": ("TENSOR_DESC", "TENSOR_DESC_ARRAY"),
+    "packed": ("TENSOR_DESC", "TENSOR_DESC_ARRAY"),
     "values": (
         "UINT",
         "UINT64",

@@ -31,10 +31,12 @@ class CaseReader(Reader):
         }
 
     def configuration(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, dict[str, tuple[object, ...]]]:
-        """What a configuration limits each of its fields to. A value that is none of the field is an error."""
+        """What a configuration limits each of its fields to, its ``basis`` apart. A value that is none of the field is an error."""
         entries = {raw["name"]: raw for raw in self.data["fields"]}
         found: dict[str, tuple[object, ...]] = {}
         for name, raw in entry.items():
+            if name == "basis":
+                continue
             at, given = (*path, name), raw if isinstance(raw, list) else [raw]
             field = self.by_name.get(name)
             if field is None:
@@ -62,8 +64,8 @@ class CaseReader(Reader):
         return RandomData(entry["recipe"], parameters, entry.get("basis", DOCUMENTED))
 
     def values(self, path: Path_, name: str, entry: Mapping[str, Any]) -> tuple[str, Values]:
-        """What goes into an input."""
-        self.tensor(name, path, "input")
+        """What goes into an input, or stands in an output that is read before it is written."""
+        self.tensor(name, path, None if "when" in entry else "input")
         parameters = self.random(entry["random"]).parameters
         special, measured = tuple(entry.get("special", ())), tuple(entry.get("measured", ()))
         where = self.optional(entry, "where", path, self.names | {"x"})
@@ -77,4 +79,5 @@ class CaseReader(Reader):
             if isinstance(part, dict)
         }
         data = {label: self.random(other) for label, other in entry.get("data", {}).items()}
-        return name, Values(entry["random"]["recipe"], parameters, special, measured, where, sets, parts, data)
+        when = self.optional(entry, "when", path)
+        return name, Values(entry["random"]["recipe"], parameters, special, measured, where, sets, parts, data, when)

@@ -33,7 +33,8 @@ class Field:
     ``optional_since`` is the feature level from which an optional field may be absent, None if always. ``count`` is the attribute that
     counts the elements of an array, ``data_type`` the one that says how a scalar union is read. ``domain`` bounds a number, or every
     element of an array of them. ``operators`` are those that an operator desc may be of, each with the level that allows it; any where
-    empty. ``owned_by_dml`` says whether an input may have DML_TENSOR_FLAG_OWNED_BY_DML. ``values`` are those of an attribute that cases
+    empty. ``owned_by_dml`` says whether an input may have DML_TENSOR_FLAG_OWNED_BY_DML, ``packed`` that its elements
+    must lie next to each other. ``values`` are those of an attribute that cases
     go through, the usual one first; an Expression among them is computed from the desc's tensors and the attributes before it.
     """
 
@@ -48,6 +49,7 @@ class Field:
     domain: Domain | None = None
     operators: Mapping[str, FeatureLevel] = field(default_factory=dict, hash=False)
     owned_by_dml: bool = True
+    packed: bool = False
     values: tuple[object, ...] = ()
 
     @property
@@ -135,6 +137,8 @@ class RandomData:
 class Values:
     """What to put into an input tensor: a recipe for random data, and named sets of special values by basis.
 
+    An output that the operator reads before it writes it has values too: when ``when`` is true of the desc, they stand in it.
+
     A set is one of generator/special, or one of the operator's own: of ``sets`` each data type takes what it can hold, and ``parts`` are
     those values ``x`` of a set of generator/special for which a condition is true (of all at once: it joins by ``&`` and ``|``).
     ``where`` is what the documentation demands of every element ``x``; the result for other data is not defined. ``data`` are other
@@ -149,6 +153,7 @@ class Values:
     sets: Mapping[str, tuple[float | int | str, ...]] = field(default_factory=dict)
     parts: Mapping[str, tuple[str, Expression]] = field(default_factory=dict)
     data: Mapping[str, RandomData] = field(default_factory=dict)
+    when: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +351,8 @@ class Operator:
     """Everything written down about one operator, compared and hashed by identity. ``file`` is where it was read from.
 
     ``sizes`` are what the shapes' free symbols go through, the usual one first. ``configurations`` say what may stand together: each
-    limits attributes to some of their values, and optional tensors to being there or not. ``layouts`` are those of generator/layouts
+    limits attributes to some of their values, and optional tensors to being there or not; ``bases`` are those of the configurations that
+    do not rest on the documentation. ``layouts`` are those of generator/layouts
     that mean something for this operator alone.
     """
 
@@ -371,6 +377,7 @@ class Operator:
     measured: tuple[Measurement, ...] = ()
     sizes: Mapping[str, tuple[int | tuple[int, ...], ...]] = field(default_factory=dict)
     configurations: Mapping[str, Mapping[str, tuple[object, ...]]] = field(default_factory=dict)
+    bases: Mapping[str, str] = field(default_factory=dict)
     layouts: tuple[str, ...] = ()
 
     def field(self, name: str) -> Field:
@@ -388,6 +395,28 @@ class Operator:
         """The output tensor fields."""
         return tuple(f for f in self.fields if f.kind == "output")
 
+    def held(self, fields: Mapping[str, object]) -> frozenset[str]:
+        """The outputs that the operator reads before it writes them, for a desc with these fields."""
+        names = {output.name for output in self.outputs() if fields.get(output.name) is not None}
+        return frozenset(
+            name
+            for name, values in self.values.items()
+            if name in names and (values.when is None or bool(values.when.evaluate(fields)))
+        )
+
+    def configuration(self, fields: Mapping[str, object]) -> str:
+        """The label of the first configuration that these fields are of, empty if there is none."""
+        found = (
+            label
+            for label, limits in self.configurations.items()
+            if all(_allowed(name, values, fields) for name, values in limits.items())
+        )
+        return next(found, "")
+
+    def basis(self, fields: Mapping[str, object]) -> str:
+        """What a case rests on that has these fields."""
+        return self.bases.get(self.configuration(fields), DOCUMENTED)
+
     def attributes(self) -> tuple[Field, ...]:
         """The fields that are not tensors."""
         return tuple(f for f in self.fields if f.kind == "attribute")
@@ -403,3 +432,12 @@ class Operator:
 def newest_first(operator: Operator) -> tuple[Support, ...]:
     """The operator's tensor-support tables, the newest level's first."""
     return tuple(sorted(operator.support, key=lambda table: table.level, reverse=True))
+
+
+def _allowed(name: str, values: tuple[object, ...], fields: Mapping[str, object]) -> bool:
+    """Whether a configuration lets the desc with these fields have its value of one of them."""
+    value = fields.get(name)
+    if set(values) <= {PRESENT, ABSENT}:
+        return (ABSENT if value is None else PRESENT) in values
+    value = getattr(value, "type", value)  # an operator stands there by its name
+    return any(value == (other.evaluate(fields) if isinstance(other, Expression) else other) for other in values)

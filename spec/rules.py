@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from dmlcts.spec.abi import FeatureLevel, abi
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Constraint, Field, Operator
 from dmlcts.spec.shape import FAILURES, bounds, mismatches, within
@@ -206,6 +206,11 @@ def _tensor(name: str, tensor: TensorDesc, field: Field) -> Found:
     if field.kind == "output" and tensor.strides is not None and _overlaps(tensor):
         said = f"{name} has elements in one place: sizes {list(tensor.sizes)}, strides {list(tensor.strides)}"
         yield Violation(f"tensor/{name}/overlap", said, MEASURED)
+    if field.packed and tensor.strides is not None:
+        pairs = zip(tensor.sizes, tensor.strides, packed_strides(tensor.sizes), strict=True)
+        if any(stride != packed for size, stride, packed in pairs if size > 1):
+            said = f"{name} must be packed: sizes {list(tensor.sizes)}, strides {list(tensor.strides)}"
+            yield Violation(f"tensor/{name}/packed", said, MEASURED)
 
 
 def _overlaps(tensor: TensorDesc) -> bool:

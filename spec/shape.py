@@ -22,7 +22,7 @@ INDEXED = re.compile(r"(\w+)\[[0-9]+\]")
 _SYMBOL = re.compile(r"\*?([A-Za-z]\w*)")
 _EACH = re.compile(r"([A-Za-z]\w*)\[i\]")
 
-FAILURES = (ArithmeticError, AttributeError, IndexError, TypeError, ValueError)
+FAILURES = (ArithmeticError, AttributeError, IndexError, NameError, TypeError, ValueError)
 """What evaluating an expression over a wrong desc may raise."""
 
 

@@ -6,6 +6,7 @@ made: the numbers of a desc are inputs of the model wherever ONNX has no attribu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backend import BackendInfo, BackendUnavailable, Unsupported
 from dmlcts.conformance.backends.opinions import DATA_TYPES, OpinionBackend, exact, packages, read_table
+from dmlcts.spec.dtypes import numpy_dtype
 
 Array = NDArray[Any]
-Node = tuple[str, tuple[str, ...], tuple[tuple[str, Any], ...]]
-"""Operator, names of its inputs ("" for none), attributes. Node i gives the value ``node<i>``."""
+Node = tuple[str, tuple[str, ...], tuple[tuple[str, Any], ...], int]
+"""Operator, names of its inputs ("" for none), attributes, which of its results is meant. Node i gives the value ``node<i>``."""
 
 OPSET = 21
 """The newest operator set that every ONNX Runtime of the extra has; it is also the first with quantization by blocks."""
@@ -47,21 +49,28 @@ class Graph:
         """An input too, a scalar of the tensors' type."""
         return self.tensor(f"number{len(self.feed)}", exact(number, self.dtype))
 
-    def call(self, function: str, arguments: list[Any], keywords: dict[str, Any]) -> str:
+    def numbers(self, numbers: Sequence[float]) -> str:
+        """An input of one dimension: INT64 if all are integers, which is what sizes and axes are in ONNX, else of the tensors' type."""
+        whole = all(isinstance(number, int) for number in numbers)
+        array = np.array(numbers, np.int64) if whole else np.array([exact(number, self.dtype) for number in numbers])
+        return self.tensor(f"numbers{len(self.feed)}", array)
+
+    def call(self, function: str, arguments: list[Any], keywords: dict[str, Any], result: int | None) -> str:
         """One more node."""
-        self.nodes.append((function, tuple(argument or "" for argument in arguments), tuple(keywords.items())))
+        attributes = tuple((name, value if isinstance(value, int | float | str) else tuple(value)) for name, value in keywords.items())
+        self.nodes.append((function, tuple(argument or "" for argument in arguments), attributes, result or 0))
         return f"node{len(self.nodes) - 1}"
 
     def array(self, value: str) -> Array:
         """What a session says."""
-        types = tuple((name, array.dtype) for name, array in self.feed.items())
-        found: Array = session(tuple(self.nodes), types).run([value], self.feed)[0]
+        nodes, types = tuple(self.nodes), tuple((name, array.dtype) for name, array in self.feed.items())
+        found: Array = session(nodes, types, value).run([value], self.feed)[0]
         return found
 
 
 @lru_cache(maxsize=1024)
-def session(nodes: tuple[Node, ...], types: tuple[tuple[str, np.dtype[Any]], ...]) -> Any:
-    """An inference session for nodes and the types of their inputs, of any rank; the last node gives the output.
+def session(nodes: tuple[Node, ...], types: tuple[tuple[str, np.dtype[Any]], ...], value: str) -> Any:
+    """An inference session for nodes, the types of their inputs, of any rank, and the value that is asked for.
 
     Raises:
         Unsupported: ONNX has no such types for a node, or ONNX Runtime no kernel.
@@ -69,15 +78,16 @@ def session(nodes: tuple[Node, ...], types: tuple[tuple[str, np.dtype[Any]], ...
     onnx, runtime = import_module("onnx"), import_module("onnxruntime")
     helper, numbers = onnx.helper, onnx.helper.np_dtype_to_tensor_dtype
     made = []
-    for index, (function, inputs, attributes) in enumerate(nodes):
+    for index, (function, inputs, attributes, result) in enumerate(nodes):
         domain, _, operator = function.rpartition(".")
-        given = {name: _typed(onnx, operator, name, value) for name, value in attributes}
-        made.append(helper.make_node(operator, inputs, [f"node{index}"], domain=DOMAINS.get(domain, ""), **given))
+        given = {name: _typed(onnx, domain, operator, name, value) for name, value in attributes}
+        results = [*(f"node{index}.{other}" for other in range(result)), f"node{index}"]
+        made.append(helper.make_node(operator, inputs, results, domain=DOMAINS.get(domain, ""), **given))
     graph = helper.make_graph(
         made,
         "case",
         [helper.make_tensor_value_info(name, numbers(dtype), None) for name, dtype in types],
-        [helper.make_empty_tensor_value_info(f"node{len(nodes) - 1}")],
+        [helper.make_empty_tensor_value_info(value)],
     )
     opsets = [helper.make_opsetid("", OPSET), *(helper.make_opsetid(domain, 1) for domain in DOMAINS.values())]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
@@ -93,8 +103,12 @@ def session(nodes: tuple[Node, ...], types: tuple[tuple[str, np.dtype[Any]], ...
         raise Unsupported(f"onnxruntime has no {what}: {str(error).splitlines()[0]}") from None
 
 
-def _typed(onnx: Any, operator: str, name: str, value: Any) -> Any:
-    """An attribute's value; a desc may say 1 where ONNX demands 1.0."""
+def _typed(onnx: Any, domain: str, operator: str, name: str, value: Any) -> Any:
+    """An attribute's value; a desc may say 1 where ONNX demands 1.0, and a data type is a number there."""
+    if value in DATA_TYPES:
+        return onnx.helper.np_dtype_to_tensor_dtype(numpy_dtype(value))
+    if domain:
+        return value  # the onnx package knows its own operators
     kinds = onnx.defs.OpSchema.AttrType
     kind = onnx.defs.get_schema(operator, max_inclusive_version=OPSET).attributes[name].type
     return float(value) if kind == kinds.FLOAT else value

@@ -3,17 +3,28 @@
 A table beside this module (``onnxruntime.yaml``, ``torch.yaml``) says for each operator which call of the library it is:
 ``ACTIVATION_ELU: Elu(InputTensor, alpha=Alpha)``. The names are the desc's fields. What stands in a call's place is a tensor or a number, what
 is given by keyword is the library's own attribute. Calls nest, but one function of the library does the work: around it stand only the
-additions and multiplications that DirectML's formula has, so that the opinion is the library's and not ours.
+additions and multiplications that DirectML's formula has, and what changes no value (a shape, an order, a type), so that the opinion is the
+library's and not ours.
 
-An operator may have several calls, each with a ``when`` in the expression language of the spec files; the first that holds is taken. ``bits``
+In a call's place there may be:
+
+- another call; ``f(...)[1]`` is the second of several results
+- a tensor. One that is absent is left out, and so is what would be made of it: ``Reshape(BiasTensor, [-1])``
+- ``ScaleTensor or 1``: the tensor, or the number where it is absent
+- any other expression of the spec files' language: a number, or a list of them. Data types are called by their names
+
+Several outputs have a call each, ``(f(...), f(...)[1])``, in the struct's order.
+
+An operator may have several ways, each with a ``when`` in the expression language of the spec files; the first that holds is taken. ``bits``
 hands the tensors over as integers of their width, ``refuses`` names values that the library must not be given (``REFUSALS``). What is in
-``not_mapped``, and what no ``when`` holds for, is Unsupported for the reason that stands there.
+``not_mapped``, and what no ``when`` holds for, is Unsupported for the reason that stands there. ``names`` gives names to expressions; one is
+known in the operators that have all the fields which it reads.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, resources
@@ -40,7 +51,7 @@ KINDS = {
     "FLOATS": frozenset(name for name in DATA_TYPES if abi().data_types[name].is_float),
     "INTEGERS": frozenset(name for name in DATA_TYPES if not abi().data_types[name].is_float),
 }
-"""What a ``when`` may name besides the desc's fields."""
+"""What an expression may name besides the desc's fields."""
 
 
 class Library(Protocol):
@@ -54,8 +65,12 @@ class Library(Protocol):
         """The value of a number in a call's place. Raises Unsupported if it is none of the tensors' type."""
         ...
 
-    def call(self, function: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        """The value of a call. An argument is None where an optional tensor is absent."""
+    def numbers(self, numbers: Sequence[float]) -> Any:
+        """The value of a list in a call's place: sizes or axes where all are integers, else of the tensors' type, as ``constant``."""
+        ...
+
+    def call(self, function: str, arguments: list[Any], keywords: dict[str, Any], result: int | None) -> Any:
+        """The value of a call, or of one of its results. An argument is None where an optional tensor is absent."""
         ...
 
     def array(self, value: Any) -> Array:
@@ -65,21 +80,74 @@ class Library(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One way in which an operator maps."""
+    """A call of one of the library's functions. ``result`` says which of several results is meant."""
 
-    tree: ast.expr
+    function: str
+    arguments: tuple[Call | Either | Expression, ...]
+    keywords: tuple[tuple[str, Expression], ...]
+    result: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """The first of two that is not absent."""
+
+    first: Call | Either | Expression
+    second: Call | Either | Expression
+
+
+Node = Call | Either | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way in which an operator maps: a node for each output."""
+
+    nodes: tuple[Node, ...]
     when: Expression | None = None
     bits: str = ""
     refuses: str = ""
+
+    def calls(self) -> Iterator[Call]:
+        """The calls of the library in it."""
+        for node in self.parts():
+            if isinstance(node, Call):
+                yield node
+
+    def expressions(self) -> Iterator[Expression]:
+        """The expressions in it, ``when`` included."""
+        yield from () if self.when is None else (self.when,)
+        for node in self.parts():
+            if isinstance(node, Call):
+                yield from (expression for _, expression in node.keywords)
+            elif isinstance(node, Expression):
+                yield node
+
+    def parts(self) -> Iterator[Node]:
+        """Every node, those that stand in a call's place too."""
+        waiting = list(self.nodes)
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += node.arguments if isinstance(node, Call) else (node.first, node.second) if isinstance(node, Either) else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """A library's table. ``scale_bias`` is what DML_SCALE_BIAS does to ``InputTensor`` before the operator."""
 
-    operators: Mapping[str, tuple[Call, ...]]
+    operators: Mapping[str, tuple[Way, ...]]
     not_mapped: Mapping[str, str]
-    scale_bias: ast.expr
+    scale_bias: Way
+    names: Mapping[str, Expression]
+
+    def scope(self, desc: OperatorDesc) -> dict[str, Any]:
+        """What expressions about ``desc`` may name: its fields, FLOAT attributes as the struct holds them, ``KINDS`` and ``names``."""
+        scope: dict[str, Any] = {**KINDS, **{name: _float32(value) for name, value in desc.fields.items()}}
+        for name, expression in self.names.items():
+            if all(scope.get(read) is not None for read in expression.names):
+                scope[name] = expression.evaluate(scope)
+        return scope
 
 
 @cache
@@ -88,48 +156,64 @@ def read_table(name: str) -> Table:
     text = resources.files(__package__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
     raw: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (a safe loader)
     operators = {
-        operator: tuple(_call(way) for way in (ways if isinstance(ways, list) else [ways]))
+        operator: tuple(_way(way) for way in (ways if isinstance(ways, list) else [ways]))
         for operator, ways in raw["operators"].items()
     }
-    return Table(operators, raw["not_mapped"], _parsed(raw["scale_bias"]))
+    names = {name: compile_expression(text) for name, text in raw.get("names", {}).items()}
+    return Table(operators, raw["not_mapped"], _way(raw["scale_bias"]), names)
 
 
-def _call(way: str | Mapping[str, str]) -> Call:
+def _way(way: str | Mapping[str, str]) -> Way:
     if isinstance(way, str):
-        return Call(_parsed(way))
+        return Way(_outputs(way))
     when = compile_expression(way["when"]) if "when" in way else None
-    return Call(_parsed(way["call"]), when, way.get("bits", ""), way.get("refuses", ""))
+    return Way(_outputs(way["call"]), when, way.get("bits", ""), way.get("refuses", ""))
 
 
-def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+def _outputs(text: str) -> tuple[Node, ...]:
+    tree = ast.parse(text.strip(), mode="eval").body
+    return tuple(_node(output) for output in (tree.elts if isinstance(tree, ast.Tuple) else [tree]))
 
 
-def chosen(table: Table, desc: OperatorDesc, library: str) -> Call:
-    """The call that ``desc`` maps onto. Raises Unsupported where there is none, and says why."""
-    for call in table.operators.get(desc.type, ()):
-        if call.when is None or call.when.evaluate({**KINDS, **desc.fields}):
-            return call
+def _node(tree: ast.expr, result: int | None = None) -> Node:
+    if isinstance(tree, ast.Call):
+        keywords = tuple((str(keyword.arg), compile_expression(ast.unparse(keyword.value))) for keyword in tree.keywords)
+        return Call(ast.unparse(tree.func), tuple(_node(argument) for argument in tree.args), keywords, result)
+    if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Call):
+        return _node(tree.value, ast.literal_eval(tree.slice))
+    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):
+        first, second = tree.values
+        return Either(_node(first), _node(second))
+    return compile_expression(ast.unparse(tree))
+
+
+def chosen(table: Table, desc: OperatorDesc, library: str) -> Way:
+    """The way in which ``desc`` maps. Raises Unsupported where there is none, and says why."""
+    ways = table.operators.get(desc.type, ())
+    scope = table.scope(desc) if any(way.when for way in ways) else {}
+    for way in ways:
+        if way.when is None or way.when.evaluate(scope):
+            return way
     raise Unsupported(f"{desc.type} does not map: {table.not_mapped.get(desc.type, f'no call of {library} is known for it')}")
 
 
-def evaluate(node: ast.expr, scope: Mapping[str, Any], library: Library) -> Any:
-    """The library's value of an expression; ``scope`` has the library's value of each tensor, and each attribute as it is."""
-    if isinstance(node, ast.Call):
-        arguments = [evaluate(argument, scope, library) for argument in node.args]
-        keywords = {str(keyword.arg): _plain(keyword.value, scope) for keyword in node.keywords}
-        return library.call(ast.unparse(node.func), arguments, keywords)
-    value = _plain(node, scope)
-    return library.constant(value) if isinstance(value, int | float) else value
-
-
-def _plain(node: ast.expr, scope: Mapping[str, Any]) -> Any:
-    """A value as it is: a field, an element of one, or a literal."""
-    if isinstance(node, ast.Name):
-        return scope[node.id]
-    if isinstance(node, ast.Subscript):
-        return _plain(node.value, scope)[ast.literal_eval(node.slice)]
-    return ast.literal_eval(node)
+def evaluate(node: Node, scope: Mapping[str, Any], tensors: Mapping[str, Any], library: Library) -> Any:
+    """The library's value of a node: ``scope`` has what expressions name, ``tensors`` the library's value of each tensor that is there."""
+    if isinstance(node, Either):
+        value = evaluate(node.first, scope, tensors, library)
+        return evaluate(node.second, scope, tensors, library) if value is None else value
+    if isinstance(node, Call):
+        arguments = [evaluate(argument, scope, tensors, library) for argument in node.arguments]
+        if arguments[0] is None:
+            return None
+        keywords = {name: expression.evaluate(scope) for name, expression in node.keywords}
+        return library.call(node.function, arguments, keywords, node.result)
+    if node.text in tensors:
+        return tensors[node.text]
+    value = node.evaluate(scope)
+    if isinstance(value, int | float):
+        return library.constant(value)
+    return value if value is None else library.numbers(tuple(value))
 
 
 def exact(number: float, dtype: np.dtype[Any]) -> Array:
@@ -155,33 +239,36 @@ class OpinionBackend(ArrayBackend):
 
     def compute(self, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The library's answer. Raises Unsupported for what does not map."""
-        name = self.info.name
-        call = chosen(self.table, desc, name)
-        why_not = REFUSALS[call.refuses](inputs) if call.refuses else ""
+        name, table = self.info.name, self.table
+        way = chosen(table, desc, name)
+        why_not = REFUSALS[way.refuses](inputs) if way.refuses else ""
         if why_not:
             raise Unsupported(f"{desc.type} does not map: {why_not}")
         library = self.library(next(iter(inputs.values())).dtype)
-        scope = _attributes(desc)
-        scope |= {tensor: library.tensor(tensor, _handed(array, call.bits)) for tensor, array in inputs.items()}
+        scope = table.scope(desc)
+        tensors = {tensor: library.tensor(tensor, _handed(array, way.bits)) for tensor, array in inputs.items()}
         before = desc.fields.get("ScaleBias")
         if isinstance(before, ScaleBias):
             scaled = {**scope, "Scale": _float32(before.scale), "Bias": _float32(before.bias)}
-            scope["InputTensor"] = evaluate(self.table.scale_bias, scaled, library)
-        value = evaluate(call.tree, scope, library)
-        (output,) = ((tensor, given) for tensor, given in desc.tensors() if tensor not in inputs)
+            tensors["InputTensor"] = evaluate(table.scale_bias.nodes[0], scaled, tensors, library)
+        values = [evaluate(node, scope, tensors, library) for node in way.nodes]
+        outputs = [(tensor, given) for tensor, given in desc.tensors() if tensor not in inputs]
         after = desc.fields.get("FusedActivation")
         if isinstance(after, OperatorDesc):
-            after = after.with_fields(InputTensor=output[1], OutputTensor=output[1])  # a fused activation has no tensors of its own
-            value = evaluate(chosen(self.table, after, name).tree, {**_attributes(after), "InputTensor": value}, library)
-        return {output[0]: _given_back(library.array(value), output[1], call.bits, name)}
-
-
-def _attributes(desc: OperatorDesc) -> dict[str, Any]:
-    """The attributes by name, FLOAT ones as the struct holds them; an optional tensor that is absent is None."""
-    return {name: _float32(value) for name, value in desc.fields.items() if not isinstance(value, TensorDesc)}
+            tensor = outputs[0][1]
+            after = after.with_fields(InputTensor=tensor, OutputTensor=tensor)  # a fused activation has no tensors of its own
+            activated = chosen(table, after, name)
+            values = [evaluate(activated.nodes[0], table.scope(after), {"InputTensor": value}, library) for value in values]
+        # Of the library's results an optional output may leave out the last.
+        return {
+            tensor: _given_back(library.array(value), given, way.bits, name)
+            for (tensor, given), value in zip(outputs, values, strict=False)
+        }
 
 
 def _float32(value: Any) -> Any:
+    if isinstance(value, tuple) and not isinstance(value, ScaleBias):
+        return tuple(_float32(element) for element in value)
     return float(np.float32(value)) if isinstance(value, float) else value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
@@ -13,7 +14,7 @@ from dmlcts.conformance.backends.opinions import DATA_TYPES, OpinionBackend, exa
 
 Array = NDArray[Any]
 
-PLACES = {"F": "nn.functional", "aten": "ops.aten", "Tensor": "Tensor"}
+PLACES = {"F": "nn.functional", "aten": "ops.aten", "linalg": "linalg", "Tensor": "Tensor"}
 """Where a function is, by what stands before the dot in the table; without a dot it is in ``torch`` itself."""
 
 
@@ -37,12 +38,20 @@ class Eager:
         """A number of Python's: PyTorch rounds a float to where it computes, and must get no float beside a tensor of integers."""
         return number if self.dtype.kind == "f" else int(exact(number, self.dtype))
 
-    def call(self, name: str, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-        """The call's tensor."""
+    def numbers(self, numbers: Sequence[float]) -> Any:
+        """The integers as they are, for sizes and axes; else a tensor of one dimension."""
+        if all(isinstance(number, int) for number in numbers):
+            return numbers
+        return self.torch.from_numpy(np.array([exact(number, self.dtype) for number in numbers]))
+
+    def call(self, name: str, arguments: list[Any], keywords: dict[str, Any], result: int | None) -> Any:
+        """The call's tensor, or one of its tensors."""
+        named = {keyword: getattr(self.torch, value.lower()) if value in DATA_TYPES else value for keyword, value in keywords.items()}
         try:
-            return function(self.torch, name)(*arguments, **keywords)
+            found = function(self.torch, name)(*arguments, **named)
         except NotImplementedError as error:  # "add_stub" not implemented for 'UInt32'
             raise Unsupported(f"torch has no such {name}: {str(error).splitlines()[0]}") from None
+        return found if result is None else found[result]
 
     def array(self, value: Any) -> Array:
         """The tensor as an array."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,9 @@ from dmlcts.reference.registry import references
 from dmlcts.spec.abi import abi
 from dmlcts.spec.compare import compare
 from dmlcts.spec.document import SpecError
+from dmlcts.spec.expression import ExpressionError, compile_expression
 from dmlcts.spec.loader import load, load_all, load_file, operators_folder
-from dmlcts.spec.model import Measurement, Operator
+from dmlcts.spec.model import Measurement, Operator, Values
 from dmlcts.spec.pages import PageError, read_page
 
 if TYPE_CHECKING:
@@ -157,11 +159,24 @@ def unknown_names(operator: Operator) -> list[str]:
         elif values.parameters.keys() != RECIPES[values.recipe].parameters:
             needed = ", ".join(sorted(RECIPES[values.recipe].parameters)) or "no parameters"
             found.append(f"{where}.random: {values.recipe} takes {needed}")
+        else:
+            found += [f"{where}.random.{name}: {problem}" for name, problem in _wrong_expressions(operator, values)]
         named = {*values.special, *values.measured} - values.sets.keys() - values.parts.keys()
         for name in sorted({*named, *(of for of, _ in values.parts.values())}):
             if name not in SPECIAL:
                 found.append(f"{where}: unknown set of special values {name!r}; known: {', '.join(SPECIAL)}")
     return found
+
+
+def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str, str]]:
+    """The parameters of a recipe that must be expressions over the desc's fields and are not."""
+    for name in sorted(RECIPES[values.recipe].computed):
+        try:
+            unknown = compile_expression(str(values.parameters[name])).names - {field.name for field in operator.fields}
+        except ExpressionError as error:
+            yield name, str(error)
+        else:
+            yield from ((name, f"there is no field {field}") for field in sorted(unknown))
 
 
 @command.command("coverage")

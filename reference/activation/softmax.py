@@ -12,8 +12,12 @@ from math import prod
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.fused import spreads
 from dmlcts.reference.registry import Reference, reference
 from dmlcts.spec.desc import OperatorDesc
+
+_MUCH = 300.0
+"""An error of an exponent that says nothing of a share any more; its exponential is still a number."""
 
 
 def _axes(desc: OperatorDesc, x: Array) -> tuple[int, ...]:
@@ -48,6 +52,25 @@ def softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[st
             terms=xp.where(positive, units + 2 * xp.abs(below), 1.0),
         )
     }
+
+
+@spreads("ACTIVATION_SOFTMAX")
+@spreads("ACTIVATION_SOFTMAX1")
+def _spread(xp: Any, desc: OperatorDesc, x: Array, error: Array) -> Array:
+    """How far a share may lie off where each element of its row may be off by ``error``: it grows with its own and falls with the others.
+
+    It is the largest where its element is too large by all that it may be and every other one too small; and the other way round.
+    Infinite throughout a row of which an element may be anything.
+    """
+    axes = _axes(desc, x)
+    _, _, share, _ = _row(xp, desc, x)
+    open_ = xp.any(error > _MUCH, axis=axes, keepdims=True)
+    more = xp.exp(xp.where(open_, 0.0, error))
+    most, least = share * more, share / more
+    total = xp.sum(most, axis=axes, keepdims=True)
+    high = most / (xp.sum(least, axis=axes, keepdims=True) - least + most)
+    low = least / (xp.maximum(total - most, 2.0**-50 * total) + least)  # what the difference has lost comes back
+    return xp.where(open_, xp.inf, xp.maximum(high - share, share - low))
 
 
 def log_softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from dmlcts.conformance.mutants.fault import Faults
+from dmlcts.conformance.mutants.dense.reduction_functions import FUNCTIONS
+from dmlcts.conformance.mutants.dense.reduction_places import DIRECTIONS, PLACES
+from dmlcts.conformance.mutants.dense.reduction_rows import AXES, ELEMENTS
+from dmlcts.conformance.mutants.dense.reduction_running import RUNNING
+from dmlcts.conformance.mutants.fault import Faults, for_each, merged
 
-FAULTS: Faults = {}
+_PLACES = ("ARGMIN", "ARGMAX")
+
+FAULTS: Faults = merged(
+    for_each(("REDUCE", *_PLACES), {**AXES, **ELEMENTS}),
+    for_each(_PLACES, {**PLACES, **DIRECTIONS}),
+    {"REDUCE": FUNCTIONS},
+    RUNNING,
+)
 """What implementations of these operators get wrong."""
 
 NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {}

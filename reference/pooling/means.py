@@ -1,0 +1,86 @@
+"""Average pooling, and Lp pooling.
+
+An implementation computes in FLOAT32. Padding is zero, and with IncludePadding FALSE it is not counted either. Where the pages do not say
+what comes out, nothing is defined here, and the specs' examples hold what was measured: the quotient 0 / 0 of a window that holds no
+element of the input, and what a sum becomes that leaves FLOAT32's range though the result would not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.pooling.windows import divisors, folded, inside, sums
+from dmlcts.reference.registry import reference
+from dmlcts.spec.desc import OperatorDesc
+
+_OVERFLOW = 2.0**127
+"""From here on a sum in FLOAT32, which may be off, may overflow."""
+
+_SMALLEST = 2.0**-126
+"""A term below this may be flushed to 0 in FLOAT32."""
+
+_POWER = 4.0
+"""Units of 2^-23 that a power may be off by, beside one for each unit of its exponent in natural logarithms (as ELEMENT_WISE_POW)."""
+
+_ROOT = 3.0
+"""Units of 2^-23 that a square root may be off by."""
+
+
+@reference("AVERAGE_POOLING")
+@reference("AVERAGE_POOLING1")
+def average_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """The sum of each window's elements by their number, the padding's included where the desc says so."""
+    x = inputs["InputTensor"].astype(xp.float64)
+    held, count = inside(xp, desc), divisors(xp, desc)
+    total, absolute = sums(xp, desc, x), sums(xp, desc, xp.abs(x))
+    defined = (count > 0) & ((absolute < _OVERFLOW) | ~xp.isfinite(absolute))
+    return {
+        "OutputTensor": Answer(
+            total / count,
+            magnitude=absolute / count,
+            terms=xp.broadcast_to(xp.maximum(held, 1), total.shape),
+            defined=defined,
+        )
+    }
+
+
+@reference("LP_POOLING")
+@reference("LP_POOLING1")
+def lp_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """``(sum(|x|^P))^(1/P)``. The page's formula lacks the absolute value, which DirectML.dll takes: what an odd P makes of negative elements
+    is contested, and not defined here.
+
+    What it may be off by is counted in units of 2^-23 of the result, of which the root of the sum has one P-th of the sum's own: a term of
+    the sum is as good as its power, whose units grow with ``|P ln x|`` from P = 3 on and which is the element itself or its square below.
+    """
+    p = desc.fields["P"]
+    assert isinstance(p, int)
+    signed = inputs["InputTensor"].astype(xp.float64)
+    x, held = xp.abs(signed), inside(xp, desc)
+    largest = folded(xp, desc, x, 0.0, xp.maximum)
+    powers = sums(xp, desc, x**p)
+    value = powers ** (1 / p) if p > 1 else powers
+    units = 1.0 * held
+    if p == 2:
+        units = (units + 1) / 2 + _ROOT
+    elif p > 2:
+        logarithm = xp.abs(xp.log(xp.where(x > 0, x, 1.0)))
+        weighted = sums(xp, desc, x**p * (_POWER + p * logarithm)) / xp.where(powers > 0, powers, 1.0)
+        units = (units + weighted) / p + _POWER + xp.abs(xp.log(xp.where(value > 0, value, 1.0)))
+    lost = xp.maximum(powers - held * _SMALLEST, 0.0)
+    flushed = value - (lost ** (1 / p) if p > 1 else lost)
+    finite = xp.isfinite(value)
+    defined = (powers < _OVERFLOW) | ~xp.isfinite(largest)
+    if p % 2:
+        defined = defined & (folded(xp, desc, signed, 0.0, xp.minimum) >= 0)
+    return {
+        "OutputTensor": Answer(
+            value,
+            magnitude=xp.where(finite, value, 0.0),
+            terms=xp.where(finite, xp.maximum(units, 1.0), 1.0),
+            slack=xp.where(finite, flushed, 0.0),
+            defined=defined,
+        )
+    }
