@@ -86,6 +86,8 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
             holds = np.asarray(relation.law.evaluate({**scope, **dispatching(trial, relation, sizes)}), np.bool_)
         except Incomplete as error:
             return error.outcome
+        except IndexError as error:  # an output that is an index, and is none of its tensor
+            return Outcome(FAIL, f"{relation.law.text} cannot hold: {error}")
     broken = np.argwhere(~np.broadcast_to(holds, sizes or holds.shape) & mask)
     if not len(broken):
         return Outcome(PASS)

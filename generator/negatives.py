@@ -192,6 +192,8 @@ def _descs(
             yield f"sizes/{'+'.join(names)}", f"{names[0]}-alike{index}", replaced(names, sizes=larger)
     for name, tensor in base.tensors():
         yield from _tensor_changes(operator, base, name, tensor)
+        if tensor.DimensionCount > 1:
+            yield f"dimension-count/{name}-1", name, replaced((name,), sizes=tensor.sizes[1:])
 
 
 def _there(base: OperatorDesc, groups: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
@@ -267,8 +269,6 @@ def _tensor_changes(
         yield f"sizes/{name}", f"{name}-size{index}", changed(sizes=larger)
     yield f"sizes/{name}", f"{name}-exchanged", changed(sizes=tuple(reversed(tensor.sizes)))
     yield f"dimension-count/{name}+1", name, changed(sizes=(1, *tensor.sizes))
-    if tensor.DimensionCount > 1:
-        yield f"dimension-count/{name}-1", name, changed(sizes=tensor.sizes[1:])
     padded = laid_out(tensor, "padded")
     yield f"total-size/{name}-4", name, changed(total_size=tensor.bytes - 4)
     yield f"total-size/{name}-padded-4", name, changed(strides=padded.strides, total_size=padded.bytes - 4)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -199,13 +200,19 @@ def scrambled(given: Inputs) -> np.ndarray:
     return (found >> np.uint64(40)) & np.uint64(1)
 
 
-WRONG: list[Callable[[Inputs, np.ndarray], np.ndarray]] = [
-    lambda given, right: scrambled(given).astype(right.dtype),
-    lambda given, right: np.where(scrambled(given) == 1, right, -right - right.dtype.type(1)),
-    lambda given, right: right + right.dtype.type(1),
-    lambda given, right: right * right,
-    lambda given, right: np.full_like(right, 3),
-    lambda given, right: next(iter(given.values())),
+def anything(desc: OperatorDesc, given: Inputs) -> int:
+    """A number that changes with whatever changes: attributes, sizes, the order of elements."""
+    return 1 + crc32(repr(desc.fields).encode() + b"".join(array.tobytes() for array in given.values())) % 96
+
+
+WRONG: list[Callable[[OperatorDesc, Inputs, np.ndarray], np.ndarray]] = [
+    lambda desc, given, right: scrambled(given).astype(right.dtype),
+    lambda desc, given, right: np.where(scrambled(given) == 1, right, -right - right.dtype.type(1)),
+    lambda desc, given, right: right + right.dtype.type(1),
+    lambda desc, given, right: right * right,
+    lambda desc, given, right: np.full_like(right, 3),
+    lambda desc, given, right: next(iter(given.values())),
+    lambda desc, given, right: right + right.dtype.type(anything(desc, given)),
 ]
 """Answers that are wrong in ways that any operator can be wrong in."""
 
@@ -213,7 +220,7 @@ WRONG: list[Callable[[Inputs, np.ndarray], np.ndarray]] = [
 class Wrong(ReferenceBackend):
     """The reference, but one operator has the answer that ``change`` makes of its inputs and the right one."""
 
-    def __init__(self, name: str, change: Callable[[Inputs, np.ndarray], np.ndarray]) -> None:
+    def __init__(self, name: str, change: Callable[[OperatorDesc, Inputs, np.ndarray], np.ndarray]) -> None:
         super().__init__()
         self.name, self.change = name, change
 
@@ -223,7 +230,7 @@ class Wrong(ReferenceBackend):
             return found
         with np.errstate(all="ignore"):
             return {
-                name: np.broadcast_to(self.change(inputs, right), right.shape).astype(right.dtype) for name, right in found.items()
+                name: np.broadcast_to(self.change(desc, inputs, right), right.shape).astype(right.dtype) for name, right in found.items()
             }
 
 

@@ -47,11 +47,12 @@ Array = NDArray[Any]
 DATA_TYPES = tuple(name for name, entry in abi().data_types.items() if entry.bits >= 8)
 """What a library is handed: NumPy has no arrays of the 4-bit types that one would take."""
 
-KINDS = {
+KINDS: dict[str, frozenset[str] | None] = {
     "FLOATS": frozenset(name for name in DATA_TYPES if abi().data_types[name].is_float),
     "INTEGERS": frozenset(name for name in DATA_TYPES if not abi().data_types[name].is_float),
+    "NOTHING": None,
 }
-"""What an expression may name besides the desc's fields."""
+"""What an expression may name besides the desc's fields. NOTHING is what an absent tensor is."""
 
 
 class Library(Protocol):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dmlcts.conformance.mutants.dense.convolution_bytes import POINTS, QUANTIZATION
+from dmlcts.conformance.mutants.dense.convolution_bytes import POINTS, QUANTIZATION, SINGLE_SUMS
 from dmlcts.conformance.mutants.dense.convolution_numbers import NUMBERS
-from dmlcts.conformance.mutants.dense.convolution_places import ATTRIBUTES, PADDING, TERMS
+from dmlcts.conformance.mutants.dense.convolution_places import ATTRIBUTES, DEPTH, PADDING, TERMS
 from dmlcts.conformance.mutants.dense.convolution_terms import CONVOLUTION, INTEGER, QUANTIZED
 from dmlcts.conformance.mutants.fault import Faults, for_each, merged
 
@@ -12,17 +12,26 @@ _ALL = (CONVOLUTION, INTEGER, QUANTIZED)
 
 FAULTS: Faults = merged(
     for_each(_ALL, {**ATTRIBUTES, **PADDING, **TERMS}),
-    {CONVOLUTION: NUMBERS},
+    {CONVOLUTION: {**DEPTH, **NUMBERS}, INTEGER: SINGLE_SUMS},
     for_each((INTEGER, QUANTIZED), POINTS),
     {QUANTIZED: QUANTIZATION},
 )
 """What implementations of these operators get wrong."""
 
+_ENDS = "EndPadding says no more than the sizes of the output: they say where windows end"
+_FOUR = "no tensor has more than four dimensions"
+_BYTES = (INTEGER, QUANTIZED)
+
 NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
-    **{
-        mutant: {"the pages promise nothing of the sign of a zero": (CONVOLUTION,)}
-        for mutant in ("numbers/output/minus-zero-lost",)
-    },
+    **{f"{name}/EndPadding-{which}-alone": {_ENDS: (name,)} for name in _ALL for which in ("first", "last")},
+    "numbers/output/minus-zero-lost": {"the sign of a zero is demanded of nobody here": (CONVOLUTION,)},
+    "accepts/no-dimensions": {"without dimensions there are no channels: another rule is broken too": _ALL},
+    "memory/padding": {"the output's elements have four bytes": (INTEGER,)},
+    "lost/outside-last-4d": {_FOUR: _BYTES},
+    "lost/outside-last-5d": {_FOUR: _BYTES, "no tensor has more than five dimensions": (CONVOLUTION,)},
+    "strides/ignored-beyond-4d/input-0": {_FOUR: _BYTES},
+    "strides/ignored-beyond-4d/output": {_FOUR: _BYTES},
+    "refuses/strides-beyond-4d": {_FOUR: _BYTES},
 }
 """Mutant, reason, operators: mutants of any operator that change nothing which these promise."""
 

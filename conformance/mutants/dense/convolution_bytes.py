@@ -210,6 +210,15 @@ POINTS: Mapping[str, Fault] = {
 }
 
 
+SINGLE_SUMS: Mapping[str, Fault] = {
+    "sums-in-float32": Fault("adds up in FLOAT32", of_sums(right_finish, lambda layer: added(layer).astype(np.float32))),
+    "sums-of-24-bits": Fault(
+        "keeps 24 bits of a sum", of_sums(right_finish, lambda layer: (added(layer) + 2.0**23) % 2.0**24 - 2.0**23)
+    ),
+}
+"""What is wrong where sums are the output themselves; one that is scaled and rounded may be in FLOAT32."""
+
+
 # Quantization
 
 

@@ -67,7 +67,7 @@ def _flipped(axes: Callable[[int], tuple[int, ...]]) -> Computed:
         if desc.fields["Mode"] != "CONVOLUTION":
             return inputs
         again = set(range(2, w.ndim)) ^ set(axes(w.ndim))  # the layer reverses what is right: what should stay is reversed twice
-        return {**inputs, "FilterTensor": np.flip(w, sorted(again))}
+        return {**inputs, "FilterTensor": np.flip(w, tuple(sorted(again)))}
 
     return lambda desc, inputs, right: of_sums(biased)(desc, change(desc, inputs), right)
 
@@ -82,7 +82,7 @@ def _last_written(layer: Layer) -> Array:
     window = int(np.prod(layer.w.shape[3:]))
     weights = layer.weights().reshape(*layer.w.shape[:3], window)
     seen = layer.seen().reshape(*layer.x.shape[:2], -1, layer.x.shape[2], window)
-    inside = np.ones(())
+    inside: Array = np.ones(())
     for place in layer.places:
         inside = np.multiply.outer(inside, place >= 0)
     count = len(layer.places)
@@ -96,7 +96,7 @@ def _last_written(layer: Layer) -> Array:
 
 def _averaged(layer: Layer) -> Array:
     """Sums divided by how many elements of the window meet in a place."""
-    meeting = np.ones(())
+    meeting: Array = np.ones(())
     for place in layer.places:
         meeting = np.multiply.outer(meeting, np.sum(place >= 0, axis=1))
     return added(layer) / np.maximum(meeting.reshape(-1), 1)
@@ -336,6 +336,10 @@ _NUMBERS: Mapping[str, Fault] = {
     "filter-without-sign": Fault("loses the filter's sign", _read(np.abs, _FILTER)),
     "bias-without-sign": Fault("loses the bias's sign", _read(np.abs, _BIAS), when=_has_bias),
     "error-of-largest": Fault("is off by a part of an image's largest sum", of_sums(biased, _noisy), SINGLE),
+    "largest-for-infinity": Fault(
+        "gives the largest number where a sum overflows",
+        lambda desc, inputs, right: np.clip(right, np.finfo(right.dtype).min, np.finfo(right.dtype).max),
+    ),
     "nan-passed-over": Fault("passes over products that are NaN", of_sums(biased, _nan_passed_over), FLOATS, basis=MEASURED),
     "zeros-skipped": Fault("leaves out products with a factor of 0", of_sums(biased, _zeros_skipped), FLOATS, basis=MEASURED),
 }

@@ -136,7 +136,7 @@ def _next_row(layer: Layer) -> Array:
 
 def _whole_windows(layer: Layer) -> Array:
     """Sums of 0 where a window reaches over an end."""
-    inside = np.ones(())
+    inside: Array = np.ones(())
     for place in layer.places:
         inside = np.multiply.outer(inside, np.all(place >= 0, axis=1))
     return added(layer) * inside.reshape(-1)
@@ -144,7 +144,7 @@ def _whole_windows(layer: Layer) -> Array:
 
 def _within_the_end(layer: Layer) -> Array:
     """Sums of 0 where a window reaches over the end, as without EndPadding."""
-    inside = np.ones(())
+    inside: Array = np.ones(())
     for at, size in zip(layer.beyond, layer.x.shape[3:], strict=True):
         inside = np.multiply.outer(inside, np.all(at < size, axis=1))
     return added(layer) * inside.reshape(-1)
@@ -152,7 +152,7 @@ def _within_the_end(layer: Layer) -> Array:
 
 def _mean_of_window(layer: Layer) -> Array:
     """Sums divided by the share of the window that lies on the input, as averages that leave padding out."""
-    inside = np.ones(())
+    inside: Array = np.ones(())
     for place in layer.places:
         inside = np.multiply.outer(inside, np.mean(place >= 0, axis=1))
     share = inside.reshape(-1)
@@ -237,14 +237,6 @@ def _taps(which: Callable[[Array], Any]) -> Added:
     return add
 
 
-def _first_slice(layer: Layer) -> Layer:
-    """The first slice of a window that has a depth."""
-    if layer.w.ndim < 6:
-        return layer
-    kept = np.arange(layer.w.shape[3]) == 0
-    return replace(layer, w=layer.w * kept.reshape(-1, 1, 1))
-
-
 def _sums(function: Callable[[Array], Array]) -> Added:
     """Other sums, of the right ones (N, G, M, T)."""
     return lambda layer: np.ascontiguousarray(function(added(layer)))
@@ -271,7 +263,6 @@ _LAYERS: Mapping[str, tuple[str, Change]] = {
     "filter-channels-exchanged": ("reads the filter with its channels of input and output exchanged", _filters(_exchanged)),
     "filter-channels-last": ("reads the filter as if its input channels came last", _filters(_channels_last)),
     "window-transposed": ("reads the window column by column", _filters(_window_transposed)),
-    "first-slice-alone": ("takes the first slice alone of a window that has a depth", _first_slice),
     "channels-added-up": ("applies one filter to the sum of channels", _filters(lambda w: w[:, :, :1])),
     "first-channel-alone": ("leaves out all channels but the first", _kept(lambda i: i == 0, 2)),
     "last-channel-left-out": ("leaves out the last channel", _kept(lambda i: (i < i.size - 1) | (i.size == 1), 2)),
@@ -317,4 +308,31 @@ _SUMS: Mapping[str, tuple[str, Added]] = {
 TERMS: Mapping[str, Fault] = {
     **{name: Fault(does, of_layer(change)) for name, (does, change) in _LAYERS.items()},
     **{name: Fault(does, of_sums(right_finish, add)) for name, (does, add) in _SUMS.items()},
+}
+
+
+# Depth
+
+
+def _first_slice(layer: Layer) -> Layer:
+    """The first slice of a window that has a depth."""
+    if layer.w.ndim < 6:
+        return layer
+    kept = np.arange(layer.w.shape[3]) == 0
+    return replace(layer, w=layer.w * kept.reshape(-1, 1, 1))
+
+
+def _without_depth(name: str, value: int) -> Computed:
+    return _with(name, lambda numbers: (value, *numbers[1:]) if len(numbers) == _VOLUME else numbers)
+
+
+_VOLUME = 3
+"""Spatial dimensions of a volume: its depth is the first."""
+
+DEPTH: Mapping[str, Fault] = {
+    "first-slice-alone": Fault("takes the first slice alone of a window that has a depth", of_layer(_first_slice)),
+    **{
+        f"{name}-not-of-depth": Fault(f"takes no notice of {name} along the depth", _without_depth(name, value))
+        for name, value in (("Strides", 1), ("Dilations", 1), ("StartPadding", 0))
+    },
 }

@@ -106,7 +106,8 @@ def truncated(value: Array) -> Array:
 
 
 def _of_squares(x: Array, mean: Array) -> Array:
-    return x * x - mean * mean
+    terms: Array = x * x - mean * mean
+    return terms
 
 
 _STEPS: Mapping[str, Fault] = {

@@ -2,12 +2,78 @@
 
 from __future__ import annotations
 
-from dmlcts.conformance.mutants.fault import Faults
+from dmlcts.conformance.mutants.dense.pooling_maximum import INDICES, LARGEST, REPEATED
+from dmlcts.conformance.mutants.dense.pooling_means import AVERAGE, AVERAGE_DILATED, NORM, QUANTIZED
+from dmlcts.conformance.mutants.dense.pooling_regions import REGIONS
+from dmlcts.conformance.mutants.dense.pooling_unpooling import UNPOOLING
+from dmlcts.conformance.mutants.dense.pooling_windows import DILATED, SLIDING
+from dmlcts.conformance.mutants.fault import Faults, for_each, merged
 
-FAULTS: Faults = {}
+_MAX = ("MAX_POOLING", "MAX_POOLING1", "MAX_POOLING2")
+_QUANTIZED = "QUANTIZED_LINEAR_AVERAGE_POOLING"
+_DILATED = ("AVERAGE_POOLING1", "LP_POOLING1", "MAX_POOLING2", _QUANTIZED)
+_WINDOWS = ("AVERAGE_POOLING", "LP_POOLING", *_MAX[:2], *_DILATED)
+
+FAULTS: Faults = merged(
+    for_each(_WINDOWS, SLIDING),
+    for_each(_DILATED, DILATED),
+    {"AVERAGE_POOLING": AVERAGE, "AVERAGE_POOLING1": AVERAGE_DILATED, _QUANTIZED: QUANTIZED},
+    for_each(("LP_POOLING", "LP_POOLING1"), NORM),
+    for_each(_MAX, LARGEST),
+    for_each(_MAX[1:], INDICES),
+    {_MAX[2]: REPEATED},
+    {"MAX_UNPOOLING": UNPOOLING, "ROI_POOLING": REGIONS},
+)
 """What implementations of these operators get wrong."""
 
-NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {}
+_ALL = (*_WINDOWS, "MAX_UNPOOLING", "ROI_POOLING")
+_OF_FOUR = ("MAX_UNPOOLING", "ROI_POOLING")
+_FLOATING = tuple(name for name in _ALL if name != _QUANTIZED)
+_LP = ("LP_POOLING", "LP_POOLING1")
+
+NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
+    **{
+        f"{operator}/EndPadding-{which}-alone": {
+            "the output's sizes say how far windows reach, and all beyond is padding": (operator,)
+        }
+        for operator in _WINDOWS
+        for which in ("first", "last")
+    },
+    "numbers/output/minus-zero-lost": {"the sign of a zero is demanded of nobody here": _FLOATING},
+    "numbers/output/nan-as-zero": {"NaN is passed over, and never given": (*_MAX, "ROI_POOLING")},
+    "numbers/input-0/without-sign": {"even powers have no sign, and what odd ones make of signs is contested": _LP},
+    "numbers/input-0/negated": {"even powers have no sign, and what odd ones make of signs is contested": _LP},
+    **{
+        f"strides/{which}-as-packed/input-1": {"nothing is defined where an index comes several times": ("MAX_UNPOOLING",)}
+        for which in ("broadcast", "partly-broadcast", "wholly-broadcast")
+    },
+    **{
+        f"strides/{what}/input-1": {"the first two sizes of ROITensor are 1": ("ROI_POOLING",)}
+        for what in ("outer-gaps-ignored", "first-two-exchanged")
+    },
+    "lost/outside-last-5d": {"no tensor has more than five dimensions": _WINDOWS},
+    **{
+        mutant: {"all tensors have four dimensions": _OF_FOUR}
+        for mutant in (
+            *(f"strides/ignored-beyond-4d/{tensor}" for tensor in ("input-0", "input-1", "output")),
+            *(f"lost/outside-last-{count}d" for count in (4, 5)),
+            "refuses/strides-beyond-4d",
+        )
+    },
+    **{
+        f"strides/ignored-below-4d/{tensor}": {"no tensor has fewer than four dimensions": _ALL}
+        for tensor in ("input-0", "input-1", "input-2", "input-3", "input-4", "output")
+    },
+    "accepts/same-dimension-count/alone": {
+        "no table lists another number than 4": ("MAX_UNPOOLING",),
+        "an output of more dimensions than the other, or than the input's attributes say, breaks another rule too": _MAX[1:],
+    },
+    "accepts/no-dimensions": {"without dimensions there is neither batch nor channel: another rule is broken too": _ALL},
+    **{
+        f"accepts/{which}": {"with other dimensions the sizes break another rule too": ("ROI_POOLING",)}
+        for which in ("any-dimension-count", "too-many-dimensions")
+    },
+}
 """Mutant, reason, operators: mutants of any operator that change nothing which these promise."""
 
 OTHER_BASIS: dict[str, tuple[str, ...]] = {}
