@@ -20,7 +20,8 @@ constraints; for tensors in general the DML_BUFFER_TENSOR_DESC page; for fused o
 | ``constraint/LABEL`` | the operator's constraint of that label |
 | ``shape/TENSOR`` | the sizes are of the documented shape |
 
-What follows from a broken rule is not said again: fields that are wrong hide the rest, domains hide constraints, and both hide shapes.
+What follows from a broken rule is not said again: fields that are wrong hide the rest, domains hide constraints, and both hide shapes, as
+does a dimension count that no table lists.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def violations(operator: Operator, desc: OperatorDesc, level: FeatureLevel | Non
     general = [*_support(operator, desc, fields, level), *_tensors(operator, desc)]
     domains = list(_domains(operator, fields))
     constraints = [] if domains else list(_constraints(operator, desc, fields, level))
-    shapes = [] if domains or constraints else list(_shapes(operator, desc, fields))
+    uncounted = any(found.label.endswith("/dimension-count") for found in general)
+    shapes = [] if domains or constraints or uncounted else list(_shapes(operator, desc, fields))
     return [*general, *domains, *constraints, *shapes]
 
 

@@ -252,18 +252,18 @@ class OpinionBackend(ArrayBackend):
         if isinstance(before, ScaleBias):
             scaled = {**scope, "Scale": _float32(before.scale), "Bias": _float32(before.bias)}
             tensors["InputTensor"] = evaluate(table.scale_bias.nodes[0], scaled, tensors, library)
-        values = [evaluate(node, scope, tensors, library) for node in way.nodes]
         outputs = [(tensor, given) for tensor, given in desc.tensors() if tensor not in inputs]
+        # An optional output that is absent is the last.
+        values = [evaluate(node, scope, tensors, library) for node, _ in zip(way.nodes, outputs, strict=False)]
         after = desc.fields.get("FusedActivation")
         if isinstance(after, OperatorDesc):
             tensor = outputs[0][1]
             after = after.with_fields(InputTensor=tensor, OutputTensor=tensor)  # a fused activation has no tensors of its own
             activated = chosen(table, after, name)
             values = [evaluate(activated.nodes[0], table.scope(after), {"InputTensor": value}, library) for value in values]
-        # Of the library's results an optional output may leave out the last.
         return {
             tensor: _given_back(library.array(value), given, way.bits, name)
-            for (tensor, given), value in zip(outputs, values, strict=False)
+            for (tensor, given), value in zip(outputs, values, strict=True)
         }
 
 

@@ -251,7 +251,8 @@ def _float16(x: Array) -> Array:
 
 def _low_byte(x: Array) -> Array:
     """As integers whose low byte is kept."""
-    return np.clip(np.nan_to_num(x), -(2.0**62), 2.0**62).astype(np.int64)
+    whole: Array = np.clip(np.nan_to_num(x), -(2.0**62), 2.0**62).astype(np.int64)
+    return whole
 
 
 def _fewer_bits(bits: int) -> Callable[[Array], Array]:

@@ -13,6 +13,7 @@ from dmlcts.conformance.mutants.dense.convolution_terms import (
     Change,
     Layer,
     added,
+    multiplied,
     of_layer,
     of_sums,
     placed,
@@ -115,7 +116,8 @@ ATTRIBUTES: Mapping[str, Fault] = {
 def _reflected(at: Array, size: int) -> Array:
     period = max(2 * (size - 1), 1)
     folded = at % period
-    return np.minimum(folded, period - folded) % size
+    found: Array = np.minimum(folded, period - folded) % size
+    return found
 
 
 def _next_row(layer: Layer) -> Array:
@@ -131,7 +133,7 @@ def _next_row(layer: Layer) -> Array:
     found = np.where((at >= 0) & (at < flat.shape[-1]), flat[..., np.clip(at, 0, flat.shape[-1] - 1)], 0.0)
     outputs = [3 + 2 * axis for axis in range(count)]
     found = found.transpose(0, 1, *outputs, 2, *(axis + 1 for axis in outputs)).reshape(seen.shape)
-    return np.matmul(layer.weights()[None], found.swapaxes(-1, -2))
+    return multiplied(layer.weights(), found)
 
 
 def _whole_windows(layer: Layer) -> Array:
@@ -232,7 +234,7 @@ def _taps(which: Callable[[Array], Any]) -> Added:
     def add(layer: Layer) -> Array:
         weights = layer.weights()
         kept = np.asarray(which(np.arange(weights.shape[-1])))
-        return np.matmul((weights * kept)[None], layer.seen().swapaxes(-1, -2))
+        return multiplied(weights * kept, layer.seen())
 
     return add
 

@@ -44,7 +44,8 @@ class Layer:
         count = len(self.places)
         x = np.pad(self.x, ((0, 0),) * 3 + ((0, 1),) * count, constant_values=self.outside)
         at = [np.expand_dims(place, [i for i in range(2 * count) if i // 2 != axis]) for axis, place in enumerate(self.places)]
-        found = x[(slice(None), slice(None), slice(None), *at)]  # N, G, C, T, K, T, K, ...
+        every: tuple[Any, ...] = (slice(None),) * 3
+        found = x[(*every, *at)]  # N, G, C, T, K, T, K, ...
         elements = [3 + 2 * axis for axis in range(count)]
         found = found.transpose(0, 1, *elements, 2, *(axis + 1 for axis in elements))
         return found.reshape(*self.x.shape[:2], int(np.prod(found.shape[2 : 2 + count])), -1)
@@ -124,7 +125,13 @@ def by_channel(values: Array, behind: int) -> Array:
 
 def added(layer: Layer) -> Array:
     """The right sums."""
-    return np.matmul(layer.weights()[None], layer.seen().swapaxes(-1, -2))
+    return multiplied(layer.weights(), layer.seen())
+
+
+def multiplied(weights: Array, seen: Array) -> Array:
+    """The sums (N, G, M, T) of weights (G, M, L) and what windows see (N, G, T, L)."""
+    sums: Array = np.matmul(weights[None], seen.swapaxes(-1, -2))
+    return sums
 
 
 def one_by_one(layer: Layer, add: Callable[[Array, Array], Array], first: float = 0.0, dtype: str = "f8") -> Array:
@@ -166,7 +173,8 @@ def quotient(desc: OperatorDesc, inputs: Inputs, sums: Array) -> Array:
     bias, by_input, by_filter, by_output = (
         by_channel(real(inputs, f"{name}Tensor"), behind) for name in ("Bias", "InputScale", "FilterScale", "OutputScale")
     )
-    return (sums + bias) * by_input * by_filter / by_output
+    found: Array = (sums + bias) * by_input * by_filter / by_output
+    return found
 
 
 def quantized(desc: OperatorDesc, inputs: Inputs, sums: Array, right: Array) -> Array:
