@@ -269,6 +269,7 @@ def _tensor_changes(
         yield f"sizes/{name}", f"{name}-size{index}", changed(sizes=larger)
     yield f"sizes/{name}", f"{name}-exchanged", changed(sizes=tuple(reversed(tensor.sizes)))
     yield f"dimension-count/{name}+1", name, changed(sizes=(1, *tensor.sizes))
+    yield f"dimension-count/{name}+1-of-ones", name, changed(sizes=(1,) * (tensor.DimensionCount + 1))
     padded = laid_out(tensor, "padded")
     yield f"total-size/{name}-4", name, changed(total_size=tensor.bytes - 4)
     yield f"total-size/{name}-padded-4", name, changed(strides=padded.strides, total_size=padded.bytes - 4)

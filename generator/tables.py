@@ -129,7 +129,8 @@ def symbol_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         run = tuple(reversed(_RUN[: usual_dimension_count(operator, choice)]))
         for index, symbols in enumerate(rows):
             desc = make_desc(operator, choice.types, run, turns[index % len(turns)], symbols)
-            small = max(tensor.count for _, tensor in desc.tensors()) <= _MANY
+            most_elements = max(tensor.count for _, tensor in desc.tensors())
+            small = most_elements <= (8 * _LARGE if choice == core[0] else _MANY)
             level = "core" if choice in core and small else "full"
             if beyond(level, most):
                 continue

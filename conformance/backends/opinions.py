@@ -242,7 +242,7 @@ class OpinionBackend(ArrayBackend):
         """The library's answer. Raises Unsupported for what does not map."""
         name, table = self.info.name, self.table
         way = chosen(table, desc, name)
-        why_not = REFUSALS[way.refuses](inputs) if way.refuses else ""
+        why_not = REFUSALS[way.refuses](desc, inputs) if way.refuses else ""
         if why_not:
             raise Unsupported(f"{desc.type} does not map: {why_not}")
         library = self.library(next(iter(inputs.values())).dtype)
@@ -293,7 +293,7 @@ def _given_back(array: Array, tensor: TensorDesc, bits: str, library: str) -> Ar
     return array
 
 
-def _trapping_divisors(inputs: Mapping[str, Array]) -> str:
+def _trapping_divisors(_: OperatorDesc, inputs: Mapping[str, Array]) -> str:
     """Integers whose quotient does not exist or overflows: the processor traps, which ends the process."""
     a, b = inputs["ATensor"], inputs["BTensor"]
     if a.dtype.kind == "f":
@@ -302,16 +302,22 @@ def _trapping_divisors(inputs: Mapping[str, Array]) -> str:
     return "dividing an integer by zero, or the least by -1, is an error or a trap there" if overflows or (b == 0).any() else ""
 
 
-def _wide_shifts(inputs: Mapping[str, Array]) -> str:
+def _wide_shifts(_: OperatorDesc, inputs: Mapping[str, Array]) -> str:
     b = inputs["BTensor"]
     return "a shift by the type's width or more is undefined there" if (b >= 8 * b.dtype.itemsize).any() else ""
 
 
-REFUSALS: dict[str, Callable[[Mapping[str, Array]], str]] = {
+def _indices_beyond(desc: OperatorDesc, inputs: Mapping[str, Array]) -> str:
+    beyond = (inputs["IndicesTensor"] >= desc.tensor("OutputTensor").count).any()
+    return "an index beyond the output is an error there" if beyond else ""
+
+
+REFUSALS: dict[str, Callable[[OperatorDesc, Mapping[str, Array]], str]] = {
+    "indices beyond": _indices_beyond,
     "trapping divisors": _trapping_divisors,
     "wide shifts": _wide_shifts,
 }
-"""What ``refuses`` in a table may say: inputs -> why the library must not be given them, empty if it may."""
+"""What ``refuses`` in a table may say: desc and inputs -> why the library must not be given them, empty if it may."""
 
 
 def packages(spec: str, *names: str) -> list[Any]:

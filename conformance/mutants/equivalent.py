@@ -134,12 +134,16 @@ _REASONS: dict[str, dict[str, tuple[str, ...]]] = {
 EQUIVALENT: dict[str, dict[str, str]] = {
     mutant: {operator: why for why, operators in reasons.items() for operator in operators} for mutant, reasons in _REASONS.items()
 }
-for _mutant, _why, _operators in no_faults():
-    EQUIVALENT.setdefault(_mutant, {}).update(dict.fromkeys(_operators, _why))
 """The mutants of any operator that are no fault in some, or ``ANYWHERE``, and why: mutant, operator, reason."""
 
 OWN: dict[str, str] = {}
 """The mutants of one operator that no family marks itself."""
+
+for _mutant, _why, _operators in no_faults():
+    if _mutant.partition("/")[0] in _operators:
+        OWN[_mutant] = _why
+    else:
+        EQUIVALENT.setdefault(_mutant, {}).update(dict.fromkeys(_operators, _why))
 
 
 # Rules

@@ -147,7 +147,10 @@ def _in_input(spoil: Spoil) -> Callable[[int], Callable[[Dispatch], None]]:
     def spoil_at(position: int) -> Callable[[Dispatch], None]:
         def spoil_input(dispatch: Dispatch) -> None:
             written = {dispatch.bindings[name].resource for name in dispatch.outputs}
-            name = [name for name in dispatch.bindings if name not in dispatch.outputs][position]
+            inputs = [name for name in dispatch.bindings if name not in dispatch.outputs]
+            if position >= len(inputs):  # an optional one is absent
+                return
+            name = inputs[position]
             binding = dispatch.bindings[name]
             if binding.resource not in written:
                 spoil(dispatch.resources[binding.resource], binding, dispatch.desc.tensor(name))

@@ -13,6 +13,7 @@ from dmlcts.generator.attributes import attribute_values, counted_by
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.model import Field, Operator
+from dmlcts.spec.rules import violations
 
 
 def misread_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
@@ -26,7 +27,16 @@ def misread_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
 
 
 def _misread(operator: Operator, name: str, does: str, desc: Desc) -> Mutant:
-    return Mutant(f"{operator.name}/{name}", (operator.name,), does, desc=desc, where=lambda given: desc(given) != given)
+    def misread(given: OperatorDesc) -> OperatorDesc:
+        found = desc(given)
+        return given if found.type == given.type and _is_wrong(operator, found) else found
+
+    return Mutant(f"{operator.name}/{name}", (operator.name,), does, desc=misread, where=lambda given: misread(given) != given)
+
+
+def _is_wrong(operator: Operator, desc: OperatorDesc) -> bool:
+    """Whether an attribute that was misread is none that the operator has for these tensors: there the mutant does what is right."""
+    return any(found.label.startswith(("domain/", "count/", "field/")) for found in violations(operator, desc))
 
 
 def _signature(operator: Operator) -> tuple[tuple[str, str, str], ...]:

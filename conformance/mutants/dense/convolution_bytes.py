@@ -180,7 +180,7 @@ POINTS: Mapping[str, Fault] = {
     "points-of-filters-reversed": Fault(
         "takes the filters' zero points from the last on", _replaced(_WP, lambda x: x.reshape(-1)[::-1])
     ),
-    "padding-of-byte-0": Fault("takes the zero point off padding, too", _raw_padding, basis=MEASURED, when=_has(_XP)),
+    "padding-of-byte-0": Fault("takes the zero point off padding, too", _raw_padding, when=_has(_XP)),
     "product-of-points-lost": Fault(
         "leaves out the product of both zero points, where it takes them off afterwards",
         _corrected(lambda layer, point, points: -_products(layer) * point * points),
@@ -305,9 +305,6 @@ _BIASES: Mapping[str, tuple[str, Callable[[Array, Array, Array, Array, Array], A
     ),
 }
 
-_MEASURED_BIASES = ("bias-in-output", "bias-real", "bias-in-input", "bias-in-filter", "bias-of-first-scale")
-"""The page does not say in which unit a bias is."""
-
 _ENDS: Mapping[str, tuple[str, Callable[[Array, float, Array], Any], Where | None]] = {
     "point-subtracted": ("subtracts the output's zero point", lambda q, point, right: np.rint(q) - point, _has(_YP)),
     "wraps": ("does not saturate", lambda q, point, right: _low_byte(np.rint(q) + point), None),
@@ -347,10 +344,7 @@ _NAN: Mapping[str, tuple[str, Callable[[Array, float, Array], Any]]] = {
 
 QUANTIZATION: Mapping[str, Fault] = {
     **{name: Fault(does, _scaled(value)) for name, (does, value) in _SCALES.items()},
-    **{
-        name: Fault(does, _scaled(value), basis=MEASURED if name in _MEASURED_BIASES else DOCUMENTED, when=_has(_BIAS))
-        for name, (does, value) in _BIASES.items()
-    },
+    **{name: Fault(does, _scaled(value), when=_has(_BIAS)) for name, (does, value) in _BIASES.items()},
     "bias-lost": Fault("adds no bias", _without(_BIAS), when=_has(_BIAS)),
     "output-point-lost": Fault("takes no notice of the output's zero point", _without(_YP), when=_has(_YP)),
     "output-point-of-other-sign": Fault(

@@ -244,7 +244,6 @@ _FINISHES: Mapping[str, Fault] = {
     "bias-on-padding": Fault(
         "adds the bias to the output's padding, too",
         of_sums(_biased_everywhere),
-        basis=MEASURED,
         when=lambda desc: _has_bias(desc) and _is_padded(desc),
     ),
     "OutputPadding-first": Fault("puts the output's padding before the sums", of_sums(_at_front), when=_is_padded),
@@ -262,7 +261,6 @@ _FINISHES: Mapping[str, Fault] = {
     "OutputPadding-not-activated": Fault(
         "leaves the output's padding 0 whatever the activation",
         of_sums(_not_activated),
-        basis=MEASURED,
         when=lambda desc: _is_padded(desc) and _has_activation(desc),
     ),
     "activation-twice": Fault("applies the activation twice", of_sums(_twice), when=_has_activation),
@@ -339,6 +337,7 @@ _NUMBERS: Mapping[str, Fault] = {
     "largest-for-infinity": Fault(
         "gives the largest number where a sum overflows",
         lambda desc, inputs, right: np.clip(right, np.finfo(right.dtype).min, np.finfo(right.dtype).max),
+        basis=MEASURED,
     ),
     "nan-passed-over": Fault("passes over products that are NaN", of_sums(biased, _nan_passed_over), FLOATS, basis=MEASURED),
     "zeros-skipped": Fault("leaves out products with a factor of 0", of_sums(biased, _zeros_skipped), FLOATS, basis=MEASURED),

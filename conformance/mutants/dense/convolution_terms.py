@@ -48,7 +48,8 @@ class Layer:
         found = x[(*every, *at)]  # N, G, C, T, K, T, K, ...
         elements = [3 + 2 * axis for axis in range(count)]
         found = found.transpose(0, 1, *elements, 2, *(axis + 1 for axis in elements))
-        return found.reshape(*self.x.shape[:2], int(np.prod(found.shape[2 : 2 + count])), -1)
+        seen: Array = found.reshape(*self.x.shape[:2], int(np.prod(found.shape[2 : 2 + count])), -1)
+        return seen
 
     def weights(self) -> Array:
         """The filter: (G, M, C * product of K)."""
@@ -179,7 +180,9 @@ def quotient(desc: OperatorDesc, inputs: Inputs, sums: Array) -> Array:
 
 def quantized(desc: OperatorDesc, inputs: Inputs, sums: Array, right: Array) -> Array:
     """QUANTIZED_LINEAR_CONVOLUTION: with the bias, scaled, rounded, moved by the zero point, saturated."""
-    return np.rint(np.nan_to_num(quotient(desc, inputs, sums))) + real(inputs, "OutputZeroPointTensor").reshape(-1)[0]
+    point = float(real(inputs, "OutputZeroPointTensor").reshape(-1)[0])
+    found: Array = np.rint(np.nan_to_num(quotient(desc, inputs, sums))) + point
+    return found
 
 
 _FINISHES: Mapping[str, Finish] = {

@@ -51,6 +51,13 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
         f"strides/{what}/input-1": {"the first two sizes of ROITensor are 1": ("ROI_POOLING",)}
         for what in ("outer-gaps-ignored", "first-two-exchanged")
     },
+    **{
+        f"strides/{what}/input-1": {"all sizes of a scale but the channels' are 1": (_QUANTIZED,)}
+        for what in ("permuted-as-packed", "inner-as-1", "last-two-exchanged")
+    },
+    "accepts/same-dimension-count-of-parameters": {
+        "a parameter of another number of dimensions breaks another rule too": (_QUANTIZED,),
+    },
     "lost/outside-last-5d": {"no tensor has more than five dimensions": _WINDOWS},
     **{
         mutant: {"all tensors have four dimensions": _OF_FOUR}

@@ -27,5 +27,7 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Mutant, reason, operators: mutants of any operator that change nothing which these promise."""
 
-OTHER_BASIS: dict[str, tuple[str, ...]] = {}
+OTHER_BASIS: dict[str, tuple[str, ...]] = {
+    "wrong-for/sizes/none-is-1": ("REDUCE", *_PLACES),  # without axes alone
+}
 """Mutants of any operator that cases of the other basis find in these."""
