@@ -15,7 +15,7 @@ from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
 from dmlcts.generator.layouts import laid_out
 from dmlcts.generator.shapes import level_of, make_desc, padded_run, presences, usual_dimension_count
-from dmlcts.generator.solver import solved
+from dmlcts.generator.solver import solved, spread
 from dmlcts.generator.types import TypeChoice, only_tied, representatives, tied_tensors, type_choices
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
@@ -267,6 +267,12 @@ def _tensor_changes(
     for index, size in enumerate(tensor.sizes):  # a place each: an implementation may compare some of the sizes, or their product
         larger = (*tensor.sizes[:index], size + 1, *tensor.sizes[index + 1 :])
         yield f"sizes/{name}", f"{name}-size{index}", changed(sizes=larger)
+        if size > 1 and not spread(operator):  # where all are alike, one that is smaller makes the others larger
+            yield (
+                f"sizes/{name}",
+                f"{name}-smaller{index}",
+                changed(sizes=(*tensor.sizes[:index], size - 1, *tensor.sizes[index + 1 :])),
+            )
     yield f"sizes/{name}", f"{name}-exchanged", changed(sizes=tuple(reversed(tensor.sizes)))
     yield f"dimension-count/{name}+1", name, changed(sizes=(1, *tensor.sizes))
     yield f"dimension-count/{name}+1-of-ones", name, changed(sizes=(1,) * (tensor.DimensionCount + 1))

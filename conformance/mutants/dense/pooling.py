@@ -75,7 +75,9 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
         "no table lists another number than 4": ("MAX_UNPOOLING",),
         "an output of more dimensions than the other, or than the input's attributes say, breaks another rule too": _MAX[1:],
     },
-    "accepts/no-dimensions": {"without dimensions there is neither batch nor channel: another rule is broken too": _ALL},
+    "accepts/no-dimensions": {
+        "without dimensions there is neither batch nor channel: another rule is broken too": (*_WINDOWS, "ROI_POOLING")
+    },
     **{
         f"accepts/{which}": {"with other dimensions the sizes break another rule too": ("ROI_POOLING",)}
         for which in ("any-dimension-count", "too-many-dimensions")

@@ -21,15 +21,18 @@ _XS, _XP, _YS, _YP = "InputScaleTensor", "InputZeroPointTensor", "OutputScaleTen
 
 
 def _divisors(desc: OperatorDesc) -> Array:
-    return divisors(np, desc)
+    found: Array = divisors(np, desc)
+    return found
 
 
 def _quotient(total: Array, divisor: Array | float) -> Array:
-    return total / np.asarray(divisor, np.float64)
+    found: Array = total / np.asarray(divisor, np.float64)
+    return found
 
 
 def _rooted(total: Array, power: int) -> Array:
-    return np.asarray(total, np.float64) ** (1 / power)
+    found: Array = np.asarray(total, np.float64) ** (1 / power)
+    return found
 
 
 # Averages
@@ -135,11 +138,13 @@ NORM: Mapping[str, Fault] = {
 
 def _clipped(value: Array, dtype: np.dtype[Any]) -> Array:
     info = np.iinfo(dtype)
-    return np.clip(np.nan_to_num(value), info.min, info.max)
+    found: Array = np.clip(np.nan_to_num(value), info.min, info.max)
+    return found
 
 
 def _wrapped(value: Array, dtype: np.dtype[Any]) -> Array:
-    return np.clip(np.nan_to_num(value), -(2.0**62), 2.0**62).astype(np.int64).astype(dtype)
+    found: Array = np.clip(np.nan_to_num(value), -(2.0**62), 2.0**62).astype(np.int64).astype(dtype)
+    return found
 
 
 def _as_they_are(inputs: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -181,6 +186,10 @@ class Quantized:
 
 def _reading(change: Callable[[Mapping[str, Array]], Mapping[str, Array]]) -> Computed:
     return Quantized(read=change)
+
+
+def _without(name: str) -> Computed:
+    return _reading(lambda inputs: {other: x for other, x in inputs.items() if other != name})
 
 
 def _changed(name: str, change: Callable[[Array], Array]) -> Computed:
@@ -247,12 +256,7 @@ QUANTIZED: Mapping[str, Fault] = {
         Quantized(stored=lambda value, point, dtype: _clipped(np.rint(value + point), dtype)),
         basis=MEASURED,
     ),
-    **{
-        f"{name}-lost": Fault(
-            f"takes no notice of {name}", _reading(lambda i, name=name: {n: x for n, x in i.items() if n != name})
-        )  # type: ignore[misc]
-        for name in (_XP, _YP)
-    },
+    **{f"{name}-lost": Fault(f"takes no notice of {name}", _without(name)) for name in (_XP, _YP)},
     **{f"{name}-one": Fault(f"takes {name} for 1", _changed(name, np.ones_like)) for name in (_XS, _YS)},
     **{
         f"{name}-of-first-channel": Fault(f"takes the first channel's {name} for all", _changed(name, _first))

@@ -61,7 +61,8 @@ def _inverse(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
 def _columns(desc: OperatorDesc, places: Array) -> Array:
     *_, rows, columns = desc.tensor("OutputTensor").sizes
     plane = rows * columns
-    return places // plane * plane + places % columns * rows + places % plane // columns
+    found: Array = places // plane * plane + places % columns * rows + places % plane // columns
+    return found
 
 
 def _last_channel(desc: OperatorDesc, places: Array) -> Array:

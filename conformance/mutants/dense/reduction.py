@@ -6,16 +6,19 @@ from dmlcts.conformance.mutants.dense.reduction_functions import FUNCTIONS
 from dmlcts.conformance.mutants.dense.reduction_places import DIRECTIONS, PLACES
 from dmlcts.conformance.mutants.dense.reduction_rows import AXES, ELEMENTS
 from dmlcts.conformance.mutants.dense.reduction_running import RUNNING
-from dmlcts.conformance.mutants.fault import Faults, for_each, merged
+from dmlcts.conformance.mutants.fault import Faults, for_each, marked, merged
 
 _PLACES = ("ARGMIN", "ARGMAX")
 _RUNNING = ("CUMULATIVE_SUMMATION", "CUMULATIVE_PRODUCT")
 
-FAULTS: Faults = merged(
-    for_each(("REDUCE", *_PLACES), {**AXES, **ELEMENTS}),
-    for_each(_PLACES, {**PLACES, **DIRECTIONS}),
-    {"REDUCE": FUNCTIONS},
-    RUNNING,
+FAULTS: Faults = marked(
+    merged(
+        for_each(("REDUCE", *_PLACES), {**AXES, **ELEMENTS}),
+        for_each(_PLACES, {**PLACES, **DIRECTIONS}),
+        {"REDUCE": FUNCTIONS},
+        RUNNING,
+    ),
+    ("REDUCE/SUM/within-float16", "REDUCE/LOG_SUM/of-magnitude"),
 )
 """What implementations of these operators get wrong."""
 
