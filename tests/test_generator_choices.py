@@ -185,9 +185,7 @@ def test_a_layout_is_not_tied_to_one_value() -> None:
 
 def test_an_id_has_the_attributes_and_what_is_computed_as_it_came_out() -> None:
     (case,) = (
-        case
-        for case in of_kind("table")
-        if "/FLOAT32/3d" in case.id and chosen(case) == chosen(CASES[0]) and all(presence(case))
+        case for case in of_kind("table") if "/FLOAT32/3d" in case.id and chosen(case) == chosen(CASES[0]) and all(presence(case))
     )
     assert case.id == "ELEMENT_WISE_CLIP1/FLOAT32/3d"  # of many attributes those that are as usual are left out
     others = [case.id for case in of_kind("table") if "/FLOAT32/3d/" in case.id and "Alpha=2.5" in case.id]

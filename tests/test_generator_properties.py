@@ -230,7 +230,8 @@ class Wrong(ReferenceBackend):
             return found
         with np.errstate(all="ignore"):
             return {
-                name: np.broadcast_to(self.change(desc, inputs, right), right.shape).astype(right.dtype) for name, right in found.items()
+                name: np.broadcast_to(self.change(desc, inputs, right), right.shape).astype(right.dtype)
+                for name, right in found.items()
             }
 
 

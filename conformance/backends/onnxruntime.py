@@ -1,4 +1,4 @@
-"""ONNX Runtime's CPU provider as a second opinion: each case is an ONNX model of one node, or a few around one (``opinions``).
+"""ONNX Runtime's CPU provider as a second opinion: each case is an ONNX model of one node, or a few around one (``opinion_table``).
 
 A session depends on the nodes, their attributes and the types of their inputs. Sizes, ranks and numbers are the run's, so that few sessions are
 made: the numbers of a desc are inputs of the model wherever ONNX has no attribute for them.
@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backend import BackendInfo, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.opinions import DATA_TYPES, OpinionBackend, exact, packages, read_table
+from dmlcts.conformance.backends.opinion_table import DATA_TYPES, read_table
+from dmlcts.conformance.backends.opinions import OpinionBackend, exact, packages
 from dmlcts.spec.dtypes import numpy_dtype
 
 Array = NDArray[Any]
 Node = tuple[str, tuple[str, ...], tuple[tuple[str, Any], ...], int]
-"""Operator, names of its inputs ("" for none), attributes, which of its results is meant. Node i gives the value ``node<i>``."""
+"""Operator, names of its inputs ("" for none), attributes, how many results. Node i gives the values ``node<i>.0``, ``node<i>.1``..."""
 
 OPSET = 21
 """The newest operator set that every ONNX Runtime of the extra has; it is also the first with quantization by blocks."""
@@ -55,11 +56,13 @@ class Graph:
         array = np.array(numbers, np.int64) if whole else np.array([exact(number, self.dtype) for number in numbers])
         return self.tensor(f"numbers{len(self.feed)}", array)
 
-    def call(self, function: str, arguments: list[Any], keywords: dict[str, Any], result: int | None) -> str:
+    def call(self, function: str, arguments: list[Any], keywords: dict[str, Any], result: tuple[int, int] | None) -> str:
         """One more node."""
-        attributes = tuple((name, value if isinstance(value, int | float | str) else tuple(value)) for name, value in keywords.items())
-        self.nodes.append((function, tuple(argument or "" for argument in arguments), attributes, result or 0))
-        return f"node{len(self.nodes) - 1}"
+        inputs = [name for argument in arguments for name in (argument if isinstance(argument, list) else [argument or ""])]
+        plain = {name: value if isinstance(value, int | float | str) else tuple(value) for name, value in keywords.items()}
+        which, count = result or (0, 1)
+        self.nodes.append((function, tuple(inputs), tuple(plain.items()), count))
+        return f"node{len(self.nodes) - 1}.{which}"
 
     def array(self, value: str) -> Array:
         """What a session says."""
@@ -78,10 +81,10 @@ def session(nodes: tuple[Node, ...], types: tuple[tuple[str, np.dtype[Any]], ...
     onnx, runtime = import_module("onnx"), import_module("onnxruntime")
     helper, numbers = onnx.helper, onnx.helper.np_dtype_to_tensor_dtype
     made = []
-    for index, (function, inputs, attributes, result) in enumerate(nodes):
+    for index, (function, inputs, attributes, count) in enumerate(nodes):
         domain, _, operator = function.rpartition(".")
         given = {name: _typed(onnx, domain, operator, name, value) for name, value in attributes}
-        results = [*(f"node{index}.{other}" for other in range(result)), f"node{index}"]
+        results = [f"node{index}.{which}" for which in range(count)]
         made.append(helper.make_node(operator, inputs, results, domain=DOMAINS.get(domain, ""), **given))
     graph = helper.make_graph(
         made,

@@ -1,58 +1,26 @@
 """Second opinions: other people's implementations, where an operator of DirectML's maps onto one of theirs.
 
-A table beside this module (``onnxruntime.yaml``, ``torch.yaml``) says for each operator which call of the library it is:
-``ACTIVATION_ELU: Elu(InputTensor, alpha=Alpha)``. The names are the desc's fields. What stands in a call's place is a tensor or a number, what
-is given by keyword is the library's own attribute. Calls nest, but one function of the library does the work: around it stand only the
-additions and multiplications that DirectML's formula has, and what changes no value (a shape, an order, a type), so that the opinion is the
-library's and not ours.
-
-In a call's place there may be:
-
-- another call; ``f(...)[1]`` is the second of several results
-- a tensor. One that is absent is left out, and so is what would be made of it: ``Reshape(BiasTensor, [-1])``
-- ``ScaleTensor or 1``: the tensor, or the number where it is absent
-- any other expression of the spec files' language: a number, or a list of them. Data types are called by their names
-
-Several outputs have a call each, ``(f(...), f(...)[1])``, in the struct's order.
-
-An operator may have several ways, each with a ``when`` in the expression language of the spec files; the first that holds is taken. ``bits``
-hands the tensors over as integers of their width, ``refuses`` names values that the library must not be given (``REFUSALS``). What is in
-``not_mapped``, and what no ``when`` holds for, is Unsupported for the reason that stands there. ``names`` gives names to expressions; one is
-known in the operators that have all the fields which it reads.
+A table beside this module says which of the library's functions that is (``opinion_table``); a ``Library`` calls them.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib import import_module, resources
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from math import isfinite
 from typing import Any, Protocol
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from dmlcts.conformance.array_backend import ArrayBackend
 from dmlcts.conformance.backend import BackendFault, BackendUnavailable, Unsupported
-from dmlcts.spec.abi import abi
+from dmlcts.conformance.backends.opinion_table import Call, Choice, Either, Node, Several, Table, chosen, float32
 from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.expression import Expression, compile_expression
+from dmlcts.spec.loader import load
 
 Array = NDArray[Any]
-
-DATA_TYPES = tuple(name for name, entry in abi().data_types.items() if entry.bits >= 8)
-"""What a library is handed: NumPy has no arrays of the 4-bit types that one would take."""
-
-KINDS: dict[str, frozenset[str] | None] = {
-    "FLOATS": frozenset(name for name in DATA_TYPES if abi().data_types[name].is_float),
-    "INTEGERS": frozenset(name for name in DATA_TYPES if not abi().data_types[name].is_float),
-    "NOTHING": None,
-}
-"""What an expression may name besides the desc's fields. NOTHING is what an absent tensor is."""
 
 
 class Library(Protocol):
@@ -70,8 +38,8 @@ class Library(Protocol):
         """The value of a list in a call's place: sizes or axes where all are integers, else of the tensors' type, as ``constant``."""
         ...
 
-    def call(self, function: str, arguments: list[Any], keywords: dict[str, Any], result: int | None) -> Any:
-        """The value of a call, or of one of its results. An argument is None where an optional tensor is absent."""
+    def call(self, function: str, arguments: list[Any], keywords: dict[str, Any], result: tuple[int, int] | None) -> Any:
+        """The value of a call, or of one of so many results. An argument is None where an optional tensor is absent."""
         ...
 
     def array(self, value: Any) -> Array:
@@ -79,136 +47,24 @@ class Library(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of one of the library's functions. ``result`` says which of several results is meant."""
-
-    function: str
-    arguments: tuple[Call | Either | Expression, ...]
-    keywords: tuple[tuple[str, Expression], ...]
-    result: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    """The first of two that is not absent."""
-
-    first: Call | Either | Expression
-    second: Call | Either | Expression
-
-
-Node = Call | Either | Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One way in which an operator maps: a node for each output."""
-
-    nodes: tuple[Node, ...]
-    when: Expression | None = None
-    bits: str = ""
-    refuses: str = ""
-
-    def calls(self) -> Iterator[Call]:
-        """The calls of the library in it."""
-        for node in self.parts():
-            if isinstance(node, Call):
-                yield node
-
-    def expressions(self) -> Iterator[Expression]:
-        """The expressions in it, ``when`` included."""
-        yield from () if self.when is None else (self.when,)
-        for node in self.parts():
-            if isinstance(node, Call):
-                yield from (expression for _, expression in node.keywords)
-            elif isinstance(node, Expression):
-                yield node
-
-    def parts(self) -> Iterator[Node]:
-        """Every node, those that stand in a call's place too."""
-        waiting = list(self.nodes)
-        while waiting:
-            node = waiting.pop()
-            yield node
-            waiting += node.arguments if isinstance(node, Call) else (node.first, node.second) if isinstance(node, Either) else ()
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A library's table. ``scale_bias`` is what DML_SCALE_BIAS does to ``InputTensor`` before the operator."""
-
-    operators: Mapping[str, tuple[Way, ...]]
-    not_mapped: Mapping[str, str]
-    scale_bias: Way
-    names: Mapping[str, Expression]
-
-    def scope(self, desc: OperatorDesc) -> dict[str, Any]:
-        """What expressions about ``desc`` may name: its fields, FLOAT attributes as the struct holds them, ``KINDS`` and ``names``."""
-        scope: dict[str, Any] = {**KINDS, **{name: _float32(value) for name, value in desc.fields.items()}}
-        for name, expression in self.names.items():
-            if all(scope.get(read) is not None for read in expression.names):
-                scope[name] = expression.evaluate(scope)
-        return scope
-
-
-@cache
-def read_table(name: str) -> Table:
-    """The table ``name``.yaml beside this module."""
-    text = resources.files(__package__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-    raw: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (a safe loader)
-    operators = {
-        operator: tuple(_way(way) for way in (ways if isinstance(ways, list) else [ways]))
-        for operator, ways in raw["operators"].items()
-    }
-    names = {name: compile_expression(text) for name, text in raw.get("names", {}).items()}
-    return Table(operators, raw["not_mapped"], _way(raw["scale_bias"]), names)
-
-
-def _way(way: str | Mapping[str, str]) -> Way:
-    if isinstance(way, str):
-        return Way(_outputs(way))
-    when = compile_expression(way["when"]) if "when" in way else None
-    return Way(_outputs(way["call"]), when, way.get("bits", ""), way.get("refuses", ""))
-
-
-def _outputs(text: str) -> tuple[Node, ...]:
-    tree = ast.parse(text.strip(), mode="eval").body
-    return tuple(_node(output) for output in (tree.elts if isinstance(tree, ast.Tuple) else [tree]))
-
-
-def _node(tree: ast.expr, result: int | None = None) -> Node:
-    if isinstance(tree, ast.Call):
-        keywords = tuple((str(keyword.arg), compile_expression(ast.unparse(keyword.value))) for keyword in tree.keywords)
-        return Call(ast.unparse(tree.func), tuple(_node(argument) for argument in tree.args), keywords, result)
-    if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Call):
-        return _node(tree.value, ast.literal_eval(tree.slice))
-    if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):
-        first, second = tree.values
-        return Either(_node(first), _node(second))
-    return compile_expression(ast.unparse(tree))
-
-
-def chosen(table: Table, desc: OperatorDesc, library: str) -> Way:
-    """The way in which ``desc`` maps. Raises Unsupported where there is none, and says why."""
-    ways = table.operators.get(desc.type, ())
-    scope = table.scope(desc) if any(way.when for way in ways) else {}
-    for way in ways:
-        if way.when is None or way.when.evaluate(scope):
-            return way
-    raise Unsupported(f"{desc.type} does not map: {table.not_mapped.get(desc.type, f'no call of {library} is known for it')}")
-
-
 def evaluate(node: Node, scope: Mapping[str, Any], tensors: Mapping[str, Any], library: Library) -> Any:
-    """The library's value of a node: ``scope`` has what expressions name, ``tensors`` the library's value of each tensor that is there."""
-    if isinstance(node, Either):
-        value = evaluate(node.first, scope, tensors, library)
-        return evaluate(node.second, scope, tensors, library) if value is None else value
+    """The library's value of a node: ``scope`` has what expressions name, ``tensors`` the library's value of each tensor that is there.
+
+    None where the node is a tensor that is absent, or would be made of one: a call whose first argument is.
+    """
     if isinstance(node, Call):
-        arguments = [evaluate(argument, scope, tensors, library) for argument in node.arguments]
-        if arguments[0] is None:
+        first = evaluate(node.arguments[0], scope, tensors, library)
+        if first is None:
             return None
+        arguments = [first, *(evaluate(argument, scope, tensors, library) for argument in node.arguments[1:])]
         keywords = {name: expression.evaluate(scope) for name, expression in node.keywords}
         return library.call(node.function, arguments, keywords, node.result)
+    if isinstance(node, Choice):
+        return evaluate(node.nodes[0 if node.test.evaluate(scope) else 1], scope, tensors, library)
+    if isinstance(node, Either | Several):
+        values = (evaluate(part, scope, tensors, library) for part in node.nodes)
+        there = (value for value in values if value is not None)
+        return list(there) if isinstance(node, Several) else next(there, None)
     if node.text in tensors:
         return tensors[node.text]
     value = node.evaluate(scope)
@@ -250,27 +106,18 @@ class OpinionBackend(ArrayBackend):
         tensors = {tensor: library.tensor(tensor, _handed(array, way.bits)) for tensor, array in inputs.items()}
         before = desc.fields.get("ScaleBias")
         if isinstance(before, ScaleBias):
-            scaled = {**scope, "Scale": _float32(before.scale), "Bias": _float32(before.bias)}
+            scaled = {**scope, "Scale": float32(before.scale), "Bias": float32(before.bias)}
             tensors["InputTensor"] = evaluate(table.scale_bias.nodes[0], scaled, tensors, library)
-        outputs = [(tensor, given) for tensor, given in desc.tensors() if tensor not in inputs]
-        # An optional output that is absent is the last.
-        values = [evaluate(node, scope, tensors, library) for node, _ in zip(way.nodes, outputs, strict=False)]
+        nodes = dict(zip((output.name for output in load(desc.type).outputs()), way.nodes, strict=True))
+        outputs = {output: given for output, given in desc.tensors() if output in nodes}
+        values = {output: evaluate(nodes[output], scope, tensors, library) for output in outputs}
         after = desc.fields.get("FusedActivation")
         if isinstance(after, OperatorDesc):
-            tensor = outputs[0][1]
-            after = after.with_fields(InputTensor=tensor, OutputTensor=tensor)  # a fused activation has no tensors of its own
-            activated = chosen(table, after, name)
-            values = [evaluate(activated.nodes[0], table.scope(after), {"InputTensor": value}, library) for value in values]
-        return {
-            tensor: _given_back(library.array(value), given, way.bits, name)
-            for (tensor, given), value in zip(outputs, values, strict=True)
-        }
-
-
-def _float32(value: Any) -> Any:
-    if isinstance(value, tuple) and not isinstance(value, ScaleBias):
-        return tuple(_float32(element) for element in value)
-    return float(np.float32(value)) if isinstance(value, float) else value
+            ((output, given),) = outputs.items()
+            after = after.with_fields(InputTensor=given, OutputTensor=given)  # a fused activation has no tensors of its own
+            (activation,) = chosen(table, after, name).nodes
+            values[output] = evaluate(activation, table.scope(after), {"InputTensor": values[output]}, library)
+        return {output: _given_back(library.array(values[output]), given, way.bits, name) for output, given in outputs.items()}
 
 
 def _handed(array: Array, bits: str) -> Array:

@@ -1,4 +1,4 @@
-"""PyTorch on the CPU as a second opinion: each case is a call or two of its functions, without gradients (``opinions``)."""
+"""PyTorch on the CPU as a second opinion: each case is a call or two of its functions, without gradients (``opinion_table``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backend import BackendInfo, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.opinions import DATA_TYPES, OpinionBackend, exact, packages, read_table
+from dmlcts.conformance.backends.opinion_table import DATA_TYPES, read_table
+from dmlcts.conformance.backends.opinions import OpinionBackend, exact, packages
 
 Array = NDArray[Any]
 
@@ -44,14 +45,14 @@ class Eager:
             return numbers
         return self.torch.from_numpy(np.array([exact(number, self.dtype) for number in numbers]))
 
-    def call(self, name: str, arguments: list[Any], keywords: dict[str, Any], result: int | None) -> Any:
+    def call(self, name: str, arguments: list[Any], keywords: dict[str, Any], result: tuple[int, int] | None) -> Any:
         """The call's tensor, or one of its tensors."""
         named = {keyword: getattr(self.torch, value.lower()) if value in DATA_TYPES else value for keyword, value in keywords.items()}
         try:
             found = function(self.torch, name)(*arguments, **named)
         except NotImplementedError as error:  # "add_stub" not implemented for 'UInt32'
             raise Unsupported(f"torch has no such {name}: {str(error).splitlines()[0]}") from None
-        return found if result is None else found[result]
+        return found if result is None else found[result[0]]
 
     def array(self, value: Any) -> Array:
         """The tensor as an array."""

@@ -83,7 +83,9 @@ def command(
         for mutant in chosen
     ]
     if not operators and NOT_YET:
-        console.print(f"left out, as their survivors are not yet looked into: {', '.join(NOT_YET)}; name their operators to hunt them")
+        console.print(
+            f"left out, as their survivors are not yet all looked into: {', '.join(NOT_YET)}; name their operators to hunt them"
+        )
     if table_file:
         table_file.write_text(table(hunts, concerned), encoding="utf-8", newline="\n")
     if as_json:
