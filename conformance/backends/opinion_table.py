@@ -11,7 +11,7 @@ In a call's place there may be:
 - a tensor. One that is absent is left out, and so is what would be made of it: ``Reshape(BiasTensor, [-1])``
 - ``ScaleTensor or 1``: the first of several that is not absent
 - ``f(...) if Mode == 'CONVOLUTION' else FilterTensor``
-- ``[PastKeyTensor, f(...)]``: a list of tensors, without those that are absent, where one of them is a call
+- ``[PastKeyTensor, f(...)]``: a list of tensors, without those that are absent, where one of them is a call of the library
 - any other expression of the spec files' language: a number, or a list of them. Data types are called by their names
 - a name in ``parts``, which stands for any of these; a name in ``names``, which stands for an expression. Of several expressions it is the
   first of which all fields are there
@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -38,7 +38,7 @@ import yaml
 from dmlcts.conformance.backend import Unsupported
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
-from dmlcts.spec.expression import Expression, compile_expression
+from dmlcts.spec.expression import FUNCTIONS, Expression, compile_expression
 
 DATA_TYPES = tuple(name for name, entry in abi().data_types.items() if entry.bits >= 8)
 """What a library is handed: NumPy has no arrays of the 4-bit types that one would take."""
@@ -94,6 +94,7 @@ class Way:
     when: Expression | None = None
     bits: str = ""
     refuses: str = ""
+    names: Mapping[str, tuple[Expression, ...]] = field(default_factory=dict)
 
     def parts(self) -> Iterator[Node]:
         """Every node, those that stand in a call's place too."""
@@ -118,6 +119,16 @@ class Way:
             elif isinstance(node, Expression):
                 yield node
 
+    def scope(self, desc: OperatorDesc) -> dict[str, Any]:
+        """What its expressions may name: fields of ``desc``, FLOAT attributes as the struct holds them, ``KINDS``, and ``names``."""
+        scope: dict[str, Any] = {**KINDS, **{name: float32(value) for name, value in desc.fields.items()}}
+        for name, expressions in self.names.items():
+            known = (expression for expression in expressions if all(scope.get(read) is not None for read in expression.names))
+            expression = next(known, None)
+            if expression is not None:
+                scope[name] = expression.evaluate(scope)
+        return scope
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -126,17 +137,6 @@ class Table:
     operators: Mapping[str, tuple[Way, ...]]
     not_mapped: Mapping[str, str]
     scale_bias: Way
-    names: Mapping[str, tuple[Expression, ...]]
-
-    def scope(self, desc: OperatorDesc) -> dict[str, Any]:
-        """What expressions about ``desc`` may name: its fields, FLOAT attributes as the struct holds them, ``KINDS`` and ``names``."""
-        scope: dict[str, Any] = {**KINDS, **{name: float32(value) for name, value in desc.fields.items()}}
-        for name, expressions in self.names.items():
-            known = (expression for expression in expressions if all(scope.get(read) is not None for read in expression.names))
-            expression = next(known, None)
-            if expression is not None:
-                scope[name] = expression.evaluate(scope)
-        return scope
 
 
 def float32(value: Any) -> Any:
@@ -155,8 +155,10 @@ def read_table(name: str) -> Table:
     parts: dict[str, Node] = {}
     for part, text in raw.get("parts", {}).items():
         parts[part] = _node(_parsed(text), parts)
-    operators = {operator: tuple(_way(way, parts) for way in _listed(ways)) for operator, ways in raw["operators"].items()}
-    return Table(operators, raw["not_mapped"], _way(raw["scale_bias"], parts), names)
+    operators = {
+        operator: tuple(_named(_way(way, parts), names) for way in _listed(ways)) for operator, ways in raw["operators"].items()
+    }
+    return Table(operators, raw["not_mapped"], _way(raw["scale_bias"], parts))
 
 
 def _listed(value: Any) -> list[Any]:
@@ -169,6 +171,15 @@ def _way(way: str | Mapping[str, str], parts: Mapping[str, Node]) -> Way:
     nodes = tuple(_node(output, parts) for output in (tree.elts if isinstance(tree, ast.Tuple) else [tree]))
     when = compile_expression(fields["when"]) if "when" in fields else None
     return Way(nodes, when, fields.get("bits", ""), fields.get("refuses", ""))
+
+
+def _named(way: Way, names: Mapping[str, tuple[Expression, ...]]) -> Way:
+    """The way with those names that its expressions read, or that these read."""
+    reads = {name for expression in way.expressions() for name in expression.names}
+    for name in reversed(names):
+        if name in reads:
+            reads |= {read for expression in names[name] for read in expression.names}
+    return replace(way, names={name: expressions for name, expressions in names.items() if name in reads})
 
 
 def _parsed(text: str) -> ast.expr:
@@ -187,7 +198,9 @@ def _node(tree: ast.expr, parts: Mapping[str, Node], result: tuple[int, int] | N
         return Choice(compile_expression(ast.unparse(tree.test)), (_node(tree.body, parts), _node(tree.orelse, parts)))
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):
         return Either(tuple(_node(value, parts) for value in tree.values))
-    if isinstance(tree, ast.List) and any(isinstance(element, ast.Call) for element in tree.elts):
+    if isinstance(tree, ast.List) and any(
+        isinstance(element, ast.Call) and ast.unparse(element.func) not in FUNCTIONS for element in tree.elts
+    ):
         return Several(tuple(_node(element, parts) for element in tree.elts))
     text = ast.unparse(tree)
     return parts[text] if text in parts else compile_expression(text)
@@ -200,9 +213,7 @@ def _result(tree: ast.expr) -> tuple[int, int]:
 
 def chosen(table: Table, desc: OperatorDesc, library: str) -> Way:
     """The way in which ``desc`` maps. Raises Unsupported where there is none, and says why."""
-    ways = table.operators.get(desc.type, ())
-    scope = table.scope(desc) if any(way.when for way in ways) else {}
-    for way in ways:
-        if way.when is None or way.when.evaluate(scope):
+    for way in table.operators.get(desc.type, ()):
+        if way.when is None or way.when.evaluate(way.scope(desc)):
             return way
     raise Unsupported(f"{desc.type} does not map: {table.not_mapped.get(desc.type, f'no call of {library} is known for it')}")

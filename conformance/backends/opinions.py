@@ -102,7 +102,7 @@ class OpinionBackend(ArrayBackend):
         if why_not:
             raise Unsupported(f"{desc.type} does not map: {why_not}")
         library = self.library(next(iter(inputs.values())).dtype)
-        scope = table.scope(desc)
+        scope = way.scope(desc)
         tensors = {tensor: library.tensor(tensor, _handed(array, way.bits)) for tensor, array in inputs.items()}
         before = desc.fields.get("ScaleBias")
         if isinstance(before, ScaleBias):
@@ -115,8 +115,8 @@ class OpinionBackend(ArrayBackend):
         if isinstance(after, OperatorDesc):
             ((output, given),) = outputs.items()
             after = after.with_fields(InputTensor=given, OutputTensor=given)  # a fused activation has no tensors of its own
-            (activation,) = chosen(table, after, name).nodes
-            values[output] = evaluate(activation, table.scope(after), {"InputTensor": values[output]}, library)
+            activation = chosen(table, after, name)
+            values[output] = evaluate(activation.nodes[0], activation.scope(after), {"InputTensor": values[output]}, library)
         return {output: _given_back(library.array(values[output]), given, way.bits, name) for output, given in outputs.items()}
 
 

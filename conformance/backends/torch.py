@@ -47,7 +47,9 @@ class Eager:
 
     def call(self, name: str, arguments: list[Any], keywords: dict[str, Any], result: tuple[int, int] | None) -> Any:
         """The call's tensor, or one of its tensors."""
-        named = {keyword: getattr(self.torch, value.lower()) if value in DATA_TYPES else value for keyword, value in keywords.items()}
+        named = {
+            keyword: getattr(self.torch, value.lower()) if value in DATA_TYPES else value for keyword, value in keywords.items()
+        }
         try:
             found = function(self.torch, name)(*arguments, **named)
         except NotImplementedError as error:  # "add_stub" not implemented for 'UInt32'
