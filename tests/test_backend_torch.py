@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dmlcts.conformance.backend import Unsupported
-from dmlcts.conformance.backends.opinions import read_table
+from dmlcts.conformance.backends.opinion_table import read_table
 from dmlcts.conformance.execute import execute
 from dmlcts.generator.suite import find_case
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -38,13 +37,8 @@ def test_every_function_is_there(backend: Any) -> None:
     from dmlcts.conformance.backends.torch import function
 
     table = read_table("torch")
-    functions = {
-        ast.unparse(node.func)
-        for ways in table.operators.values()
-        for tree in [way.tree for way in ways] + [table.scale_bias]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-    }
+    ways = [way for ways in table.operators.values() for way in ways] + [table.scale_bias]
+    functions = {call.function for way in ways for call in way.calls()}
     assert len(functions) > 70
     assert all(callable(function(backend.torch, name)) for name in functions)
     with pytest.raises(AttributeError):

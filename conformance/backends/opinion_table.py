@@ -149,37 +149,45 @@ def float32(value: Any) -> Any:
 @cache
 def read_table(name: str) -> Table:
     """The table ``name``.yaml beside this module."""
-    text = resources.files(__package__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-    raw: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (a safe loader)
-    names = {name: tuple(compile_expression(text) for text in _listed(texts)) for name, texts in raw.get("names", {}).items()}
-    parts: dict[str, Node] = {}
-    for part, text in raw.get("parts", {}).items():
-        parts[part] = _node(_parsed(text), parts)
-    operators = {
-        operator: tuple(_named(_way(way, parts), names) for way in _listed(ways)) for operator, ways in raw["operators"].items()
-    }
-    return Table(operators, raw["not_mapped"], _way(raw["scale_bias"], parts))
+    raw = _raw(name)
+    operators = {operator: tuple(read_way(name, way) for way in _listed(ways)) for operator, ways in raw["operators"].items()}
+    return Table(operators, raw["not_mapped"], read_way(name, raw["scale_bias"]))
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _way(way: str | Mapping[str, str], parts: Mapping[str, Node]) -> Way:
+def read_way(table: str, way: str | Mapping[str, str]) -> Way:
+    """A way as it stands in the table of that name, whose ``names`` and ``parts`` it knows."""
+    names, parts = _shared(table)
     fields = {"call": way} if isinstance(way, str) else way
     tree = _parsed(fields["call"])
     nodes = tuple(_node(output, parts) for output in (tree.elts if isinstance(tree, ast.Tuple) else [tree]))
     when = compile_expression(fields["when"]) if "when" in fields else None
-    return Way(nodes, when, fields.get("bits", ""), fields.get("refuses", ""))
-
-
-def _named(way: Way, names: Mapping[str, tuple[Expression, ...]]) -> Way:
-    """The way with those names that its expressions read, or that these read."""
-    reads = {name for expression in way.expressions() for name in expression.names}
+    found = Way(nodes, when, fields.get("bits", ""), fields.get("refuses", ""))
+    reads = {name for expression in found.expressions() for name in expression.names}
     for name in reversed(names):
         if name in reads:
             reads |= {read for expression in names[name] for read in expression.names}
-    return replace(way, names={name: expressions for name, expressions in names.items() if name in reads})
+    return replace(found, names={name: expressions for name, expressions in names.items() if name in reads})
+
+
+@cache
+def _raw(table: str) -> dict[str, Any]:
+    text = resources.files(__package__).joinpath(f"{table}.yaml").read_text(encoding="utf-8")
+    raw: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (a safe loader)
+    return raw
+
+
+@cache
+def _shared(table: str) -> tuple[Mapping[str, tuple[Expression, ...]], Mapping[str, Node]]:
+    raw = _raw(table)
+    names = {name: tuple(compile_expression(text) for text in _listed(texts)) for name, texts in raw["names"].items()}
+    parts: dict[str, Node] = {}
+    for part, text in raw["parts"].items():
+        parts[part] = _node(_parsed(text), parts)
+    return names, parts
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _parsed(text: str) -> ast.expr:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.dense.reduction_places import KEYS, PLACES, Key, place
-from dmlcts.conformance.mutants.dense.reduction_rows import of_rows, on_rows, rows_of
+from dmlcts.conformance.mutants.dense.reduction_rows import of_rows, on_rows, row_axes, rows_of
 from dmlcts.conformance.mutants.elsewise import computed_of, with_attributes
 from dmlcts.conformance.mutants.fault import (
     FLOATS,
@@ -84,12 +84,12 @@ def _of_halves(rows: Array) -> Array:
 
 
 def _by_axis_count(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Any:
-    count = len(desc.fields["Axes"])
-    return of_rows(lambda rows: _sum(rows) / max(count, 1))(desc, inputs, right)
+    count = max(len(row_axes(desc)), 1)
+    return of_rows(lambda rows: _sum(rows) / count)(desc, inputs, right)
 
 
 def _by_last_size(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Any:
-    axes = desc.fields["Axes"]
+    axes = row_axes(desc)
     size = desc.tensor("InputTensor").sizes[axes[-1]] if axes else 1
     return of_rows(lambda rows: _sum(rows) / size)(desc, inputs, right)
 
