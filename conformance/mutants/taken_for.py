@@ -65,7 +65,7 @@ def _of_attributes(operator: Operator) -> Iterator[tuple[str, str, Desc]]:
         for name, (does, change) in _CHANGES.get(field.type, {}).items():
             yield f"{field.name}-{name}", f"takes {field.name} {does}", _changed(field, change)
     for one, other in combinations(fields, 2):
-        if one.type == other.type and not one.enum:
+        if one.type == other.type and not (one.enum or other.enum):
             yield f"{one.name}-{other.name}-exchanged", f"exchanges {one.name} and {other.name}", _exchanged(one.name, other.name)
 
 
@@ -76,11 +76,13 @@ def _always(value: object) -> Change:
 def _changed(field: Field, change: Change) -> Desc:
     def desc(given: OperatorDesc) -> OperatorDesc:
         value = given.fields[field.name]
-        return (
-            given
-            if value is None and field.type != "OPERATOR_DESC" and field.type != "SCALE_BIAS"
-            else given.with_fields(**{field.name: change(value)})
-        )
+        if value is None and field.type not in ("OPERATOR_DESC", "SCALE_BIAS"):
+            return given
+        changed = {field.name: change(value)}
+        array = changed[field.name]
+        if field.count and isinstance(array, tuple):  # the count follows
+            changed[field.count] = len(array)
+        return given.with_fields(**changed)
 
     return desc
 
