@@ -137,7 +137,8 @@ def _points(name: str, parameters: Parameters) -> Array:
 
 def _among(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     points = _points(name, parameters)
-    return points[np.ascontiguousarray(raw).view("<u2")[:, 0] % len(points)]
+    found: Array = points[np.ascontiguousarray(raw).view("<u2")[:, 0] % len(points)]
+    return found
 
 
 def _in_turn(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:

@@ -163,7 +163,7 @@ def read_way(table: str, way: str | Mapping[str, str]) -> Way:
     when = compile_expression(fields["when"]) if "when" in fields else None
     found = Way(nodes, when, fields.get("bits", ""), fields.get("refuses", ""))
     reads = {name for expression in found.expressions() for name in expression.names}
-    for name in reversed(names):
+    for name in reversed(tuple(names)):
         if name in reads:
             reads |= {read for expression in names[name] for read in expression.names}
     return replace(found, names={name: expressions for name, expressions in names.items() if name in reads})

@@ -67,7 +67,7 @@ def evaluate(node: Node, scope: Mapping[str, Any], tensors: Mapping[str, Any], l
         return list(there) if isinstance(node, Several) else next(there, None)
     if node.text in tensors:
         return tensors[node.text]
-    value = node.evaluate(scope)
+    value: Any = node.evaluate(scope)
     if isinstance(value, int | float):
         return library.constant(value)
     return value if value is None else library.numbers(tuple(value))

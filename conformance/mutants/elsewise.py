@@ -64,6 +64,7 @@ def added_up(dtype: str) -> Callable[[Array, int], Array]:
 
     def total(terms: Array, axis: int) -> Array:
         sums: Array = np.cumsum(terms.astype(dtype), axis=axis, dtype=dtype)
-        return np.take(sums, -1, axis=axis).astype(np.float64)
+        last: Array = np.take(sums, -1, axis=axis)
+        return last.astype(np.float64)
 
     return total
