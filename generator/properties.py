@@ -6,14 +6,14 @@ written down and run again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from dmlcts.generator.attributes import attribute_choices
 from dmlcts.generator.build import build
 from dmlcts.generator.case import AGREEMENT, RELATION, Case, beyond
-from dmlcts.generator.shapes import few_choices, make_desc, usual_dimension_count
+from dmlcts.generator.shapes import choices_for, few_choices, fewest, make_desc, usual_dimension_count
 from dmlcts.generator.types import TypeChoice, Types, covering_choices, representatives, type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc
@@ -32,20 +32,26 @@ def property_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         level = "core" if choice in core else "full"
         if beyond(level, most):
             continue
-        for attributes in few_choices(operator, choice):
-            desc = make_desc(operator, choice.types, _run(usual_dimension_count(operator, choice)), attributes)
-            yield build(
-                operator,
-                "property",
-                ("property", "agreement"),
-                desc,
-                choice,
-                level=level,
-                expect=AGREEMENT,
-                covers=("relation/agreement",),
-            )
+        few = few_choices(operator, choice)
+        count = usual_dimension_count(operator, choice)
+        descs = [
+            (attributes, make_desc(operator, choice.types, _run(count), attributes)) for attributes in choices_for(operator, choice)
+        ]
+        said = {relation.label: _spoken_of(operator, relation, choice, descs) for relation in operator.relations}
+        for attributes, desc in descs:
+            if attributes in few:
+                yield build(
+                    operator,
+                    "property",
+                    ("property", "agreement"),
+                    desc,
+                    choice,
+                    level=level,
+                    expect=AGREEMENT,
+                    covers=("relation/agreement",),
+                )
             for relation in operator.relations:
-                if not relation.speaks_of(choice.main, desc.fields):
+                if attributes not in said[relation.label]:
                     continue
                 case = build(
                     operator,
@@ -61,6 +67,14 @@ def property_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 )
                 levels = [case.feature_level, *_used_levels(relation, desc)]
                 yield replace(case, feature_level=max(levels, key=lambda name: abi().feature_levels[name].value))
+
+
+def _spoken_of(
+    operator: Operator, relation: Relation, choice: TypeChoice, descs: Sequence[tuple[Mapping[str, object], OperatorDesc]]
+) -> Sequence[Mapping[str, object]]:
+    """The combinations with which a law is tried: all that it speaks of; where they are many, as few as give it each value that it may meet."""
+    about = [attributes for attributes, desc in descs if relation.speaks_of(choice.main, desc.fields)]
+    return about if len(few_choices(operator, choice)) == len(descs) else fewest(operator, about)
 
 
 def _used_levels(relation: Relation, desc: OperatorDesc) -> Iterator[str]:

@@ -6,7 +6,7 @@ configurations (generator/attributes). Nothing is drawn at random and filtered.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 from dmlcts.generator.attributes import NotGenerable, attribute_choices, configuration_of, present_throughout, with_attributes
@@ -45,8 +45,11 @@ def choices_for(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, ob
 def few_choices(operator: Operator, choice: TypeChoice) -> tuple[Mapping[str, object], ...]:
     """Those combinations, or where they are many enough of them that each value and each configuration stands in one."""
     choices = choices_for(operator, choice)
-    if len(choices) <= _FEW:
-        return choices
+    return choices if len(choices) <= _FEW else fewest(operator, choices)
+
+
+def fewest(operator: Operator, choices: Iterable[Mapping[str, object]]) -> tuple[Mapping[str, object], ...]:
+    """Of these combinations, in their order, those that bring a value or a configuration that none before them has."""
     seen: set[str] = set()
     kept = []
     for attributes in choices:

@@ -241,8 +241,10 @@ def test_each_law_can_be_broken(name: str) -> None:
     cases = list(property_cases(load(name)))
     for relation in load(name).relations:
         about = [case for case in cases if case.relation == relation.label]
-        some = about[:: max(1, len(about) // 4)]
-        assert any(tried(case, Wrong(name, change)).status == "fail" for case in some for change in WRONG), relation.label
+        step = max(1, len(about) // 4)
+        # Not every attribute can break every law (padding of 0 says nothing of padding): a few cases far apart first, then those between them.
+        in_turn = [case for first in range(step) for case in about[first::step]]
+        assert any(tried(case, Wrong(name, change)).status == "fail" for case in in_turn for change in WRONG), relation.label
 
 
 def test_a_law_is_said_with_the_values_that_break_it() -> None:
