@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dmlcts.conformance.probe import ACCEPTED, CONFIRMED, REFUSED, UNKNOWN, Answer, Probe, Probed
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.types import representatives
 from dmlcts.spec.model import Difference
 
 
 def accepted_beyond(probed: Probed) -> list[Difference]:
     """The rules that the backend does not enforce, each with the data types (of the first tensor) and the ways that it accepts.
 
-    A difference has no ways where every way that was tried is accepted. It waives the negative cases about its rule, with its data types,
+    A difference has no ways where every way that was tried is accepted, and no data types where it is in all with which the rule was tried, if
+    these are those of negative cases or more. It waives the negative cases about its rule, with its data types,
     where one of them is accepted or nothing that breaks the rule is refused: not all data types have negative cases of their own.
     """
     tried: dict[tuple[str, str], list[tuple[Probe, Answer]]] = {}
@@ -32,12 +33,13 @@ def accepted_beyond(probed: Probed) -> list[Difference]:
             everything = len(accepted) == len(answers)
             ways = () if everything else tuple(dict.fromkeys(_way(each, rule) for each in own))
             found.setdefault((rule, ways), []).append((data_type, everything or any(each.demanded for each in accepted)))
-    every = {choice.main for choice in type_choices(probed.operator) if choice.level <= probed.level}
+    usual = {choice.main for choice in representatives(probed.operator) if choice.level <= probed.level}
     differences = []
     for (rule, ways), entries in found.items():
         types = tuple(data_type for data_type, _ in entries)
         waived = any(waives for _, waives in entries)
-        differences.append(Difference(rule, ways, () if set(types) == every else types, waived=waived))
+        every = {data_type for other, data_type in tried if other == rule}
+        differences.append(Difference(rule, ways, () if usual <= set(types) == every else types, waived=waived))
     return differences
 
 

@@ -130,6 +130,12 @@ def constant_values(operator: Operator) -> Iterator[tuple[Field, object]]:
             yield from ((field, value) for value in attribute_values(field) if not isinstance(value, Expression))
 
 
+def has_value(desc: OperatorDesc, name: str, value: object) -> bool:
+    """Whether an attribute of a desc has this constant value; a fused operator is told by its name, as its own attributes may be computed."""
+    found = desc.fields[name]
+    return found.type == value.type if isinstance(found, OperatorDesc) and isinstance(value, OperatorDesc) else found == value
+
+
 def choice_labels(choice: Mapping[str, object]) -> list[str]:
     """The coverage labels of a combination: ``attribute/RoundingMode/TOWARD_ZERO``."""
     return [value_label(name, value) for name, value in choice.items()]

@@ -15,7 +15,7 @@ from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
 from dmlcts.generator.layouts import laid_out
 from dmlcts.generator.shapes import level_of, make_desc, padded_run, presences, usual_dimension_count
-from dmlcts.generator.solver import solved, spread
+from dmlcts.generator.solver import leading, solved, spread
 from dmlcts.generator.types import TypeChoice, only_tied, representatives, tied_tensors, type_choices
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
@@ -123,12 +123,14 @@ def _changes(
     """The changes kept: all that break general rules, and for each of the operator's own and each place the one that breaks least besides."""
     best: dict[tuple[str, str], Change] = {}
     late: list[Change] = []
+    emptied = False
     for label, place, desc in _descs(operator, base, usual, elsewhere):
         broken = violations(operator, desc)
         rules = frozenset(v.label for v in broken)
         basis = MEASURED if all(v.basis == MEASURED for v in broken) else DOCUMENTED
         if not rules:
             continue  # the change is harmless: another valid desc
+        emptied |= _only_zeros(rules)
         for rule in sorted(rules):
             if rule.startswith(_OWN):
                 known = best.get((rule, place))
@@ -142,7 +144,31 @@ def _changes(
             late.append(Change(label, desc, {}, rules, basis))
     yield from best.values()
     yield from late
+    if not emptied:
+        yield from _consistent_zero(operator, base, usual)
     yield from _binding_changes(base)
+
+
+def _only_zeros(rules: frozenset[str]) -> bool:
+    return all(rule.startswith("tensor/") and rule.endswith("/sizes") for rule in rules)
+
+
+def _consistent_zero(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[Change]:
+    """The first desc found with a size of 0 that nothing else forbids, such as an empty batch: tensors that share a size have it together."""
+    name = leading(operator)
+    for index, size in enumerate(base.tensor(name).sizes):
+        sharing = [(other, at) for other, tensor in base.tensors() for at, its in enumerate(tensor.sizes) if its == size]
+        same = [(other, at) for other, at in sharing if at == index]
+        for places in (same, *([(name, index), place] for place in sharing if place[0] != name)):
+            sizes = {other: list(base.tensor(other).sizes) for other, _ in places}
+            for other, at in places:
+                sizes[other][at] = 0
+            emptied = {other: replace(base.tensor(other), sizes=tuple(found)) for other, found in sizes.items()}
+            desc = recomputed(operator, base.with_fields(**emptied), usual)
+            rules = frozenset(v.label for v in violations(operator, desc))
+            if rules and _only_zeros(rules):
+                yield Change(f"sizes/zero/{name}-size{index}", desc, {}, rules)
+                return
 
 
 _OWN = ("constraint/", "shape/")

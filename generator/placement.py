@@ -11,6 +11,7 @@ from dmlcts.generator.case import Binding, Case, beyond
 from dmlcts.generator.layouts import GAPPED, LETTERS, OUTPUT_LAYOUTS, laid_out, layouts_of
 from dmlcts.generator.pairwise import pairwise
 from dmlcts.generator.shapes import dimension_counts, make_desc, padded_run, usual_dimension_count, whole_choices
+from dmlcts.generator.solver import spread
 from dmlcts.generator.types import TypeChoice, covering_choices, representatives
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -19,6 +20,8 @@ from dmlcts.spec.model import ABSENT, MEASURED, Operator
 _SIZES = (2, 3, 4, 5)
 """Sizes of layout cases: all different, so that two exchanged dimensions show, and a row that is no multiple of 4 bytes in any type."""
 
+_SINGLE = (1, *_SIZES[1:])
+"""The same of a single batch, whose stride means nothing."""
 
 _MANY, _VERY_MANY = 5, 9
 """The id of a layout case of more tensors has their layouts alone, in the struct's order, and shorter still: it must do as a file name."""
@@ -179,7 +182,8 @@ def _base(operator: Operator, choice: TypeChoice, turn: int = 0, needed: Iterabl
     """
     turns = whole_choices(operator, choice)
     turns = tuple(attributes for attributes in turns if all(attributes.get(name) != ABSENT for name in needed)) or turns
-    run = padded_run(_SIZES, usual_dimension_count(operator, choice))
+    sizes = _SIZES if spread(operator) or turn % 3 != 2 else _SINGLE  # the others' case of each dimension count has ones in front
+    run = padded_run(sizes, usual_dimension_count(operator, choice))
     return make_desc(operator, choice.types, run, turns[(turn + turn // len(turns)) % len(turns)])
 
 

@@ -51,6 +51,9 @@ _LARGE = 65_537
 _MANY = 10_000
 """Special values above this number are left to level full."""
 
+_HUGE = 16 * _LARGE
+"""Tensors of more elements are large in two of their sizes at once, which one choice of data types shows as well as all."""
+
 _SHAPES = ((7, 1, 1, 1), (1, 5, 1, 3), (3, 5, 7, 9), (1, 1, 17, 33), (2, 1, 1, 129))
 """Shapes with ones at either end and in the middle, and with odd sizes throughout."""
 
@@ -130,7 +133,9 @@ def symbol_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         for index, symbols in enumerate(rows):
             desc = make_desc(operator, choice.types, run, turns[index % len(turns)], symbols)
             most_elements = max(tensor.count for _, tensor in desc.tensors())
-            small = most_elements <= (8 * _LARGE if choice == core[0] else _MANY)
+            if most_elements > _HUGE and choice != core[0]:
+                continue
+            small = most_elements <= (_HUGE if choice == core[0] else _MANY)
             level = "core" if choice in core and small else "full"
             if beyond(level, most):
                 continue

@@ -34,13 +34,14 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "len": len,
     "max": max,
     "min": min,
+    "operator": lambda desc: desc.type if desc is not None else "",
     "present": lambda value: value is not None,
     "prod": prod,
     "range": range,
     "sum": sum,
     "zip": zip,
 }
-"""What any expression may call. ``effective_rank`` is the number of sizes without the leading ones."""
+"""What any expression may call. ``effective_rank`` is the number of sizes without the leading ones; ``operator`` the name of a fused one."""
 
 _NODES = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.Invert, ast.BinOp, ast.Add, ast.Sub, ast.Mult,

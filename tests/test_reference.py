@@ -180,12 +180,12 @@ def test_halves_away_from_zero_of_numbers_without_a_fraction_in_float64() -> Non
 
 @pytest.mark.parametrize("name", operator_names())
 def test_the_reference_gives_what_examples_say(name: str) -> None:
-    """Of a contested one, what the documentation says."""
+    """Of a contested one, either answer: what the documentation says, or where tables of other cases need it (infinities) what was measured."""
     backend = ReferenceBackend()
     for case in example_cases(load(name)):
         result = execute(case, backend, backend.info)
         assert result.status == PASS, (case.id, result.message)
-        assert result.whose == ("documented" if case.basis == CONTESTED else ""), case.id
+        assert result.whose in (("documented", "measured") if case.basis == CONTESTED else ("",)), case.id
 
 
 def test_an_example_that_says_something_else_is_seen() -> None:
@@ -205,8 +205,8 @@ def test_every_operator_with_a_spec_has_a_reference_and_no_other() -> None:
 
 
 def test_an_operator_without_a_reference_is_said_to_have_none() -> None:
-    with pytest.raises(KeyError, match="GEMM has no reference function"):
-        compute(OperatorDesc("GEMM", {}), {})
+    with pytest.raises(KeyError, match="GATHER has no reference function"):
+        compute(OperatorDesc("GATHER", {}), {})
 
 
 class Recording:

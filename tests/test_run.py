@@ -58,7 +58,7 @@ def reported(folder: Path) -> list[Mapping[str, int]]:
     suites = ElementTree.parse(folder / "junit.xml").getroot()
     junit = Counter(p.get("value") for p in suites.iterfind("testsuite/testcase/properties/property[@name='dmlcts.status']"))
     ctrf = json.loads((folder / "ctrf.json").read_text(encoding="utf-8"))["results"]
-    summary = re.findall(r"^\| \S \| ([a-z ]+) \| (\d+) \|", (folder / "summary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    summary = re.findall(r"^\| \S \| ([a-z ]+) \| ([\d,]+) \|", (folder / "summary.md").read_text(encoding="utf-8"), re.MULTILINE)
     page = json.loads(re.search(r'\{"statuses":.*\}', (folder / "index.html").read_text(encoding="utf-8"))[0])  # type: ignore[index]
     html = Counter[str]()
     scripts = Counter[str]()
@@ -67,7 +67,7 @@ def reported(folder: Path) -> list[Mapping[str, int]]:
         scripts.update(STATUSES[row[0]] for row in rows)
         for kind, number in zip(numbers[::2], numbers[1::2], strict=True):
             html[page["kinds"][kind][0]] += number
-    named = {name: int(number) for name, number in summary}
+    named = {name: int(number.replace(",", "")) for name, number in summary}
     markdown = {status: named[{"pass": "passed", "fail": "failed"}.get(status, status.replace("_", " "))] for status in STATUSES}
     raw = Counter(test["rawStatus"] for test in ctrf["tests"])
     assert int(suites.get("tests", 0)) == ctrf["summary"]["tests"] == len(record.results)
@@ -122,8 +122,8 @@ def test_the_summary_says_what_happened_and_where(smoke: tuple[Path, subprocess.
     folder, done = smoke
     count = len(selected_cases(RunOptions(level="smoke")))
     lines = done.stdout.splitlines()
-    assert lines[0] == f"{count} cases"
-    assert f"{count} of {count} documented cases of level smoke passed." in done.stdout
+    assert lines[0] == f"{count:,} cases"
+    assert f"{count:,} of {count:,} documented cases of level smoke passed." in done.stdout
     assert lines[-1] == f"report: {folder / 'index.html'}"  # in one piece, brackets and all
     for operator in {case.operator for case in selected_cases(RunOptions(level="smoke"))}:
         assert re.search(rf"^{operator} +\d+$", done.stdout, re.MULTILINE)
@@ -135,7 +135,7 @@ def test_two_processes_find_what_one_does(smoke: tuple[Path, subprocess.Complete
     assert statuses(tmp_path) == statuses(smoke[0])
     assert list(statuses(tmp_path)) == list(statuses(smoke[0]))  # in the order of the selection, whoever was first
     assert "hello" not in (tmp_path / "results.jsonl").read_text(encoding="utf-8")
-    assert done.stdout.startswith(f"{len(statuses(tmp_path))} cases in 2 processes\n")
+    assert done.stdout.startswith(f"{len(statuses(tmp_path)):,} cases in 2 processes\n")
 
 
 def test_quiet_prints_the_summary_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

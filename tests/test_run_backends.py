@@ -251,7 +251,10 @@ def test_unsupported_is_neither_a_pass_nor_a_failure(tmp_path: Path, capsys: pyt
     counts = Counter(result.status for result in found.values())
     assert counts["unsupported"] > counts["pass"] > 0
     said = capsys.readouterr().out
-    assert f"{counts['pass']} of {len(found)} documented cases of level smoke passed; {counts['unsupported']} unsupported" in said
+    assert (
+        f"{counts['pass']:,} of {len(found):,} documented cases of level smoke passed; {counts['unsupported']:,} unsupported"
+        in said
+    )
     claimed_by = {case.operator for case in selected_cases(RunOptions(level="smoke")) if found[case.id].status == "pass"}
     assert "ELEMENT_WISE_BIT_OR" in claimed_by
     assert f"for {len(claimed_by)} operators" in said

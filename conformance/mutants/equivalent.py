@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 from dmlcts.conformance.mutants.dense import no_faults
+from dmlcts.conformance.mutants.validation import ACCEPTED, not_enforced
 from dmlcts.spec.model import Operator, Relation
 
 ANYWHERE = "*"
@@ -204,34 +205,23 @@ _LABELS = {
     "alignment": "tensor/{}/alignment",
 }
 
-_ACCEPTED = "DirectML.dll accepts it: a refusal is demanded of nobody"
-
-
 def _accepted_of_tensor(mutant: str, operator: Operator) -> str:
     """A rule about one tensor that DirectML.dll does not enforce."""
     _, rule, place = mutant.split("/")
     role, _, position = place.partition("-")
     fields = operator.inputs() if role == "input" else operator.outputs()
     label = _LABELS.get(rule, "").format(fields[int(position)].name)
-    return _ACCEPTED if label in _not_enforced(operator) else ""
-
-
-def _accepted_constraint(mutant: str, operator: Operator) -> str:
-    return _ACCEPTED if f"constraint/{mutant.removeprefix('accepts/')}" in _not_enforced(operator) else ""
+    return ACCEPTED if label in not_enforced(operator) else ""
 
 
 def _accepted_constants(mutant: str, operator: Operator) -> str:
     enums = {f"enum/{field.name}" for field in operator.attributes() if field.enum}
-    return _ACCEPTED if enums and enums <= {entry.rule for entry in operator.accepts} else ""
+    return ACCEPTED if enums and enums <= {entry.rule for entry in operator.accepts} else ""
 
 
 def _accepted_size(mutant: str, operator: Operator) -> str:
     tensors = (*operator.inputs(), *operator.outputs())
-    return _ACCEPTED if all(f"binding/{field.name}/size" in _not_enforced(operator) for field in tensors) else ""
-
-
-def _not_enforced(operator: Operator) -> set[str]:
-    return {entry.rule for entry in operator.accepts if not entry.data_types}
+    return ACCEPTED if all(f"binding/{field.name}/size" in not_enforced(operator) for field in tensors) else ""
 
 
 RULES: Mapping[str, Callable[[str, Operator], str]] = {
@@ -250,7 +240,6 @@ RULES: Mapping[str, Callable[[str, Operator], str]] = {
     "accepts/*/output-*": _accepted_of_tensor,
     "accepts/binding-short-by-4": _accepted_size,
     "accepts/enum-*": _accepted_constants,
-    "accepts/*": _accepted_constraint,
 }
 """Name pattern of mutants, and what says why one is no fault in an operator."""
 

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -142,9 +142,8 @@ class MutantBackend(ReferenceBackend):
     def _execute(self, dispatch: Dispatch) -> None:
         desc, mutant = dispatch.desc, self.mutant
         tensors = dict(desc.tensors())
-        names = [name for name in dispatch.bindings if name not in dispatch.outputs]
         inputs = {}
-        for position, name in enumerate(names):
+        for position, name in input_positions(desc):
             binding = dispatch.bindings[name]
             inputs[name] = mutant.read(position, dispatch.resources[binding.resource], tensors[name], binding.offset)
         outputs = self.compute(mutant.desc(desc), inputs)
@@ -154,6 +153,12 @@ class MutantBackend(ReferenceBackend):
             with np.errstate(all="ignore"):
                 array = mutant.value(desc, inputs, right)
             mutant.write(dispatch.resources[binding.resource], tensors[name], array, binding.offset)
+
+
+def input_positions(desc: OperatorDesc) -> Iterator[tuple[int, str]]:
+    """The desc's inputs, each with its place among all that the operator has: it is the same whatever optional ones are absent."""
+    for position, field in enumerate(load(desc.type).inputs()):
+        yield from ((position, name) for name, _ in desc.tensors() if name.partition("[")[0] == field.name)
 
 
 def fitted(array: Array, sizes: tuple[int, ...]) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dmlcts.conformance.backend import BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.buffers import element_bytes, read_tensor, write_tensor
-from dmlcts.conformance.mutants.mutant import Around, Array, Mutant, Read, Write, read_at
+from dmlcts.conformance.mutants.mutant import Around, Array, Mutant, Read, Write, input_positions, read_at
 from dmlcts.generator.types import type_choices
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import TensorDesc
@@ -147,13 +147,10 @@ def _in_input(spoil: Spoil) -> Callable[[int], Callable[[Dispatch], None]]:
     def spoil_at(position: int) -> Callable[[Dispatch], None]:
         def spoil_input(dispatch: Dispatch) -> None:
             written = {dispatch.bindings[name].resource for name in dispatch.outputs}
-            inputs = [name for name in dispatch.bindings if name not in dispatch.outputs]
-            if position >= len(inputs):  # an optional one is absent
-                return
-            name = inputs[position]
-            binding = dispatch.bindings[name]
-            if binding.resource not in written:
-                spoil(dispatch.resources[binding.resource], binding, dispatch.desc.tensor(name))
+            for at, name in input_positions(dispatch.desc):
+                binding = dispatch.bindings[name]
+                if at == position and binding.resource not in written:
+                    spoil(dispatch.resources[binding.resource], binding, dispatch.desc.tensor(name))
 
         return spoil_input
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dmlcts.conformance.backend import Dispatch
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.validation import Test, any_tensor, of_dimensions
-from dmlcts.generator.attributes import constant_values, value_text
+from dmlcts.generator.attributes import constant_values, has_value, value_text
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
 from dmlcts.generator.shapes import dimension_counts
 from dmlcts.generator.types import type_choices
@@ -57,7 +57,7 @@ def _of_type(tensors: Tensors, data_type: str) -> Test:
 
 
 def _of_value(name: str, value: object) -> Test:
-    return lambda dispatch: dispatch.desc.fields[name] == value
+    return lambda dispatch: has_value(dispatch.desc, name, value)
 
 
 def _outputs(dispatch: Dispatch) -> list[TensorDesc]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dmlcts.conformance.backend import Bytes
 from dmlcts.conformance.buffers import write_tensor
-from dmlcts.conformance.mutants.mutant import Array, Mutant, Read, Where, Write, read_at
+from dmlcts.conformance.mutants.mutant import Array, Mutant, Read, Where, Write, input_positions, read_at
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.model import Operator
@@ -52,11 +52,14 @@ def _changed(position: int, misreading: Misreading) -> Where:
     """Whether other strides are used for the tensor at a position of the desc: an input, or (-1) the output."""
 
     def where(desc: OperatorDesc) -> bool:
-        tensors = [tensor for _, tensor in desc.tensors()]
-        tensor = tensors[position] if position < len(tensors) else None
-        return tensor is not None and tensor.strides is not None and misreading(tensor.sizes, tensor.strides) != tensor.strides
+        tensors = [tensor for _, tensor in desc.tensors()][-1:] if position < 0 else _inputs_at(desc, position)
+        return any(tensor.strides and misreading(tensor.sizes, tensor.strides) != tensor.strides for tensor in tensors)
 
     return where
+
+
+def _inputs_at(desc: OperatorDesc, position: int) -> list[TensorDesc]:
+    return [desc.tensor(name) for at, name in input_positions(desc) if at == position]
 
 
 def _broadcast(steps: Steps) -> bool:

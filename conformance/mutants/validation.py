@@ -25,13 +25,17 @@ def validation_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
         # What a newer feature level lifted, the mutants, which have the newest, do not demand anyway.
         demanding = [(o, c) for o in operators for c in o.constraints if c.label == label and c.before is None]
         implied = tuple(o.name for o, constraint in demanding if _implied(o, constraint))
-        concerned = tuple(o.name for o, _ in demanding if o.name not in implied)
+        waived = tuple(o.name for o, _ in demanding if o.name not in implied and f"constraint/{label}" in not_enforced(o))
+        concerned = tuple(o.name for o, _ in demanding if o.name not in (*implied, *waived))
         bases = {constraint.basis for _, constraint in demanding}
         basis = MEASURED if bases == {MEASURED} else DOCUMENTED
         rules = accepting(f"constraint/{label}", "shape/*")
         does = f"does not demand {label}"
         if implied:
             yield Mutant(f"accepts/{label}", implied, does, equivalent=_IMPLIED, rejections=True, rules=rules)
+        if waived:
+            alone = accepting(f"constraint/{label}")  # shapes are demanded all the same
+            yield Mutant(f"accepts/{label}/waived", waived, does, equivalent=ACCEPTED, rejections=True, rules=alone)
         if concerned:
             name = f"accepts/{label}/alone" if implied else f"accepts/{label}"
             yield Mutant(name, concerned, does, basis, rejections=True, rules=rules)
@@ -66,8 +70,8 @@ def any_tensor(test: Callable[[TensorDesc], bool]) -> Test:
 
 
 def of_dimensions(count: int) -> Test:
-    """Whether all tensors have so many dimensions."""
-    return lambda dispatch: all(tensor.DimensionCount == count for _, tensor in dispatch.desc.tensors())
+    """Whether a tensor has so many dimensions."""
+    return any_tensor(lambda tensor: tensor.DimensionCount == count)
 
 
 # Rules of each tensor alone
@@ -106,6 +110,14 @@ def _accepting_in(label: str, names: Mapping[str, str]) -> Rules:
 
 
 # Rules of the whole desc or binding
+
+ACCEPTED = "DirectML.dll accepts it: a refusal is demanded of nobody"
+
+
+def not_enforced(operator: Operator) -> set[str]:
+    """The rules that DirectML.dll was measured not to enforce, whatever the data types."""
+    return {entry.rule for entry in operator.accepts if not entry.data_types}
+
 
 _IMPLIED = "sizes of different number are different sizes"
 

@@ -25,7 +25,7 @@ from dmlcts.conformance.mutants.quotients import quotient_mutants
 from dmlcts.conformance.mutants.rounding import rounding_mutants
 from dmlcts.conformance.mutants.shift import shift_mutants
 from dmlcts.conformance.mutants.softmax import softmax_mutants
-from dmlcts.generator.attributes import constant_values, value_text
+from dmlcts.generator.attributes import constant_values, has_value, value_text
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
 from dmlcts.generator.shapes import dimension_counts
 from dmlcts.generator.types import type_choices
@@ -136,7 +136,7 @@ def _of_dimensions(count: int) -> Where:
 
 
 def _of_attribute(name: str, value: object) -> Where:
-    return lambda desc: desc.fields[name] == value
+    return lambda desc: has_value(desc, name, value)
 
 
 def _of_layouts(layouts: Mapping[int, str]) -> Where:

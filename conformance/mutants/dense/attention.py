@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from dmlcts.conformance.mutants.fault import Faults
+from dmlcts.conformance.mutants.dense.attention_groups import GROUPS
+from dmlcts.conformance.mutants.dense.attention_masks import MASKS
+from dmlcts.conformance.mutants.dense.attention_parts import ATTENTION, ATTENTION1, RIGHT_STEPS
+from dmlcts.conformance.mutants.dense.attention_scores import SCORES
+from dmlcts.conformance.mutants.dense.attention_tensors import TENSORS
+from dmlcts.conformance.mutants.fault import Faults, for_each, merged
 
-FAULTS: Faults = {}
+FAULTS: Faults = merged(
+    for_each((ATTENTION, ATTENTION1), {"step-by-step": RIGHT_STEPS, **SCORES, **MASKS, **TENSORS}),
+    {ATTENTION1: GROUPS},
+)
 """What implementations of these operators get wrong."""
 
 NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {}

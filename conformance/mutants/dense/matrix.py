@@ -30,12 +30,11 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
         )
     },
     **{
-        f"strides/{which}/input-1": {"all sizes of AScaleTensor but one are 1": _SCALED}
-        for which in ("inner-as-1", "outer-gaps-ignored")
-    },
-    "strides/permuted-as-packed/input-1": {
-        "all sizes of AScaleTensor but one are 1": _SCALED,
-        "all sizes of AZeroPointTensor but one are 1": (INTEGER,),
+        f"strides/{which}/input-1": {
+            "all sizes of AScaleTensor but one are 1": _SCALED,
+            "all sizes of AZeroPointTensor but one are 1": (INTEGER,),
+        }
+        for which in ("inner-as-1", "outer-gaps-ignored", "permuted-as-packed")
     },
     "operands/first-row/input-3": {"BZeroPointTensor has one row": (INTEGER,)},
     "operands/first-row/input-4": {"BScaleTensor has one row": _SCALED},
@@ -45,18 +44,6 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
         "integers of 32 bits may be rounded to FLOAT32, as DirectML.dll does": (TO_FLOAT,),
     },
     "numbers/output/minus-zero-lost": {"the sign of a zero is demanded of nobody here": (GEMM, TO_FLOAT)},
-    **{
-        f"{which}/FusedActivation={activation}": {why: (GEMM,)}
-        for which in ("wrong-for/attribute/GEMM", "refuses/GEMM")
-        for activation, why in (
-            ("ELEMENT_WISE_CLIP", "no desc has the formula of its Min for a Min"),
-            ("ACTIVATION_SOFTMAX1", "no desc has the formula of its Axes for Axes"),
-            ("ACTIVATION_SOFTMAX", "it is for a single batch, which no case has with it"),
-        )
-    },
-    "accepts/size-0": {"one matrix with a size of 0 does not fit the others: another rule is broken too": _ALL},
-    "accepts/no-dimensions": {"what has no dimensions is no matrix: another rule is broken too": _ALL},
-    "accepts/too-many-dimensions": {"zero points are not tied to the matrices' dimension count, and keep theirs": _BYTES},
 }
 """Mutant, reason, operators: mutants of any operator that change nothing which these promise."""
 

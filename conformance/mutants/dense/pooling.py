@@ -30,13 +30,15 @@ _ALL = (*_WINDOWS, "MAX_UNPOOLING", "ROI_POOLING")
 _OF_FOUR = ("MAX_UNPOOLING", "ROI_POOLING")
 _FLOATING = tuple(name for name in _ALL if name != _QUANTIZED)
 _LP = ("LP_POOLING", "LP_POOLING1")
+_FOUR = "all tensors have four dimensions"
 
 NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
     **{
-        f"{operator}/EndPadding-{which}-alone": {
-            "the output's sizes say how far windows reach, and all beyond is padding": (operator,)
+        f"{operator}/{name}-{which}-alone": {
+            "the arrays have one count together: with one of them alone cut short there is no such desc": (operator,)
         }
         for operator in _WINDOWS
+        for name in ("Strides", "WindowSize", "StartPadding", "EndPadding", *(("Dilations",) if operator in _DILATED else ()))
         for which in ("first", "last")
     },
     "numbers/output/minus-zero-lost": {"the sign of a zero is demanded of nobody here": _FLOATING},
@@ -58,12 +60,12 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
     "accepts/same-dimension-count-of-parameters": {
         "a parameter of another number of dimensions breaks another rule too": (_QUANTIZED,),
     },
-    "lost/outside-last-5d": {"no tensor has more than five dimensions": _WINDOWS},
+    "lost/outside-last-5d": {"no tensor has more than five dimensions": _WINDOWS, _FOUR: _OF_FOUR},
     **{
-        mutant: {"all tensors have four dimensions": _OF_FOUR}
+        mutant: {_FOUR: _OF_FOUR}
         for mutant in (
             *(f"strides/ignored-beyond-4d/{tensor}" for tensor in ("input-0", "input-1", "output")),
-            *(f"lost/outside-last-{count}d" for count in (4, 5)),
+            "lost/outside-last-4d",
             "refuses/strides-beyond-4d",
         )
     },
@@ -78,10 +80,7 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
     "accepts/no-dimensions": {
         "without dimensions there is neither batch nor channel: another rule is broken too": (*_WINDOWS, "ROI_POOLING")
     },
-    **{
-        f"accepts/{which}": {"with other dimensions the sizes break another rule too": ("ROI_POOLING",)}
-        for which in ("any-dimension-count", "too-many-dimensions")
-    },
+    "accepts/too-many-dimensions": {"with other dimensions the sizes break another rule too": ("ROI_POOLING",)},
 }
 """Mutant, reason, operators: mutants of any operator that change nothing which these promise."""
 
