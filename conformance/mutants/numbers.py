@@ -11,9 +11,12 @@ from dmlcts.conformance.mutants.mutant import Array, Mutant, Read, Value, Where,
 from dmlcts.generator.types import type_choices
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import DOCUMENTED, MEASURED, Field, Operator
 
 Change = Callable[[Array], Array]
+
+Fields = Callable[[Operator], Sequence[Field]]
 
 
 def number_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
@@ -23,21 +26,33 @@ def number_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     """
     operators = [operator for operator in operators if operator.tolerance.compare != "bits"]
     for name, (kinds, does, basis, change) in _IN.items():
-        concerned = tuple(o.name for o in operators if _has(o, 0, kinds))
+        concerned = tuple(o.name for o in operators if _has(o, _first_input, kinds))
         yield Mutant(
-            f"numbers/input-0/{name}", concerned, f"{does}, in input 0", basis, read=_read(kinds, change), where=_where(0, kinds)
+            f"numbers/input-0/{name}", concerned, f"{does}, in input 0", basis, read=_read(kinds, change), where=_where(_first_input, kinds)
         )
     for name, (kinds, does, basis, change) in _OUT.items():
-        concerned = tuple(o.name for o in operators if _has(o, -1, kinds))
-        yield Mutant(f"numbers/output/{name}", concerned, does, basis, value=_value(kinds, change), where=_where(-1, kinds))
+        concerned = tuple(o.name for o in operators if _has(o, _outputs, kinds))
+        yield Mutant(f"numbers/output/{name}", concerned, does, basis, value=_value(kinds, change), where=_where(_outputs, kinds))
 
 
-def _has(operator: Operator, position: int, kinds: tuple[str, ...]) -> bool:
-    return any(choice.types[position][1] in kinds for choice in type_choices(operator))
+def _first_input(operator: Operator) -> Sequence[Field]:
+    return operator.inputs()[:1]
 
 
-def _where(position: int, kinds: tuple[str, ...]) -> Where:
-    return lambda desc: [tensor for _, tensor in desc.tensors()][position].data_type in kinds
+def _outputs(operator: Operator) -> Sequence[Field]:
+    return operator.outputs()
+
+
+def _has(operator: Operator, fields: Fields, kinds: tuple[str, ...]) -> bool:
+    return any(dict(choice.types)[field.name] in kinds for choice in type_choices(operator) for field in fields(operator))
+
+
+def _where(fields: Fields, kinds: tuple[str, ...]) -> Where:
+    def where(desc: OperatorDesc) -> bool:
+        names = {field.name for field in fields(load(desc.type))}
+        return any(tensor.data_type in kinds for name, tensor in desc.tensors() if name in names)
+
+    return where
 
 
 def _read(kinds: tuple[str, ...], change: Change) -> Read:

@@ -27,7 +27,7 @@ from dmlcts.conformance.mutants.dense.attention_parts import (
 from dmlcts.conformance.mutants.dense.attention_scores import like_first, transposed
 from dmlcts.conformance.mutants.fault import Fault
 from dmlcts.conformance.mutants.mutant import Array
-from dmlcts.spec.model import MEASURED
+from dmlcts.spec.model import DOCUMENTED, MEASURED
 
 Hidden = Callable[[View], Array]
 
@@ -70,18 +70,18 @@ def _multiplied(view: View, product: Array, bias: Array, hides: Array) -> Array:
 
 
 _ANY: Mapping[str, tuple[str, Steps]] = {
-    "mask-ignored": ("takes no notice of the mask", _changed(lambda hides: 0 * hides)),
-    "mask-inverted": ("masks what is to be seen, and shows what is masked", _changed(lambda hides: 1 - hides)),
+    "ignored": ("takes no notice of the mask", _changed(lambda hides: 0 * hides)),
+    "inverted": ("masks what is to be seen, and shows what is masked", _changed(lambda hides: 1 - hides)),
     "filter-value-subtracted": ("subtracts MaskFilterValue", _with_fill(lambda view: -view.fill)),
     "filter-value-of-1": ("adds -1 to what is masked", _with_fill(lambda view: -1.0)),
-    "mask-multiplied": ("multiplies the scores by 0 where they are masked", replace(RIGHT, scored=_multiplied)),
-    "mask-of-first-batch": ("masks as the first batch says", _changed(like_first(0))),
-    "mask-of-last-batch": ("masks as the last batch says", _changed(lambda hides: like_first(0)(hides[::-1]))),
-    "mask-of-next-batch": ("masks as the next batch says", _changed(lambda hides: np.roll(hides, -1, axis=0))),
-    "mask-keys-reversed": ("masks the keys from the last on", _changed(lambda hides: hides[..., ::-1])),
-    "mask-of-first-query": ("masks for all queries what is masked for the first", _changed(like_first(2))),
-    "mask-from-next-key": ("masks the key before", _changed(lambda hides: np.roll(hides, -1, axis=-1))),
+    "multiplied": ("multiplies the scores by 0 where they are masked", replace(RIGHT, scored=_multiplied)),
+    "of-first-batch": ("masks as the first batch says", _changed(like_first(0))),
+    "of-last-batch": ("masks as the last batch says", _changed(lambda hides: like_first(0)(hides[::-1]))),
+    "of-next-batch": ("masks as the next batch says", _changed(lambda hides: np.roll(hides, -1, axis=0))),
+    "keys-reversed": ("masks the keys from the last on", _changed(lambda hides: hides[..., ::-1])),
+    "from-next-key": ("masks the key before", _changed(lambda hides: np.roll(hides, -1, axis=-1))),
 }
+"""By name, before which the mask type stands."""
 
 _TRUTHS: Mapping[str, tuple[str, Steps]] = {
     "truth-set": ("sets scores to MaskFilterValue, and does not add it", replace(RIGHT, scored=_set)),
@@ -94,6 +94,7 @@ _TRUTHS: Mapping[str, tuple[str, Steps]] = {
         "reads the mask by heads, then batches",
         _changed(lambda hides: hides.swapaxes(0, 1).reshape(hides.shape)),
     ),
+    "truth-of-first-query": ("masks for all queries what is masked for the first", _changed(like_first(2))),
     "truth-queries-reversed": ("masks the queries from the last on", _changed(lambda hides: hides[:, :, ::-1])),
     "truth-not-of-past": (
         "masks nothing of the past",
@@ -130,7 +131,7 @@ def _between(change: Callable[[View, Array, Array], tuple[Array, Array]]) -> Ste
     return _hidden(step)
 
 
-def _of_bytes(view: View, starts: Array, ends: Array) -> tuple[Array, Array]:
+def _of_pairs(view: View, starts: Array, ends: Array) -> tuple[Array, Array]:
     """Ends and starts of a batch beside each other."""
     pairs = view.ends.reshape(-1, 2) if view.kind == KEY_RANGES else np.stack([ends, starts], axis=1)
     return pairs[:, 1], pairs[:, 0]
@@ -162,7 +163,7 @@ _LENGTHS: Mapping[str, tuple[str, Steps]] = {
 
 _RANGES: Mapping[str, tuple[str, Steps]] = {
     "ranges-exchanged": ("takes the starts first, then the ends", _between(lambda view, starts, ends: (ends, starts))),
-    "range-beside": ("takes each batch's end and start to stand beside each other", _between(_of_bytes)),
+    "range-beside": ("takes each batch's end and start to stand beside each other", _between(_of_pairs)),
     "range-start-ignored": ("takes no notice of the starts", _between(lambda view, starts, ends: (0 * starts, ends))),
     "range-end-ignored": ("takes no notice of the ends", _between(lambda view, starts, ends: (starts, 0 * ends + view.keys))),
     "range-end-seen": ("sees the key at the end", _between(lambda view, starts, ends: (starts, ends + 1))),
@@ -246,10 +247,19 @@ _ADDED: Mapping[str, tuple[str, Steps]] = {
     "range-as-infinity": ("hides what is outside wholly, whatever MaskFilterValue is", _with_fill(lambda view: -np.inf)),
 }
 
-_SEEN_BY = (TRUTHS, KEY_LENGTHS, KEY_RANGES)
+_KINDS = {
+    "truth": (TRUTHS, DOCUMENTED),
+    "length": (KEY_LENGTHS, DOCUMENTED),
+    "range": (KEY_RANGES, DOCUMENTED),
+    "segment": (SEGMENTS, MEASURED),
+}
 
 MASKS: Mapping[str, Fault] = {
-    **{name: Fault(does, of(steps), when=masked(*_SEEN_BY)) for name, (does, steps) in _ANY.items()},
+    **{
+        f"{kind}-{name}": Fault(f"{does}, where its type is {mask}", of(steps), basis=basis, when=masked(mask))
+        for kind, (mask, basis) in _KINDS.items()
+        for name, (does, steps) in _ANY.items()
+    },
     **{name: Fault(does, of(steps), when=masked(TRUTHS)) for name, (does, steps) in _TRUTHS.items()},
     **{name: Fault(does, of(steps), basis=MEASURED, when=masked(TRUTHS)) for name, (does, steps) in _COUNTS.items()},
     **{name: Fault(does, of(steps), when=masked(KEY_LENGTHS)) for name, (does, steps) in _LENGTHS.items()},

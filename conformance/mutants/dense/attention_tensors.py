@@ -17,7 +17,6 @@ from dmlcts.conformance.mutants.dense.attention_parts import (
     biases,
     flat,
     has,
-    joined,
     of,
     split,
     stacked,
@@ -26,7 +25,6 @@ from dmlcts.conformance.mutants.dense.attention_scores import like_first
 from dmlcts.conformance.mutants.fault import SINGLE, Fault
 from dmlcts.conformance.mutants.mutant import Array
 from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.model import MEASURED
 
 Change = Callable[[Array], Array]
 
@@ -75,11 +73,13 @@ def _from_three(change: Callable[[Three], Three]) -> Steps:
     return replace(RIGHT, split=lambda view: change(split(view)))
 
 
-def _next(axis: int) -> Change:
+def next_along(axis: int) -> Change:
+    """The next along an axis for each, and the first for the last."""
     return lambda array: np.roll(array, -1, axis=axis)
 
 
-def _turned(axis: int) -> Change:
+def turned(axis: int) -> Change:
+    """From the last along an axis on."""
     return lambda array: np.flip(array, axis)
 
 
@@ -112,19 +112,19 @@ _HEADS: Mapping[str, tuple[str, Steps]] = {
     "value-width-of-keys": ("takes values to have heads as wide as keys", _from_three(_at_key_width)),
     "key-as-value": ("takes the keys for values, where they have their sizes", _from_three(_like_key)),
     "query-of-first-head": ("takes the first head's queries for all", _split(like_first(1), _same, _same)),
-    "query-of-next-head": ("takes the next head's queries", _split(_next(1), _same, _same)),
+    "query-of-next-head": ("takes the next head's queries", _split(next_along(1), _same, _same)),
     "key-of-first-head": ("takes the first head's keys for all", _split(_same, like_first(1), _same)),
-    "key-of-next-head": ("takes the next head's keys", _split(_same, _next(1), _same)),
+    "key-of-next-head": ("takes the next head's keys", _split(_same, next_along(1), _same)),
     "value-of-first-head": ("takes the first head's values for all", _split(_same, _same, like_first(1))),
-    "value-of-next-head": ("takes the next head's values", _split(_same, _same, _next(1))),
+    "value-of-next-head": ("takes the next head's values", _split(_same, _same, next_along(1))),
     "query-of-first-batch": ("takes the first batch's queries for all", _split(like_first(0), _same, _same)),
     "key-of-first-batch": ("takes the first batch's keys for all", _split(_same, like_first(0), _same)),
     "value-of-first-batch": ("takes the first batch's values for all", _split(_same, _same, like_first(0))),
-    "key-of-next-batch": ("takes the next batch's keys", _split(_same, _next(0), _same)),
+    "key-of-next-batch": ("takes the next batch's keys", _split(_same, next_along(0), _same)),
     "query-of-first-place": ("takes the first query for all", _split(like_first(2), _same, _same)),
-    "values-reversed": ("takes the values from the last on", _split(_same, _same, _turned(2))),
-    "values-next": ("takes the next key's value", _split(_same, _same, _next(2))),
-    "elements-reversed-in-keys": ("takes a key's elements from the last on", _split(_same, _turned(3), _same)),
+    "values-reversed": ("takes the values from the last on", _split(_same, _same, turned(2))),
+    "values-next": ("takes the next key's value", _split(_same, _same, next_along(2))),
+    "elements-reversed-in-keys": ("takes a key's elements from the last on", _split(_same, turned(3), _same)),
     "output-by-elements": (
         "writes the elements of heads in turns",
         replace(RIGHT, flat=lambda heads: heads.transpose(0, 2, 3, 1).reshape(heads.shape[0], heads.shape[2], -1)),
@@ -133,7 +133,7 @@ _HEADS: Mapping[str, tuple[str, Steps]] = {
         "writes heads before positions",
         replace(RIGHT, flat=lambda heads: heads.reshape(heads.shape[0], heads.shape[2], -1)),
     ),
-    "output-heads-reversed": ("writes the last head first", _written(_turned(1))),
+    "output-heads-reversed": ("writes the last head first", _written(turned(1))),
     "output-of-first-head": ("writes the first head for all", _written(like_first(1))),
     "output-of-first-batch": ("writes the first batch for all", _written(like_first(0))),
     "last-head-lost": ("does not compute the last head", _written(_last_zero(1))),
@@ -268,15 +268,16 @@ def _at(change: Change, *parts: int) -> Callable[[Three], Three]:
     return changed
 
 
-def _none(array: Array) -> Array:
+def none(array: Array) -> Array:
+    """Zeros in their place."""
     return 0 * array
 
 
 _BIASES: Mapping[str, tuple[str, Steps]] = {
-    "bias-ignored": ("takes no notice of the bias", _biased(_at(_none, 0, 1, 2))),
-    "bias-not-of-queries": ("adds no bias to queries", _biased(_at(_none, 0))),
-    "bias-not-of-keys": ("adds no bias to keys", _biased(_at(_none, 1))),
-    "bias-not-of-values": ("adds no bias to values", _biased(_at(_none, 2))),
+    "bias-ignored": ("takes no notice of the bias", _biased(_at(none, 0, 1, 2))),
+    "bias-not-of-queries": ("adds no bias to queries", _biased(_at(none, 0))),
+    "bias-not-of-keys": ("adds no bias to keys", _biased(_at(none, 1))),
+    "bias-not-of-values": ("adds no bias to values", _biased(_at(none, 2))),
     "bias-subtracted": ("subtracts the bias", _biased(_at(np.negative, 0, 1, 2))),
     "bias-twice": ("adds the bias to queries twice", _biased(_at(lambda x: 2 * x, 0))),
     "bias-keys-first": ("takes the bias to hold that of keys, then queries", _bias_order(1, 0, 2)),
@@ -298,161 +299,10 @@ def _bias_in_half(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     return {name: x.astype(np.float16) if name == "BiasTensor" else x for name, x in inputs.items()}
 
 
-# Past and present
-
-
-def _joined(change: Callable[[View, Array, Array, str], Array], *parts: str) -> Steps:
-    """Past and new ones joined otherwise; given both."""
-
-    def step(view: View, new: Array, part: str) -> Array:
-        past = f"Past{part}Tensor"
-        return (
-            change(view, view.four(past), new, part)
-            if past in view.inputs and part in (parts or PARTS)
-            else joined(view, new, part)
-        )
-
-    return replace(RIGHT, joined=step)
-
-
-def _after(change: Change, *parts: str) -> Steps:
-    """With the past read otherwise."""
-    return _joined(lambda view, past, new, part: np.concatenate([change(past), new], axis=2), *parts)
-
-
-def _positions_first(past: Array) -> Array:
-    """Positions before heads in memory."""
-    batch, heads, positions, width = past.shape
-    return past.reshape(batch, positions, heads, width).swapaxes(1, 2)
-
-
-def _past_biased(view: View, past: Array, new: Array, part: str) -> Array:
-    return np.concatenate([past + biases(view, split(view))[PARTS.index(part)], new], axis=2)
-
-
-def _in_turns(view: View, past: Array, new: Array, part: str) -> Array:
-    """Past and new ones in turns."""
-    count = min(past.shape[2], new.shape[2])
-    pairs = np.stack([past[:, :, :count], new[:, :, :count]], axis=3)
-    both = pairs.reshape(*past.shape[:2], 2 * count, past.shape[3])
-    return np.concatenate([both, past[:, :, count:], new[:, :, count:]], axis=2)
-
-
-def _past_for_new(view: View, past: Array, new: Array, part: str) -> Array:
-    """The past's own other part, where the sizes are the same."""
-    other = view.four(f"Past{'Value' if part == 'Key' else 'Key'}Tensor")
-    return np.concatenate([other if other.shape == past.shape else past, new], axis=2)
-
-
-_PAST: Mapping[str, tuple[str, Steps]] = {
-    "past-behind": ("puts the past behind what is new", _joined(lambda view, past, new, _: np.concatenate([new, past], axis=2))),
-    "past-value-behind": (
-        "puts the past's values behind the new ones",
-        _joined(lambda view, past, new, _: np.concatenate([new, past], axis=2), "Value"),
-    ),
-    "past-of-zeros": ("takes the past for zeros", _after(_none)),
-    "past-keys-of-zeros": ("takes the past's keys for zeros", _after(_none, "Key")),
-    "past-values-of-zeros": ("takes the past's values for zeros", _after(_none, "Value")),
-    "past-of-first-batch": ("takes the first batch's past for all", _after(like_first(0))),
-    "past-of-first-head": ("takes the first head's past for all", _after(like_first(1))),
-    "past-of-next-head": ("takes the next head's past", _after(_next(1))),
-    "past-reversed": ("takes the past from the last on", _after(_turned(2), "Key")),
-    "past-before-heads": ("takes positions of the past to stand before heads", _after(_positions_first)),
-    "past-in-turns": ("takes past and new ones in turns", _joined(_in_turns)),
-    "past-exchanged": ("takes the past's keys for its values, and the other way around", _joined(_past_for_new)),
-    "past-biased": ("adds the bias to the past too", _joined(_past_biased)),
-    "past-last-lost": (
-        "takes the past's last for zeros",
-        _after(lambda x: np.where(np.arange(x.shape[2])[:, None] < x.shape[2] - 1, x, 0)),
-    ),
-    "past-unseen": (
-        "does not attend to the past",
-        replace(RIGHT, hidden=lambda view: np.where(np.arange(view.keys) < view.past, np.inf, RIGHT.hidden(view))),
-    ),
-    "past-alone": (
-        "attends to the past alone",
-        replace(RIGHT, hidden=lambda view: np.where(np.arange(view.keys) < (view.past or view.keys), RIGHT.hidden(view), np.inf)),
-    ),
-}
-
-
-def _present(key: Callable[[View, Array], Array], value: Callable[[View, Array], Array]) -> Steps:
-    return replace(RIGHT, present=lambda view, keys, values: (key(view, keys), value(view, values)))
-
-
-def _both(change: Callable[[View, Array], Array]) -> Steps:
-    return _present(change, change)
-
-
-def _moved_by_past(view: View, array: Array) -> Array:
-    """The new ones where the past belongs, and then zeros."""
-    new = array[:, :, view.past :]
-    return np.concatenate([new, np.zeros_like(array[:, :, : view.past])], axis=2)
-
-
-def _past_again(view: View, array: Array) -> Array:
-    """The past, and zeros where the new ones belong."""
-    return np.where(np.arange(array.shape[2])[:, None] < view.past, array, 0)
-
-
-def _without_bias(part: int) -> Callable[[View, Array], Array]:
-    def change(view: View, array: Array) -> Array:
-        return array - np.where(np.arange(array.shape[2])[:, None] < view.past, 0, biases(view, split(view))[part])
-
-    return change
-
-
-_PRESENT: Mapping[str, tuple[str, Steps]] = {
-    "present-before-heads": (
-        "writes positions before heads where it gives keys and values back",
-        _both(lambda view, array: array.swapaxes(1, 2).reshape(array.shape)),
-    ),
-    "present-elements-before-positions": (
-        "writes keys and values back with elements before positions",
-        _both(lambda view, array: array.swapaxes(-1, -2).reshape(array.shape)),
-    ),
-    "present-key-as-value": (
-        "gives the values for keys, and the other way around, where they have the same sizes",
-        replace(RIGHT, present=lambda view, key, value: (value, key) if key.shape == value.shape else (key, value)),
-    ),
-    "present-of-zeros": ("gives no keys back", _present(lambda view, array: _none(array), lambda view, array: array)),
-    "present-values-of-zeros": ("gives no values back", _present(lambda view, array: array, lambda view, array: _none(array))),
-    "present-key-scaled": (
-        "gives back keys that are scaled",
-        _present(lambda view, array: array * view.scale, lambda view, array: array),
-    ),
-    "present-of-first-head": ("gives back the first head for all", _both(lambda view, array: like_first(1)(array))),
-    "present-of-first-batch": ("gives back the first batch for all", _both(lambda view, array: like_first(0)(array))),
-    "present-reversed": ("gives back the last first", _both(lambda view, array: array[:, :, ::-1])),
-}
-
-_PRESENT_OF_PAST: Mapping[str, tuple[str, Steps]] = {
-    "present-without-past": ("gives back what is new alone", _both(_moved_by_past)),
-    "present-without-new": ("gives back the past alone", _both(_past_again)),
-}
-
-
-def _gives_back(desc: OperatorDesc) -> bool:
-    return any(desc.fields[f"OutputPresent{part}Tensor"] is not None for part in PARTS[1:])
-
-
-def _gives_past_back(desc: OperatorDesc) -> bool:
-    return _gives_back(desc) and desc.fields["PastKeyTensor"] is not None
-
-
 TENSORS: Mapping[str, Fault] = {
     **{name: Fault(does, of(steps)) for name, (does, steps) in _HEADS.items()},
     **_STACKS,
     **{name: Fault(does, of(steps), when=has("BiasTensor")) for name, (does, steps) in _BIASES.items()},
     "bias-in-float16": Fault("reads the bias as FLOAT16", of(change=_bias_in_half), SINGLE, when=has("BiasTensor")),
-    **{name: Fault(does, of(steps), when=has("PastKeyTensor")) for name, (does, steps) in _PAST.items()},
-    **{name: Fault(does, of(steps), when=_gives_back) for name, (does, steps) in _PRESENT.items()},
-    **{name: Fault(does, of(steps), when=_gives_past_back) for name, (does, steps) in _PRESENT_OF_PAST.items()},
-    "present-without-bias": Fault(
-        "gives back keys and values without their bias",
-        of(_present(_without_bias(1), _without_bias(2))),
-        basis=MEASURED,
-        when=lambda desc: _gives_back(desc) and has("BiasTensor")(desc),
-    ),
 }
 """Faults of what is read, and of where it is written."""

@@ -21,7 +21,6 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "accepts/no-dimensions": {
         "no Axis is below a number of 0 dimensions": ("LP_NORMALIZATION",),
-        "without dimensions there are no channels: another rule is broken too": ("VALUE_SCALE_2D", "LOCAL_RESPONSE_NORMALIZATION"),
     },
     "accepts/same-dimension-count/alone": {"no table lists another number than 4": (_FIRST,)},
     **{

@@ -78,9 +78,8 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
         "an output of more dimensions than the other, or than the input's attributes say, breaks another rule too": _MAX[1:],
     },
     "accepts/no-dimensions": {
-        "without dimensions there is neither batch nor channel: another rule is broken too": (*_WINDOWS, "ROI_POOLING")
+        "without dimensions there is neither batch nor channel: another rule is broken too": _WINDOWS,
     },
-    "accepts/too-many-dimensions": {"with other dimensions the sizes break another rule too": ("ROI_POOLING",)},
 }
 """Mutant, reason, operators: mutants of any operator that change nothing which these promise."""
 
