@@ -11,7 +11,7 @@ from dmlcts.generator.case import Binding, Case, beyond
 from dmlcts.generator.layouts import GAPPED, LETTERS, OUTPUT_LAYOUTS, laid_out, layouts_of
 from dmlcts.generator.pairwise import pairwise
 from dmlcts.generator.shapes import dimension_counts, make_desc, padded_run, usual_dimension_count, whole_choices
-from dmlcts.generator.solver import spread
+from dmlcts.generator.solver import Sizes, spread
 from dmlcts.generator.types import TypeChoice, covering_choices, representatives
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -38,9 +38,10 @@ def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             level = "smoke" if (choice, index) == (core[0], 7) else "core" if choice in core else "full"
             if beyond(level, most):
                 continue
-            base = _base(operator, choice, index)
+            single = index % 3 == 2 and not spread(operator)  # the others' case of each dimension count has ones in front
+            base = _base(operator, choice, index, sizes=_SINGLE if single else _SIZES)
             present = {name: row[name] for name, _ in base.tensors()}
-            parts = ("layout", ".".join(_named(present)))
+            parts = ("layout", *(("single",) if single else ()), ".".join(_named(present)))
             covers = [f"layout/{name}/{layout}" for name, layout in present.items()]
             desc = _with_layouts(base, row)
             met.update((name, layout) for name, layout in present.items())
@@ -175,14 +176,13 @@ def gap_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 )
 
 
-def _base(operator: Operator, choice: TypeChoice, turn: int = 0, needed: Iterable[str] = ()) -> OperatorDesc:
+def _base(operator: Operator, choice: TypeChoice, turn: int = 0, needed: Iterable[str] = (), sizes: Sizes = _SIZES) -> OperatorDesc:
     """The desc that a case changes; the attributes take turns, so that each of their values meets some of the cases.
 
     Where it can have them, it has all tensors that are ``needed``.
     """
     turns = whole_choices(operator, choice)
     turns = tuple(attributes for attributes in turns if all(attributes.get(name) != ABSENT for name in needed)) or turns
-    sizes = _SIZES if spread(operator) or turn % 3 != 2 else _SINGLE  # the others' case of each dimension count has ones in front
     run = padded_run(sizes, usual_dimension_count(operator, choice))
     return make_desc(operator, choice.types, run, turns[(turn + turn // len(turns)) % len(turns)])
 
