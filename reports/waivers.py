@@ -6,13 +6,13 @@
         issue: https://example.org/issues/12
         expires: 2027-03-01
 
-A failing case that a waiver matches is ``waived``; a passing one is an ``unexpected_pass``, so that a waiver goes when its reason is gone.
+``cases`` is a pattern or a list of them. A failing case that a waiver matches is ``waived``; a passing one is an ``unexpected_pass``, so that a waiver goes when its reason is gone.
 An expired waiver applies no longer, and says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fnmatch import fnmatchcase
@@ -55,23 +55,26 @@ def read_waivers(file: Path) -> tuple[Waiver, ...]:
     entries = data.get("waivers") if isinstance(data, dict) else None
     if not isinstance(entries, list):
         raise WaiverError(f"{file}: must have a list `waivers`")
-    return tuple(_waiver(file, index, entry) for index, entry in enumerate(entries))
+    return tuple(waiver for index, entry in enumerate(entries) for waiver in _waivers(file, index, entry))
 
 
-def _waiver(file: Path, index: int, entry: Any) -> Waiver:
+def _waivers(file: Path, index: int, entry: Any) -> Iterator[Waiver]:
+    """One for each pattern of an entry."""
     where = f"{file}: waivers[{index}]"
     if not isinstance(entry, dict):
         raise WaiverError(f"{where} must be a mapping of cases, reason, issue and expires")
     unknown = entry.keys() - {"cases", "reason", "issue", "expires"}
     if unknown:
         raise WaiverError(f"{where}: unknown {', '.join(sorted(map(str, unknown)))}; a waiver has cases, reason, issue, expires")
-    for key in ("cases", "reason", "issue"):
-        if not isinstance(entry.get(key), str) or not entry[key].strip():
+    cases = entry.get("cases")
+    patterns = cases if isinstance(cases, list) else [cases]
+    for key, text in (*(("cases", pattern) for pattern in patterns or [None]), *((key, entry.get(key)) for key in ("reason", "issue"))):
+        if not isinstance(text, str) or not text.strip():
             raise WaiverError(f"{where}.{key} is missing: a waiver says which cases, why, and where it is tracked")
     expires = entry.get("expires")
     if expires is not None and (not isinstance(expires, date) or isinstance(expires, datetime)):
         raise WaiverError(f"{where}.expires must be a date such as 2027-03-01, not {expires!r}")
-    return Waiver(entry["cases"], entry["reason"], entry["issue"], expires)
+    yield from (Waiver(pattern, entry["reason"], entry["issue"], expires) for pattern in patterns)
 
 
 def apply_waivers(result: Result, waivers: Sequence[Waiver], today: date) -> Result:

@@ -125,14 +125,15 @@ waivers:
     reason: the driver truncates FLOAT16 stores
     issue: https://example.org/issues/12
     expires: 2027-03-01
-  - {cases: "*", reason: because, issue: "#7"}
+  - {cases: ["A/*", B], reason: because, issue: "#7"}
 """,
     )
     assert read_waivers(file) == (
         Waiver(
             "ELEMENT_WISE_ROUND/FLOAT16/*", "the driver truncates FLOAT16 stores", "https://example.org/issues/12", date(2027, 3, 1)
         ),
-        Waiver("*", "because", "#7", None),
+        Waiver("A/*", "because", "#7", None),
+        Waiver("B", "because", "#7", None),
     )
 
 
@@ -148,7 +149,8 @@ waivers:
         ("waivers: [{cases: x, issue: y}]", r"waivers\[0\].reason is missing"),
         ("waivers: [{reason: x, issue: y}]", r"waivers\[0\].cases is missing"),
         ("waivers: [{cases: x, reason: ' ', issue: y}]", r"waivers\[0\].reason is missing"),
-        ("waivers: [{cases: [x], reason: y, issue: z}]", r"waivers\[0\].cases is missing"),
+        ("waivers: [{cases: [], reason: y, issue: z}]", r"waivers\[0\].cases is missing"),
+        ("waivers: [{cases: [x, 1], reason: y, issue: z}]", r"waivers\[0\].cases is missing"),
         ("waivers: [{cases: x, reason: y, issue: 12}]", r"waivers\[0\].issue is missing"),
         ("waivers: [{cases: x, reason: y, issue: z}, {case: x, reason: y, issue: z}]", r"waivers\[1\]: unknown case"),
         ("waivers: [{cases: x, reason: y, issue: z, expires: soon}]", r"waivers\[0\].expires must be a date .* not 'soon'"),
