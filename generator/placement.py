@@ -71,11 +71,16 @@ def rank_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         if beyond(level, most):
             continue
         for count in dimension_counts(operator, choice):
-            turns = whole_choices(operator, choice)
-            base = make_desc(operator, choice.types, padded_run(_SIZES, count), turns[count % len(turns)])
-            desc = _with_layouts(base, dict.fromkeys(tensors, "padded"))
-            label = f"layout/{count}d"
-            yield build(operator, "layout", (label,), desc, choice, level=level, covers=(label,))
+            met: set[str] = set()
+            for needed in ("", *tensors):  # and again for each tensor that was absent until then
+                turns = [each for each in whole_choices(operator, choice) if not needed or each.get(needed) != ABSENT]
+                if needed in met or not turns:
+                    continue
+                base = make_desc(operator, choice.types, padded_run(_SIZES, count), turns[count % len(turns)])
+                met.update(name for name, _ in base.tensors())
+                desc = _with_layouts(base, dict.fromkeys(tensors, "padded"))
+                label = f"layout/{count}d"
+                yield build(operator, "layout", (label,), desc, choice, level=level, covers=(label,))
 
 
 def slack_cases(operator: Operator, most: str = "full") -> Iterator[Case]:

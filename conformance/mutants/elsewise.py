@@ -45,14 +45,14 @@ def _run(desc: OperatorDesc, inputs: Inputs, right: Array, output: str) -> Array
         if isinstance(value, TensorDesc) and _is_input(name) and name not in inputs
     }
     outputs = _REFERENCE.compute(desc.with_fields(**sized, **absent), inputs)
-    return fitted(outputs[output or _output_like(outputs, right)], right.shape)
+    return fitted(outputs[output or output_like(outputs, right)], right.shape)
 
 
 def _is_input(name: str) -> bool:
     return not name.startswith("Output")
 
 
-def _output_like(outputs: Mapping[str, Array], right: Array) -> str:
+def output_like(outputs: Mapping[str, Array], right: Array) -> str:
     """The output that the right array is of: the one of its type and sizes, or the first."""
     return next(
         (name for name, array in outputs.items() if array.dtype == right.dtype and array.shape == right.shape), next(iter(outputs))

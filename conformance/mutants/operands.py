@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.mutants.mutant import Array, Mutant, Value, Where
+from dmlcts.conformance.mutants.elsewise import output_like
+from dmlcts.conformance.mutants.mutant import Array, Mutant, Value, Where, fitted
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
@@ -65,7 +66,8 @@ def _computed(change: Change, position: int, alike: bool) -> Value:
         before, name = names[position - 1], names[position]
         pair = change(inputs.get(before, inputs[name]), inputs[name])
         changed = {other: pair[(before, name).index(other)] if other in (before, name) else x for other, x in inputs.items()}
-        return next(iter(ReferenceBackend().compute(desc, changed).values()))
+        outputs = ReferenceBackend().compute(desc, changed)
+        return fitted(outputs[output_like(outputs, right)], right.shape)
 
     return value
 

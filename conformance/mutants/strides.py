@@ -11,6 +11,7 @@ from dmlcts.conformance.buffers import write_tensor
 from dmlcts.conformance.mutants.mutant import Array, Mutant, Read, Where, Write, input_positions, read_at
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
 from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
 
 Steps = tuple[int, ...]
@@ -49,13 +50,18 @@ def stride_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
 
 
 def _changed(position: int, misreading: Misreading) -> Where:
-    """Whether other strides are used for the tensor at a position of the desc: an input, or (-1) the output."""
+    """Whether other strides are used for the tensor at a position of the desc: an input, or (-1) any output."""
 
     def where(desc: OperatorDesc) -> bool:
-        tensors = [tensor for _, tensor in desc.tensors()][-1:] if position < 0 else _inputs_at(desc, position)
+        tensors = _outputs(desc) if position < 0 else _inputs_at(desc, position)
         return any(tensor.strides and misreading(tensor.sizes, tensor.strides) != tensor.strides for tensor in tensors)
 
     return where
+
+
+def _outputs(desc: OperatorDesc) -> list[TensorDesc]:
+    names = {field.name for field in load(desc.type).outputs()}
+    return [tensor for name, tensor in desc.tensors() if name.partition("[")[0] in names]
 
 
 def _inputs_at(desc: OperatorDesc, position: int) -> list[TensorDesc]:

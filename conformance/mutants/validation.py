@@ -197,7 +197,7 @@ def _of_type(groups: Mapping[str, tuple[str, ...]], data_type: str) -> Test:
 
     def test(dispatch: Dispatch) -> bool:
         tensors = dict(dispatch.desc.tensors())
-        return all(name in tensors and tensors[name].data_type == data_type for name in groups[dispatch.desc.type])
+        return all(tensors[name].data_type == data_type for name in groups[dispatch.desc.type] if name in tensors)
 
     return test
 

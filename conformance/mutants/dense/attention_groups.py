@@ -166,7 +166,7 @@ def _as_lengths(change: Callable[[Array], Array]) -> Callable[[OperatorDesc, Inp
 
 
 def _room(view: View) -> int:
-    return view.four("OutputPresentKeyTensor").shape[2]
+    return int(view.four("OutputPresentKeyTensor").shape[2])
 
 
 def _only_new(view: View, new: Array, part: str) -> Array:
@@ -200,7 +200,7 @@ def _values_not(view: View, new: Array, part: str) -> Array:
 
 def _new(view: View) -> int:
     """How many keys are new."""
-    return split(view)[1].shape[2]
+    return int(split(view)[1].shape[2])
 
 
 _LENGTHS: Mapping[str, tuple[str, Callable[[Array], Array]]] = {

@@ -267,7 +267,7 @@ MASKS: Mapping[str, Fault] = {
     **{name: Fault(does, of(steps), basis=MEASURED, when=masked(SEGMENTS)) for name, (does, steps) in _SEGMENTS.items()},
     **{
         name: Fault(does, of(steps), basis=MEASURED, when=masked(KEY_LENGTHS, KEY_RANGES))
-        for name, (does, steps) in (_ADDED | _FROM_NEW).items()
+        for name, (does, steps) in {**_ADDED, **_FROM_NEW}.items()
     },
 }
 """Faults of masks."""

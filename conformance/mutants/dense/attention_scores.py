@@ -165,7 +165,8 @@ def _padded(count: int) -> Callable[[Array], Array]:
 
 
 def _largest_alone(scores: Array) -> Array:
-    return (scores == scores.max(axis=-1, keepdims=True)).astype(np.float64)
+    found: Array = (scores == scores.max(axis=-1, keepdims=True)).astype(np.float64)
+    return found
 
 
 def _some_keys(kept: Callable[[Array, int], Array]) -> Callable[[Array], Array]:
@@ -293,20 +294,7 @@ def _half_position(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     return {name: x.astype(np.float16) if name == "RelativePositionBiasTensor" else x for name, x in inputs.items()}
 
 
-def _scaled_before(view: View, query: Array, key: Array, value: Array) -> tuple[Array, Array, Array]:
-    return view.scale * query, key, value
-
-
-_ALSO_RIGHT = replace(
-    RIGHT,
-    seen=_scaled_before,
-    scored=lambda view, product, bias, hides: scored(view, product / view.scale, bias, hides),
-)
-
 SCORES: Mapping[str, Fault] = {
-    "queries-scaled": Fault(
-        "scales the queries first", of(_ALSO_RIGHT), equivalent="a product is scaled as well by one factor as by the sum"
-    ),
     **{name: Fault(does, of(replace(RIGHT, scored=step))) for name, (does, step) in _SCALES.items()},
     "scale-of-mask-too": Fault("scales what the mask adds too", of(replace(RIGHT, scored=_mask_scaled)), when=masked(TRUTHS)),
     **{name: Fault(does, of(steps), when=has("RelativePositionBiasTensor")) for name, (does, steps) in _POSITIONS.items()},

@@ -57,9 +57,6 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
         f"strides/{what}/input-1": {"all sizes of a scale but the channels' are 1": (_QUANTIZED,)}
         for what in ("permuted-as-packed", "inner-as-1", "last-two-exchanged")
     },
-    "accepts/same-dimension-count-of-parameters": {
-        "a parameter of another number of dimensions breaks another rule too": (_QUANTIZED,),
-    },
     "lost/outside-last-5d": {"no tensor has more than five dimensions": _WINDOWS, _FOUR: _OF_FOUR},
     **{
         mutant: {_FOUR: _OF_FOUR}
@@ -70,8 +67,8 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
         )
     },
     **{
-        f"strides/ignored-below-4d/{tensor}": {"no tensor has fewer than four dimensions": _ALL}
-        for tensor in ("input-0", "input-1", "input-2", "input-3", "input-4", "output")
+        f"strides/ignored-below-4d/{tensor}": {"no tensor has fewer than four dimensions": operators}
+        for tensor, operators in (("input-0", _ALL), ("input-1", (_QUANTIZED, *_OF_FOUR)), ("output", _ALL))
     },
     "accepts/same-dimension-count/alone": {
         "no table lists another number than 4": ("MAX_UNPOOLING",),
@@ -83,5 +80,8 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Mutant, reason, operators: mutants of any operator that change nothing which these promise."""
 
-OTHER_BASIS: dict[str, tuple[str, ...]] = {}
+OTHER_BASIS: dict[str, tuple[str, ...]] = {
+    "ROI_POOLING/SpatialScale-unsigned": ("ROI_POOLING",),
+    **{f"accepts/{name}": (_QUANTIZED,) for name in ("sizes-by-count", "sizes-broadcast", "sizes-without-ones")},
+}
 """Mutants of any operator that cases of the other basis find in these."""
