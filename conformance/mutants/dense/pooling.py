@@ -82,6 +82,6 @@ NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
 
 OTHER_BASIS: dict[str, tuple[str, ...]] = {
     "ROI_POOLING/SpatialScale-unsigned": ("ROI_POOLING",),
-    **{f"accepts/{name}": (_QUANTIZED,) for name in ("sizes-by-count", "sizes-broadcast", "sizes-without-ones")},
+    **{f"accepts/{name}": (_QUANTIZED,) for name in ("same-data-type", "sizes-by-count", "sizes-broadcast", "sizes-without-ones")},
 }
 """Mutants of any operator that cases of the other basis find in these."""
