@@ -51,7 +51,7 @@ def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             if what in made or _accepted(operator, change.rules, choice):
                 continue  # such as a type that all tensors change to: the same desc for every choice
             made.add(what)
-            level = "core" if index == 0 or any(name.startswith(_OWN) and name not in broken for name in change.rules) else "full"
+            level = "core" if index == 0 or any(name.startswith(_FOR_SOME) and name not in broken for name in change.rules) else "full"
             broken |= change.rules
             if beyond(level, most):
                 continue
@@ -175,6 +175,9 @@ def _consistent_zero(operator: Operator, base: OperatorDesc, usual: Mapping[str,
 
 _OWN = ("constraint/", "shape/")
 """The rules that an operator has of its own: one change may break several of them, and several changes one."""
+
+_FOR_SOME = (*_OWN, "binding/")
+"""The rules that may be demanded with some data types alone."""
 
 
 def _descs(

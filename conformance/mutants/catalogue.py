@@ -40,10 +40,6 @@ MAKERS: tuple[Callable[[Sequence[Operator]], Iterator[Mutant]], ...] = (
 """What makes mutants of operators, in the order in which they are run."""
 
 
-NOT_YET: tuple[str, ...] = ("pooling",)
-"""Families whose survivors are not yet all looked into: they are hunted where they are named, and the command says what it leaves out."""
-
-
 def mutated_operators() -> tuple[Operator, ...]:
     """The operators that there are mutants of: all that have a spec and a reference."""
     return tuple(load(name) for name in operator_names() if name in references())
