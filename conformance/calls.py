@@ -111,9 +111,13 @@ def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Array:
 
 
 def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = "", **named: Any) -> Array:
-    """One dispatch of tensors with sizes of their own. ``named`` are further inputs, and attributes in place of the case's."""
+    """One dispatch of tensors with sizes of their own.
+
+    ``named`` are further inputs, attributes in place of the case's, and the sizes of outputs that do not follow from the inputs'.
+    """
     operator = called.operator
     inputs = operator.inputs()
+    wanted = {field.name: tuple(int(size) for size in named.pop(field.name)) for field in operator.outputs() if field.name in named}
     if len(arguments) > len(inputs):
         raise ValueError(f"{trial.case.id}: {operator.name} has {len(inputs)} inputs, and its law gives it {len(arguments)}")
     tensors = {field.name for field in inputs}
@@ -128,7 +132,7 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
         said = f"no {', '.join(missing)}" if missing else f"{', '.join(sorted(unknown))}, which it has not"
         raise ValueError(f"{trial.case.id}: a law gives {operator.name} {said}")
     presence = {field.name: PRESENT if field.name in given else ABSENT for field in inputs if field.optional}
-    known = {name: array.shape for name, array in given.items() if array.ndim}
+    known = {name: array.shape for name, array in given.items() if array.ndim} | wanted
     try:
         desc = make_desc(operator, called.types, (1,) * called.count, {**called.choice, **attributes, **presence}, known=known)
     except NotGenerable as error:

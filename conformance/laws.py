@@ -7,6 +7,7 @@ A law is an expression over variables, which take the values of tensors, and fun
 |---|---|
 | ``f(a, b)`` | the operator: one dispatch. Arguments go to the inputs in order, a number fills a tensor; optional inputs without one are absent |
 | ``f(a, Mode="CONVOLUTION", BiasTensor=c, output="Y")`` | the same with another attribute, a further input, another output (where tensors have sizes of their own) |
+| ``f(a, b, OutputTensor=sizes(a))`` | with these sizes of an output, where they do not follow from the inputs' |
 | ``log(x)`` with ``uses: {log: ELEMENT_WISE_LOG}`` | that operator, with its usual attributes, on the same data types |
 | ``near(a, b)``, ``near(a, b, 2)`` | ``abs(a - b)`` is within the operator's tolerance for a and for b together, twice that |
 | ``round_to(x)`` | ``x`` rounded to the output's data type; an integer wraps |

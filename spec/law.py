@@ -79,12 +79,12 @@ def law_problems(data: Mapping[str, Any], fields: Sequence[Field], entry: Mappin
 
 
 def _call_problems(fields: Sequence[Field], call: ast.Call) -> Iterator[str]:
-    """What is wrong with the arguments of a call of ``f``: inputs in order, then inputs, attributes and the output by name."""
+    """What is wrong with the arguments of a call of ``f``: inputs in order, then inputs, attributes, sizes of outputs and the output by name."""
     inputs = [field for field in fields if field.kind == "input"]
     named = {keyword.arg for keyword in call.keywords}
-    known = {field.name for field in fields if field.kind != "output"} | {"output"}
+    known = {field.name for field in fields} | {"output"}
     for name in sorted(str(name) for name in named - known):
-        yield f"f has no input or attribute called {name}, in {ast.unparse(call)}"
+        yield f"f has no field called {name}, in {ast.unparse(call)}"
     least = max((index for index, field in enumerate(inputs, 1) if not field.optional and field.name not in named), default=0)
     if not least <= len(call.args) <= len(inputs):  # the last may be left out
         takes = f"{least} to {len(inputs)} inputs" if least < len(inputs) else f"{least} input{'s' * (least != 1)}"
