@@ -24,6 +24,9 @@ _SMALLEST = 2.0**-126
 _POWER = 4.0
 """Units of 2^-23 that a power may be off by, beside one for each unit of its exponent in natural logarithms (as ELEMENT_WISE_POW)."""
 
+_MEAN = 2.0
+"""Units of 2^-23 that a sum may be off by besides where it is a mean times its count, as in PyTorch."""
+
 _ROOT = 3.0
 """Units of 2^-23 that a square root may be off by."""
 
@@ -63,7 +66,9 @@ def lp_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict
     powers = sums(xp, desc, x**p)
     value = powers ** (1 / p) if p > 1 else powers
     units = 1.0 * held
-    if p == 2:
+    if p == 1:
+        units = units + _MEAN
+    elif p == 2:
         units = (units + 1) / 2 + _ROOT
     elif p > 2:
         logarithm = xp.abs(xp.log(xp.where(x > 0, x, 1.0)))
