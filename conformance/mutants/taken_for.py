@@ -62,7 +62,9 @@ def _of_attributes(operator: Operator) -> Iterator[tuple[str, str, Desc]]:
                 f"takes {field.name} to be {values[0]} always",
                 _changed(field, _always(values[0])),
             )
-        for name, (does, change) in _CHANGES.get(field.type, {}).items():
+        shared = field.count and sum(other.count == field.count for other in operator.fields) > 1
+        # Of arrays that one count counts together, none can be shorter.
+        for name, (does, change) in () if shared else _CHANGES.get(field.type, {}).items():
             yield f"{field.name}-{name}", f"takes {field.name} {does}", _changed(field, change)
     for one, other in combinations(fields, 2):
         if one.type == other.type and not (one.enum or other.enum):

@@ -18,22 +18,11 @@ FAULTS: Faults = merged(
 )
 """What implementations of these operators get wrong."""
 
-_ENDS = "EndPadding says no more than the sizes of the output: they say where windows end"
-_COUNTED = (
-    "DimensionCount counts the numbers: with fewer of them the mutant does what is right (-of-first and -of-last are planted)"
-)
 _UNGROUPED = "the filter would have other channels than the input: there is no such desc (faults of groups are planted)"
 _FOUR = "no tensor has more than four dimensions"
 _BYTES = (INTEGER, QUANTIZED)
 
 NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
-    **{f"{name}/EndPadding-{which}-alone": {_ENDS: (name,)} for name in _ALL for which in ("first", "last")},
-    **{
-        f"{name}/{field}-{which}-alone": {_COUNTED: (name,)}
-        for name in _ALL
-        for field in ("Strides", "Dilations", "StartPadding", *(("OutputPadding",) if name == CONVOLUTION else ()))
-        for which in ("first", "last")
-    },
     **{f"{name}/GroupCount-ignored": {_UNGROUPED: (name,)} for name in _ALL},
     "numbers/output/minus-zero-lost": {"the sign of a zero is demanded of nobody here": (CONVOLUTION,)},
     "accepts/no-dimensions": {"without dimensions there are no channels: another rule is broken too": (CONVOLUTION,)},

@@ -33,14 +33,6 @@ _LP = ("LP_POOLING", "LP_POOLING1")
 _FOUR = "all tensors have four dimensions"
 
 NO_FAULT: dict[str, dict[str, tuple[str, ...]]] = {
-    **{
-        f"{operator}/{name}-{which}-alone": {
-            "the arrays have one count together: with one of them alone cut short there is no such desc": (operator,)
-        }
-        for operator in _WINDOWS
-        for name in ("Strides", "WindowSize", "StartPadding", "EndPadding", *(("Dilations",) if operator in _DILATED else ()))
-        for which in ("first", "last")
-    },
     "numbers/output/minus-zero-lost": {"the sign of a zero is demanded of nobody here": _FLOATING},
     "numbers/output/nan-as-zero": {"NaN is passed over, and never given": (*_MAX, "ROI_POOLING")},
     "numbers/input-0/without-sign": {"even powers have no sign, and what odd ones make of signs is contested": _LP},
