@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from hashlib import sha256
-from itertools import chain, product
+from itertools import chain
 
 from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.negatives import negative_cases
@@ -145,8 +145,9 @@ def _outcomes(node: ast.expr, name: str) -> set[bool]:
     """What an expression may be for the cases of an operator."""
     if isinstance(node, ast.BoolOp):
         found = [_outcomes(value, name) for value in node.values]
-        combined = all if isinstance(node.op, ast.And) else any
-        return {combined(values) for values in product(*found)}
+        decides = isinstance(node.op, ast.Or)  # one True settles an `or`, one False an `and`
+        one = {decides} if any(decides in values for values in found) else set()
+        return one | ({not decides} if all((not decides) in values for values in found) else set())
     if isinstance(node, ast.UnaryOp):
         return {not value for value in _outcomes(node.operand, name)}
     word = str(node.left.value).upper() if isinstance(node, ast.Compare) and isinstance(node.left, ast.Constant) else ""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dmlcts.generator.case import LEVELS, Case
-from dmlcts.generator.suite import find_case, matcher, operator_cases, select
+from dmlcts.generator.suite import find_case, matcher, may_match, operator_cases, select
 from dmlcts.spec.abi import abi, feature_level
 
 # The first operators, and one whose ids hold attributes of every kind.
@@ -111,6 +111,22 @@ def test_which_shard_a_case_is_in_depends_on_its_id_alone() -> None:
 )
 def test_expressions(expression: str, matches: bool) -> None:
     assert matcher(expression)("ELEMENT_WISE_ROUND/FLOAT32/values/halves/TOWARD_ZERO") is matches
+
+
+@pytest.mark.parametrize(
+    ("expression", "may"),
+    [
+        ("REDUCE", False),
+        ("REDUCE or ROUND", True),
+        ("not ELEMENT_WISE_ROUND", False),
+        ("ELEMENT_WISE_ROUND and REDUCE", False),
+        ("not (REDUCE and values)", True),
+        ("not (REDUCE or ELEMENT_WISE_ROUND)", False),
+        (" or ".join(["ARGMAX"] * 60), False),  # no way of combining the words is gone through
+    ],
+)
+def test_an_expression_of_whole_names_leaves_operators_out(expression: str, may: bool) -> None:
+    assert may_match(expression, "ELEMENT_WISE_ROUND") is may
 
 
 @pytest.mark.parametrize(
