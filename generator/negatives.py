@@ -51,7 +51,9 @@ def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             if what in made or _accepted(operator, change.rules, choice):
                 continue  # such as a type that all tensors change to: the same desc for every choice
             made.add(what)
-            level = "core" if index == 0 or any(name.startswith(_FOR_SOME) and name not in broken for name in change.rules) else "full"
+            level = (
+                "core" if index == 0 or any(name.startswith(_FOR_SOME) and name not in broken for name in change.rules) else "full"
+            )
             broken |= change.rules
             if beyond(level, most):
                 continue

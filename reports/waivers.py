@@ -68,7 +68,10 @@ def _waivers(file: Path, index: int, entry: Any) -> Iterator[Waiver]:
         raise WaiverError(f"{where}: unknown {', '.join(sorted(map(str, unknown)))}; a waiver has cases, reason, issue, expires")
     cases = entry.get("cases")
     patterns: list[Any] = cases if isinstance(cases, list) else [cases]
-    for key, text in (*(("cases", pattern) for pattern in patterns or [None]), *((key, entry.get(key)) for key in ("reason", "issue"))):
+    for key, text in (
+        *(("cases", pattern) for pattern in patterns or [None]),
+        *((key, entry.get(key)) for key in ("reason", "issue")),
+    ):
         if not isinstance(text, str) or not text.strip():
             raise WaiverError(f"{where}.{key} is missing: a waiver says which cases, why, and where it is tracked")
     expires = entry.get("expires")

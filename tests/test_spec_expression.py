@@ -150,7 +150,22 @@ def test_nothing_is_there_but_the_functions() -> None:
         with pytest.raises((NameError, KeyError)):
             compile_expression(name).evaluate({})
     assert set(FUNCTIONS) == {
-        *("abs", "all", "any", "ceil_div", "effective_rank", "len", "max", "min", "operator", "present", "prod", "range", "sum", "zip"),
+        *(
+            "abs",
+            "all",
+            "any",
+            "ceil_div",
+            "effective_rank",
+            "len",
+            "max",
+            "min",
+            "operator",
+            "present",
+            "prod",
+            "range",
+            "sum",
+            "zip",
+        ),
     }
 
 

@@ -205,6 +205,7 @@ _LABELS = {
     "alignment": "tensor/{}/alignment",
 }
 
+
 def _accepted_of_tensor(mutant: str, operator: Operator) -> str:
     """A rule about one tensor that DirectML.dll does not enforce."""
     _, rule, place = mutant.split("/")

@@ -28,7 +28,12 @@ def number_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     for name, (kinds, does, basis, change) in _IN.items():
         concerned = tuple(o.name for o in operators if _has(o, _first_input, kinds))
         yield Mutant(
-            f"numbers/input-0/{name}", concerned, f"{does}, in input 0", basis, read=_read(kinds, change), where=_where(_first_input, kinds)
+            f"numbers/input-0/{name}",
+            concerned,
+            f"{does}, in input 0",
+            basis,
+            read=_read(kinds, change),
+            where=_where(_first_input, kinds),
         )
     for name, (kinds, does, basis, change) in _OUT.items():
         concerned = tuple(o.name for o in operators if _has(o, _outputs, kinds))
