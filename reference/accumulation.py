@@ -22,6 +22,12 @@ _ROUNDOFF = 2.0**-23
 _SMALLEST = 2.0**-126
 """A term below this may have been flushed."""
 
+PART = 16
+"""DirectML.dll splits a long sum of FLOAT16 into parts of whole sixteens of terms, each of which is stored as FLOAT16."""
+
+WHOLE = 64
+"""Terms up to which a sum is not split: 95 (CONVOLUTION) and 96 (GEMM) are the most that it was measured to leave whole, whatever the sizes."""
+
 OVERFLOW = 2.0**128
 """What FLOAT32 does not hold."""
 

@@ -178,14 +178,24 @@ def test_halves_away_from_zero_of_numbers_without_a_fraction_in_float64() -> Non
 # Examples and the registry
 
 
+AS_MEASURED = {
+    *("negative-p-1", "negative-p-3"),  # LP_POOLING: odd powers of negative numbers, where the page's formula has no magnitude
+    *("negative-infinity", "negative-infinity-float32", "negative-infinity-float16"),  # pooling begins with the lowest number
+    "channels-alone",  # LOCAL_RESPONSE_NORMALIZATION
+    *("filter-in-place-of-bias", "length-of-zero", "end-before-start"),  # masks of attention
+}
+"""The contested examples of which the reference gives what DirectML.dll does. Cases of other kinds demand neither answer where they differ."""
+
+
 @pytest.mark.parametrize("name", operator_names())
 def test_the_reference_gives_what_examples_say(name: str) -> None:
-    """Of a contested one, either answer: what the documentation says, or where tables of other cases need it (infinities) what was measured."""
+    """Of a contested one, what the documentation says, but for those of which it gives what was measured."""
     backend = ReferenceBackend()
     for case in example_cases(load(name)):
         result = execute(case, backend, backend.info)
         assert result.status == PASS, (case.id, result.message)
-        assert result.whose in (("documented", "measured") if case.basis == CONTESTED else ("",)), case.id
+        whose = "" if case.basis != CONTESTED else "measured" if case.id.rpartition("/")[2] in AS_MEASURED else "documented"
+        assert result.whose == whose, case.id
 
 
 def test_an_example_that_says_something_else_is_seen() -> None:

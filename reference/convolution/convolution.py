@@ -12,17 +12,11 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
-from dmlcts.reference.accumulation import accumulated, between_error
+from dmlcts.reference.accumulation import PART, WHOLE, accumulated, between_error
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.convolution.windows import Geometry, Sums, forward, magnitudes, transposed
 from dmlcts.reference.registry import reference
 from dmlcts.spec.desc import OperatorDesc
-
-_PART = 16
-"""DirectML.dll splits a long sum of FLOAT16 into parts of whole sixteens of terms, in the order in which the filter tensor has them."""
-
-_WHOLE = 64
-"""Terms up to which a sum is not split: 95 is the most that DirectML.dll was measured to leave whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +48,11 @@ class _Layer:
         them is off by as much as matters to FLOAT16.
         """
         window, w = prod(self.w.shape[3:]), self.w.astype(xp.float32)
-        starts = range(0, self.order.size, _PART)
+        starts = range(0, self.order.size, PART)
         between: Array = 0.0
         for first in starts:
-            channels = slice(first // window, (first + _PART - 1) // window + 1)
-            part = (self.order[channels] >= first) & (self.order[channels] < first + _PART)
+            channels = slice(first // window, (first + PART - 1) // window + 1)
+            part = (self.order[channels] >= first) & (self.order[channels] < first + PART)
             weights = xp.where(part, w[:, :, channels], xp.float32(0))
             between = between + xp.abs(self.sums(xp, self.geometry, self.x[:, :, channels], weights))
         return between_error(xp, between.astype(xp.float64), len(starts))
@@ -99,7 +93,7 @@ def convolution(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     value = xp.reshape(layer.sums(xp, layer.geometry, layer.x, layer.w), sizes)
     magnitude = xp.reshape(magnitudes(xp, layer.sums, layer.geometry, layer.x, layer.w, terms), sizes)
     error = None
-    if layer.x.dtype == xp.float16 and layer.order.size > _WHOLE:
+    if layer.x.dtype == xp.float16 and layer.order.size > WHOLE:
         error = xp.reshape(layer.parts_error(xp), sizes)
     value += 0.0 if bias is None else bias  # nothing is negative zero: a sum begins with a positive one
     if bias is not None:

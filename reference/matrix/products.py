@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dmlcts.reference.accumulation import between_error
+from dmlcts.reference.accumulation import PART, WHOLE, between_error
 from dmlcts.reference.answer import Array
 
 _LONG = 1 << 22
@@ -15,12 +15,6 @@ _LONG = 1 << 22
 
 _SAFE = (2.0**-90, 2.0**100)
 """A magnitude in float32 that lies between them has not overflowed, and lost nothing that counts to underflow."""
-
-_PART = 16
-"""DirectML.dll splits a long sum into parts of whole sixteens of terms."""
-
-_WHOLE = 64
-"""Terms up to which a sum is not split: 96 is the most that DirectML.dll was measured to leave whole whatever the sizes."""
 
 
 def product(xp: Any, a: Array, b: Array) -> Array:
@@ -67,12 +61,12 @@ def parts_error(xp: Any, a: Array, b: Array) -> Array | None:
     matters to FLOAT16.
     """
     terms = a.shape[-1]
-    if terms <= _WHOLE:
+    if terms <= WHOLE:
         return None
     a, b = a.astype(xp.float32, copy=False), b.astype(xp.float32, copy=False)
-    starts = range(0, terms, _PART)
+    starts = range(0, terms, PART)
     total: Array = 0.0
     for first in starts:
-        part = xp.matmul(a[..., first : first + _PART], b[..., first : first + _PART, :])
+        part = xp.matmul(a[..., first : first + PART], b[..., first : first + PART, :])
         total += xp.abs(part, out=part)
     return between_error(xp, total.astype(xp.float64), len(starts))

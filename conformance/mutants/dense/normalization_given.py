@@ -9,10 +9,9 @@ import numpy as np
 
 from dmlcts.conformance.mutants.dense.normalization_parts import (
     DIVISORS,
+    ELSEWHERE,
     Divisor,
     Tensor,
-    by_last_dimension,
-    first_batch,
     first_place,
     fused,
     next_channel,
@@ -95,18 +94,7 @@ _BATCH: Mapping[str, Fault] = {
     **{
         f"{which}-{name}": Fault(f"takes {words} of {which}", Batch(**{which: change}))  # type: ignore[arg-type]
         for which in ("mean", "variance", "scale", "bias")
-        for name, words, change in (
-            ("of-next-channel", "the next channel", next_channel),
-            ("of-first-place", "the first place of each channel", first_place),
-            ("of-first-batch", "the first batch", first_batch),
-            ("by-last-dimension", "one number after another along the last dimension", by_last_dimension),
-            ("of-one", "the first number alone", lambda tensor, x: tensor.reshape(-1)[:1]),
-            (
-                "mirrored",
-                "the last channel first, and so on,",
-                lambda tensor, x: tensor[:, ::-1] if tensor.ndim > 1 else tensor[::-1],
-            ),
-        )
+        for name, words, change in ELSEWHERE
     },
     **{
         f"{which}-of-first-place-where-spatial": Fault(

@@ -96,6 +96,16 @@ def by_last_dimension(tensor: Array, x: Array) -> Array:
     return flat[np.arange(x.shape[-1]) % flat.size]
 
 
+ELSEWHERE: tuple[tuple[str, str, Callable[[Array, Array], Array]], ...] = (
+    ("of-next-channel", "the next channel", next_channel),
+    ("of-first-place", "the first place of each channel", first_place),
+    ("of-first-batch", "the first batch", first_batch),
+    ("by-last-dimension", "one number after another along the last dimension", by_last_dimension),
+    ("of-one", "the first number alone", lambda tensor, x: tensor.reshape(-1)[:1]),
+    ("mirrored", "the last channel first, and so on,", lambda tensor, x: tensor[:, ::-1] if tensor.ndim > 1 else tensor[::-1]),
+)
+"""Where a parameter may be read wrongly: a name, its words, and what becomes of the parameter."""
+
 DIVISORS: Mapping[str, tuple[str, Divisor, tuple[str, ...]]] = {
     "epsilon-outside": ("adds Epsilon outside the root", lambda square, e: np.sqrt(square) + e, FLOATS),
     "epsilon-lost": ("does not add Epsilon", lambda square, e: np.sqrt(square), FLOATS),
