@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from dmlcts.generator.case import Case, from_json
 from dmlcts.generator.suite import find_case, matcher, may_match, operator_cases, select
@@ -33,7 +34,7 @@ class RunOptions:
     timeout: float = 30.0
     cases: tuple[str, ...] = ()
     case_files: tuple[str, ...] = ()
-    waivers: str = ""
+    waivers: tuple[str, ...] = ()
     out: str = "results"
 
     def to_json(self) -> str:
@@ -43,8 +44,10 @@ class RunOptions:
     @staticmethod
     def from_json(text: str) -> RunOptions:
         """Options out of ``to_json``'s line."""
-        data = json.loads(text)
-        return RunOptions(**{**data, "cases": tuple(data["cases"]), "case_files": tuple(data["case_files"])})
+        data: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(text).items()
+        }
+        return RunOptions(**data)
 
 
 def selected_cases(options: RunOptions) -> list[Case]:

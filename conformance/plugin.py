@@ -20,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("dmlcts", "DirectML conformance")
     group.addoption("--dmlcts-backend", default="reference", help="what to test (see `dmlcts backends`)")
     group.addoption("--dmlcts-timeout", default=30.0, type=float, help="seconds that one dispatch may take")
-    group.addoption("--dmlcts-waivers", default="", help="a YAML file of known failures")
+    group.addoption("--dmlcts-waivers", default=[], action="append", help="a YAML file of known failures; may be repeated")
     group.addoption("--dmlcts-seed", default="", help="other random examples in property cases")
 
 
@@ -57,9 +57,9 @@ def _open(config: pytest.Config) -> Session:
     from dmlcts.conformance.session import Session
     from dmlcts.reports.waivers import WaiverError
 
-    given = {name: config.getoption(f"--dmlcts-{name}") for name in ("backend", "timeout", "waivers", "seed")}
+    given = {name: config.getoption(f"--dmlcts-{name}") for name in ("backend", "timeout", "seed")}
     try:
-        return Session(RunOptions(**given))
+        return Session(RunOptions(waivers=tuple(config.getoption("--dmlcts-waivers")), **given))
     except BackendUnavailable as error:
         pytest.exit(str(error), returncode=3)
     except WaiverError as error:

@@ -32,7 +32,7 @@ class Session:
 
     def __init__(self, options: RunOptions, backend: Backend | None = None) -> None:
         self.options = options
-        self.waivers = read_waivers(Path(options.waivers)) if options.waivers else ()
+        self.waivers = tuple(waiver for file in options.waivers for waiver in read_waivers(Path(file)))
         self.backend: Backend | None = open_backend(options.backend) if backend is None else backend
         self.info = self.backend.describe()
         self.today = datetime.now(UTC).date()

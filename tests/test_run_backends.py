@@ -157,7 +157,7 @@ def test_a_death_can_be_waived_like_any_failure(tmp_path: Path) -> None:
     (case,) = selected_cases(RunOptions(cases=(CASE,)))
     (tmp_path / parts.FOLDER).mkdir()
     report = report_of(not_run(case))
-    with Session(RunOptions(waivers=str(waived(tmp_path / "waivers.yaml", CASE)))) as session:
+    with Session(RunOptions(waivers=(str(waived(tmp_path / "waivers.yaml", CASE)),))) as session:
         Control(session, [case], tmp_path / parts.FOLDER).pytest_handlecrashitem(CASE, report)
     assert status_of(report) == "waived"
     ((_, _, data),) = read_lines(tmp_path / parts.FOLDER / parts.CRASHED)
@@ -308,6 +308,16 @@ def test_waivers(waiver_run: object) -> None:
     assert "its waiver expired on" in result.message
     code, result = run("reference", "*", expires=f"DATE{today - timedelta(days=2)}DATE")
     assert (code, result.status) == (0, "pass")
+
+
+def test_several_files_of_waivers_count_together(tmp_path: Path) -> None:
+    files = [waived(tmp_path / f"{number}.yaml", cases) for number, cases in enumerate(("ELEMENT_WISE_BIT_XOR/*", CASE))]
+    given = ["run", "-q", "--case", CASE, "--backend", "python:unruly:Wrong", "--out", tmp_path / "out"]
+    assert dmlcts(*given, "--waivers", files[0]) == 1
+    assert dmlcts(*given, "--waivers", files[0], "--waivers", files[1]) == 0
+    assert results(tmp_path / "out")[CASE].status == "waived"
+    options = RunOptions(waivers=tuple(map(str, files)), cases=(CASE,), seed="7")
+    assert RunOptions.from_json(options.to_json()) == options  # what worker processes are given
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ OUT, OUT_OF_CASES = "results", "results-case"
     show_default=True,
     help="seconds that one dispatch may take, in a process: backend; Python code cannot be stopped",
 )
-@click.option("--waivers", default="", type=click.Path(), help="a YAML file of known failures")
+@click.option("--waivers", multiple=True, type=click.Path(), help="a YAML file of known failures; may be repeated")
 @click.option(
     "--out",
     "-o",
