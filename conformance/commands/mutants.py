@@ -22,7 +22,7 @@ from dmlcts.conformance.commands.spec import operator_named, print_json
 from dmlcts.conformance.mutants.catalogue import find_mutant, mutants, mutated_operators
 from dmlcts.conformance.mutants.hunt import Hunt, Kill, kills_in, reference_failure, summary, wanted
 from dmlcts.conformance.mutants.table import table
-from dmlcts.conformance.options import UsageError
+from dmlcts.conformance.runner.options import UsageError
 from dmlcts.generator.case import LEVELS
 from dmlcts.generator.suite import matcher
 from dmlcts.reports.record import Result

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
-from dmlcts.conformance.array_backend import binding_violations
-from dmlcts.conformance.backend import BufferBinding, Dispatch
+from dmlcts.conformance.backends.array_backend import binding_violations
+from dmlcts.conformance.backends.backend import BufferBinding, Dispatch
 from dmlcts.conformance.mutants.mutant import Mutant, Rules
 from dmlcts.generator.types import tied_tensors, type_choices
 from dmlcts.spec.abi import abi

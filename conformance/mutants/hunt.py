@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from dmlcts.conformance.mutants.mutant import Mutant, MutantBackend
-from dmlcts.conformance.options import RunOptions
-from dmlcts.conformance.session import Session
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.session import Session
 from dmlcts.generator.case import Case
 from dmlcts.generator.suite import operator_cases, select
 from dmlcts.reports.record import ERROR, FAIL, PASS, Result

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from dmlcts.conformance.backend import Dispatch
-from dmlcts.conformance.buffers import read_tensor, write_tensor
+from dmlcts.conformance.backends.backend import Dispatch
+from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.mutants.mutant import Around, Mutant
 from dmlcts.spec.model import Operator
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from dmlcts.conformance.backend import Bytes
+from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.mutants.mutant import Array, Mutant, Read, Value, Where, read_at
 from dmlcts.generator.types import type_choices
 from dmlcts.spec.desc import OperatorDesc, TensorDesc

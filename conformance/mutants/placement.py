@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from dmlcts.conformance.backend import BufferBinding, Bytes, Dispatch
-from dmlcts.conformance.buffers import element_bytes, read_tensor, write_tensor
+from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch
+from dmlcts.conformance.backends.buffers import element_bytes, read_tensor, write_tensor
 from dmlcts.conformance.mutants.mutant import Around, Array, Mutant, Read, Write, input_positions, read_at
 from dmlcts.generator.types import type_choices
 from dmlcts.spec.abi import data_type

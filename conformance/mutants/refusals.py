@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from dmlcts.conformance.backend import Dispatch
+from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.validation import Test, any_tensor, of_dimensions
 from dmlcts.generator.attributes import constant_values, has_value, value_text

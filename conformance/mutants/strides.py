@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from dmlcts.conformance.backend import Bytes
-from dmlcts.conformance.buffers import write_tensor
+from dmlcts.conformance.backends.backend import Bytes
+from dmlcts.conformance.backends.buffers import write_tensor
 from dmlcts.conformance.mutants.mutant import Array, Mutant, Read, Where, Write, input_positions, read_at
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
 from dmlcts.spec.dtypes import numpy_dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from dmlcts.conformance.backend import BackendFault, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.mutants.mutant import Mutant, Rules
 from dmlcts.generator.types import tied_tensors, type_choices
 from dmlcts.spec.abi import abi
