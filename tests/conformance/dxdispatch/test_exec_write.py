@@ -224,7 +224,7 @@ def test_an_owned_input_is_bound_to_the_operator(tmp_path: Path) -> None:
 
 def test_an_array_of_tensors_is_bound_as_an_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     operator = load_file(OPERATORS / "join.yaml")
-    for module in ("model_read", "model_write", "execute"):
+    for module in ("dxdispatch.read", "dxdispatch.write", "execution.execute"):
         monkeypatch.setattr(f"dmlcts.conformance.{module}.load", lambda _: operator)
     tensors = (TensorDesc("FLOAT32", (1, 1, 1, 2)), TensorDesc("FLOAT32", (1, 1, 1, 1)))
     out = TensorDesc("FLOAT32", (1, 1, 1, 3))

@@ -35,7 +35,7 @@ from dmlcts.spec.loader import load
 
 HERE = Path(__file__).resolve().parents[3]
 SOURCE = HERE / "fake_directml" / "fake.cpp"
-HEADERS = HERE.parent / "conformance" / "native" / "src"
+HEADERS = HERE.parent / "conformance" / "backends" / "directml" / "native" / "src"
 COMPILER = "x86_64-w64-mingw32-g++"
 
 XOR, OR = "ELEMENT_WISE_BIT_XOR/UINT32/4d", "ELEMENT_WISE_BIT_OR/UINT32/4d"
