@@ -8,7 +8,7 @@ import click
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.commands.spec import json_option, print_json
+from dmlcts.conformance.commands.common import json_option, print_json
 
 _TRIED = ("reference", "reference:cuda", "directml", "onnxruntime", "torch")
 _FORMS = {

@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from dmlcts.conformance.commands.spec import operator_named, print_json
+from dmlcts.conformance.commands.common import operator_named, print_json
 from dmlcts.conformance.mutants.catalogue import find_mutant, mutants, mutated_operators
 from dmlcts.conformance.mutants.hunt import Hunt, Kill, kills_in, reference_failure, summary, wanted
 from dmlcts.conformance.mutants.table import table

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.commands.spec import json_option, operator_named, print_json
+from dmlcts.conformance.commands.common import json_option, operator_named, print_json
 from dmlcts.conformance.probing.findings import counts
 from dmlcts.conformance.probing.measured import differences, differs, measurement_of, table, write_measurement
 from dmlcts.conformance.probing.probe import CONFIRMED, REFUSED, UNKNOWN, Probed, probe

@@ -12,6 +12,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
+from dmlcts.conformance.commands.common import json_option, operator_named, print_json
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.conformance.runner.terminal import console, counted
 from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
@@ -21,20 +22,13 @@ from dmlcts.reference.registry import references
 from dmlcts.spec.abi import abi
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.expression import ExpressionError, compile_expression
-from dmlcts.spec.loader import load, load_all, load_file, operators_folder
+from dmlcts.spec.loader import load_all, load_file, operators_folder
 from dmlcts.spec.model import Measurement, Operator, Values
 from dmlcts.spec.pages.compare import compare
 from dmlcts.spec.pages.page import PageError, read_page
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-json_option = click.option("--json", "as_json", is_flag=True, help="print JSON")
-
-
-def print_json(data: Any) -> None:
-    """Prints data as JSON."""
-    click.echo(json.dumps(data, indent=1, ensure_ascii=False))
 
 
 @click.group("spec")
@@ -73,14 +67,6 @@ def _row(operator: Operator) -> dict[str, Any]:
         "examples": len(operator.examples),
         "errata": len(operator.errata),
     }
-
-
-def operator_named(name: str) -> Operator:
-    """The operator that a user names, in any case. Raises UsageError."""
-    try:
-        return load(name.upper())
-    except KeyError as error:
-        raise UsageError(error.args[0]) from None
 
 
 @command.command("show")
