@@ -25,7 +25,19 @@ def test_the_class_in_a_guide_passes_what_it_claims(guide: str, tmp_path: Path, 
     (tmp_path / f"{module}.py").write_text(sample, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        main(["run", "--backend", f"python:{module}:Mine", "-k", "BIT_OR or ELEMENT_WISE_ADD/ or LEAKY_RELU", "--level", "smoke", "--out", "out"])
+        main(
+            [
+                "run",
+                "--backend",
+                f"python:{module}:Mine",
+                "-k",
+                "BIT_OR or ELEMENT_WISE_ADD/ or LEAKY_RELU",
+                "--level",
+                "smoke",
+                "--out",
+                "out",
+            ]
+        )
     statuses = [result.status for result in read_record(tmp_path / "out" / "results.jsonl").results]
     assert ended.value.code == 0
     assert statuses.count("pass") >= 5

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.case import LEVELS
+
+if TYPE_CHECKING:
+    from dmlcts.reports.record import Record
 
 OUT, OUT_OF_CASES = "results", "results-case"
 """The output folders where none is given. To run one case again does not replace the results that it was found in."""
@@ -81,4 +84,19 @@ def command(processes: int, quiet: bool, out: str | None, **given: Any) -> None:
     write_all(record, folder)
     journal.end(folder)
     print_summary(record, terminal, folder)
+    if not (given["cases"] or given["case_files"]) and (hint := more_to_run(record)):
+        terminal.print(hint, style="dim")
     raise click.exceptions.Exit(exit_code(record))
+
+
+_MORE = {"smoke": ("core", "a first look: a few cases an operator"), "core": ("full", "for every change; a release runs all")}
+"""By level: the next one, and what the level is for."""
+
+
+def more_to_run(record: Record) -> str:
+    """How to run more than a run of a lower level did; empty where there is no more, or where the cases were named."""
+    level = record.manifest.level
+    if level not in _MORE or record.manifest.selection:
+        return ""
+    following, what = _MORE[level]
+    return f"level {level} is {what}. To run more: dmlcts run --level {following} --basis {record.manifest.basis} -n 2"
