@@ -74,20 +74,33 @@ def split_command(command: str, windows: bool = os.name == "nt") -> list[str]:
     return words
 
 
+def _in_numbers(dispatch: Dispatch, number: int) -> Pieces:
+    """The documented request, for a host in any language."""
+    return run_request(dispatch, number, load)
+
+
 class ProcessBackend:
     """A backend that is a program of its own. Used by one thread at a time.
 
-    ``argv`` is the program and its arguments; ``environment`` is the program's, this process's own if None.
+    ``argv`` is the program and its arguments; ``environment`` is the program's, this process's own if None. ``request`` makes the
+    request for a dispatch and a number; ``shown`` is what the user called the backend.
     """
 
-    def __init__(self, argv: Sequence[str], timeout: float = 30.0, environment: Mapping[str, str] | None = None) -> None:
-        self._argv, self._timeout, self._environment = list(argv), timeout, environment
+    def __init__(
+        self,
+        argv: Sequence[str],
+        timeout: float = 30.0,
+        environment: Mapping[str, str] | None = None,
+        request: Callable[[Dispatch, int], Pieces] = _in_numbers,
+        shown: str = "",
+    ) -> None:
+        self._argv, self._timeout, self._environment, self._request = list(argv), timeout, environment, request
         self._host: _Host | None = None
         self._number = 0
         try:
             self._info = self._start()
         except BackendFault as fault:
-            text = f"process:{shlex.join(self._argv)}: {fault}"
+            text = f"{shown or f'process:{shlex.join(self._argv)}'}: {fault}"
             raise BackendUnavailable(f"{text}\n{fault.evidence}" if fault.evidence else text) from None
 
     def describe(self) -> BackendInfo:
@@ -103,7 +116,7 @@ class ProcessBackend:
         """
         self._number += 1
         number = self._number
-        request = run_request(dispatch, number, load)
+        request = self._request(dispatch, number)
         if self._host is None:
             try:
                 self._start()
