@@ -114,6 +114,16 @@ def open_backend(spec: str) -> Backend:
     return open_hosted(f"inprocess:{argument}" if kind == "python" else spec, spec)
 
 
+def is_in_process(spec: str) -> bool:
+    """Whether a backend's code would run in the process that opens it, and is not the suite's own."""
+    return spec.partition(":")[0] == "inprocess"
+
+
+def opened_to_describe(spec: str) -> Backend:
+    """The backend as a process may open it that must survive it: for what it says of itself, and not to run in-process code."""
+    return open_backend(f"python:{spec.partition(':')[2]}" if is_in_process(spec) else spec)
+
+
 def open_in_process(spec: str) -> Backend:
     """A backend of other people's code, in this process. Raises BackendUnavailable."""
     kind, _, argument = spec.partition(":")

@@ -43,6 +43,7 @@ Pieces = Sequence[bytes | memoryview]
 Place = Callable[[Header, int], list[memoryview]]
 
 STDERR_TAIL = 4096
+KILLED = "was killed"
 PIPE_SIZE = 1 << 20
 GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 2.0, 1.0, 0.05
 """Seconds a host has to end by itself before it is killed: when asked to; when its output ended; when its output made no sense."""
@@ -130,10 +131,13 @@ class ProcessBackend:
         self._ask(request, place, limit, raise_status)
 
     def close(self) -> None:
-        """Asks the host to end, and ends it if it has not after two seconds."""
+        """Asks the host to end, and ends it if it has not after two seconds. Raises BackendFault if it ended by itself, and not with 0."""
         host, self._host = self._host, None
         if host is not None:
-            host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
+            end = host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
+            if end not in (_exit_text(0), KILLED):
+                last = _text(bytes(host.stderr)).strip().rpartition("\n")[2]
+                raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
 
     def _start(self) -> BackendInfo:
         try:
@@ -233,7 +237,7 @@ class _Host:
             said = _exit_text(self.popen.wait(grace))
         except subprocess.TimeoutExpired:
             self.popen.kill()
-            said = "was killed"
+            said = KILLED
             with suppress(subprocess.TimeoutExpired):
                 self.popen.wait(5.0)
         workers = (self.writer, self.reader, self.listener)

@@ -7,13 +7,17 @@ sends it, is trusted; answers are plain JSON and bytes, since the backend, which
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from traceback import format_exception
 from typing import Any, NamedTuple
 
@@ -67,6 +71,7 @@ def run_request(dispatch: Dispatch, number: int) -> Sequence[bytes | memoryview]
 
 def main(spec: str) -> None:
     """Answers requests on standard input until they end. What the backend prints goes to standard error."""
+    _end_with_the_suite()
     answers = _answers_alone()
     source = Source(FileIO(0, closefd=False))
     backend: Backend | None = None
@@ -80,6 +85,24 @@ def main(spec: str) -> None:
                 _write(answers, piece)
     if backend is not None:
         backend.close()
+
+
+def _end_with_the_suite() -> None:
+    """Ends this process when the one that started it is gone, also while the backend hangs: nothing outlives a run."""
+    parent = os.getppid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: works even where the backend never lets Python run again
+
+    def watch() -> None:
+        if sys.platform == "win32":
+            synchronize, forever = 0x00100000, 0xFFFFFFFF
+            ctypes.windll.kernel32.WaitForSingleObject(ctypes.windll.kernel32.OpenProcess(synchronize, False, parent), forever)
+        else:
+            while os.getppid() == parent:
+                sleep(0.5)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _answers_alone() -> FileIO:

@@ -6,6 +6,7 @@ file of its own (conformance/runner/journal).
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions, selected_cases
 from dmlcts.conformance.runner.session import Session
+from dmlcts.conformance.runner.signals import NAMES
 from dmlcts.generator.case import Case
 from dmlcts.reports.record import ERROR, FAILURES, NOT_RUN, UNSUPPORTED, WAIVED, Result, result_json, write_line
 
@@ -31,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """A process that xdist started opens a backend of its own. If it cannot, all processes stop: they would run without it."""
     if not hasattr(config, "workerinput"):
         return
+    _leave_signals_to_the_controller()
     options = RunOptions.from_json(config.getoption("--dmlcts-run"))
     folder = Path(options.out) / journal.FOLDER
     session = None
@@ -40,6 +43,13 @@ def pytest_configure(config: pytest.Config) -> None:
         journal.stop(folder, str(error))
     run = CaseRun(session, selected_cases(options), folder, config.workerinput["workerid"])
     config.pluginmanager.register(run, "dmlcts-case-run")
+
+
+def _leave_signals_to_the_controller() -> None:
+    """A signal to the whole group reaches the controller too, which ends the workers: a case of theirs is not run, and no error."""
+    for name in NAMES:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 class CaseItem(pytest.Item):
