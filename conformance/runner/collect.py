@@ -38,7 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = Path(options.out) / journal.FOLDER
     session = None
     try:
-        session = Session(options)
+        if not (folder / journal.STOP).exists():  # this process may take the place of one that died when it closed its backend
+            session = Session(options)
     except BackendUnavailable as error:
         journal.stop(folder, str(error))
     run = CaseRun(session, selected_cases(options), folder, config.workerinput["workerid"])
@@ -109,6 +110,13 @@ class Control:
     def __init__(self, session: Session, cases: Iterable[Case], folder: Path) -> None:
         self.session, self.folder = session, folder
         self.cases: Mapping[str, Case] = {case.id: case for case in cases}
+        self.left = len(self.cases)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """After the last case no process opens a backend any more: one that dies in ``close()`` would be replaced without end."""
+        self.left -= 1
+        if not self.left:
+            journal.stop(self.folder)
 
     def pytest_keyboard_interrupt(self) -> None:
         """Ctrl-C may have reached this process alone."""
