@@ -255,4 +255,4 @@ def test_promises_come_first_and_every_file_has_one_order(file: Path) -> None:
     assert list(data.get("cases", {})) == [key for key in CASES if key in data.get("cases", {})]
     depth = len(file.parent.relative_to(operators_folder().parent).parts)
     assert text.startswith(f"# yaml-language-server: $schema={'../' * depth}schema/operator.schema.json\n")
-    assert max(map(len, text.splitlines())) <= 165
+    assert max(map(len, text.splitlines())) <= 150
