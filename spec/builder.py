@@ -297,7 +297,7 @@ class _Builder(CaseReader):
             self.check_attribute(name, (), (*path, "attributes", name))
         found: dict[str, object] = {}
         known: dict[str, object] = {
-            name: TensorDesc(literal.data_type, literal.sizes) for name, literal in (outputs | inputs).items()
+            name: TensorDesc(literal.data_type, literal.sizes) for name, literal in {**outputs, **inputs}.items()
         }
         counts = {field.count: field.name for field in self.fields if field.count}
         for raw in self.data["fields"]:
@@ -360,7 +360,7 @@ class _Builder(CaseReader):
 
     def erratum(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Erratum:
         differences = tuple(entry.get("differences", ()))
-        return Erratum(label, entry["text"], sentence(entry["evidence"]), entry.get("severity", "erratum"), differences)
+        return Erratum(label, entry["text"], sentence(entry["evidence"]), entry.get("severity", "note"), differences)
 
 
 def _source(entry: Mapping[str, Any]) -> Source:

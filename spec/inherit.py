@@ -63,7 +63,7 @@ class _Inheritance:
             return list(self.fields(base, [] if own is _NOTHING else own))
         by_entry = at[0] in BY_ENTRY and len(at) < (3 if at[0] == "cases" else 2)
         if by_entry and isinstance(base, Mapping) and (own is _NOTHING or isinstance(own, Mapping)):
-            return self.entries(at, base, {} if own is _NOTHING else own)
+            return self.entries(at, base, own if isinstance(own, Mapping) else {})
         if own is not _NOTHING:
             self.parts[at] = (self.own, at)
             return own

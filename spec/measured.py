@@ -71,6 +71,9 @@ def measurement(found: Document, operator: str, tensors: Sequence[str]) -> Measu
     head, entry = found.data, found.data["operators"][operator]
     usual = head.get("usual", {})
     excepted = set(entry.get("not", ()))
+    lists = {
+        key: tuple(_differences(usual.get(key, ()), entry.get(key, ()), what, tensors, excepted)) for key, what in LISTS.items()
+    }
     return Measurement(
         by=head["by"],
         device=head.get("device", ""),
@@ -80,9 +83,9 @@ def measurement(found: Document, operator: str, tensors: Sequence[str]) -> Measu
         cells=entry["cells"],
         confirmed=entry.get("confirmed", entry["cells"]),
         rejections=entry.get("rejections", {}),
-        **{
-            key: tuple(_differences(usual.get(key, ()), entry.get(key, ()), what, tensors, excepted)) for key, what in LISTS.items()
-        },
+        accepts=lists["accepts"],
+        refuses=lists["refuses"],
+        unknown=lists["unknown"],
     )
 
 

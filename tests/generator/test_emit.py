@@ -91,7 +91,12 @@ def test_a_module_is_python_with_a_test_for_each_kind() -> None:
     assert all(ast.get_docstring(node) for node in tree.body if isinstance(node, ast.FunctionDef))
     said = ast.get_docstring(tree)
     assert said is not None
-    for part in ("ELEMENT_WISE_ROUND (DML_OPERATOR_TYPE 99, since feature level 2_1)", "1.2.3", spec_version(["ELEMENT_WISE_ROUND"]), "do not edit"):
+    for part in (
+        "ELEMENT_WISE_ROUND (DML_OPERATOR_TYPE 99, since feature level 2_1)",
+        "1.2.3",
+        spec_version(["ELEMENT_WISE_ROUND"]),
+        "do not edit",
+    ):
         assert part in said
 
 
