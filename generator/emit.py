@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from dmlcts.generator.case import Case
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import DOCUMENTED
+from dmlcts.spec.promises import spec_version
 
 TITLES = {
     "example": "The documentation's examples, and what DirectML.dll was measured to give.",
@@ -41,7 +42,7 @@ class _Line:
     note_text: str
 
 
-def module_text(operator: str, cases: Iterable[Case], version: str, spec_version: str) -> str:
+def module_text(operator: str, cases: Iterable[Case], version: str) -> str:
     """The pytest module of one operator's cases."""
     kinds: dict[str, dict[str, Any]] = {}
     for case in cases:
@@ -55,7 +56,7 @@ def module_text(operator: str, cases: Iterable[Case], version: str, spec_version
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return environment.get_template("module.py.j2").render(
-        operator=load(operator), kinds=kinds, version=version, spec_version=spec_version, file=module_name(operator)
+        operator=load(operator), kinds=kinds, version=version, spec_version=spec_version([operator]), file=module_name(operator)
     )
 
 
@@ -64,7 +65,7 @@ def module_name(operator: str) -> str:
     return f"test_{operator.lower()}.py"
 
 
-def write_modules(cases: Iterable[Case], folder: Path, version: str, spec_version: str) -> list[Path]:
+def write_modules(cases: Iterable[Case], folder: Path, version: str) -> list[Path]:
     """Writes a module for each operator that has cases, and returns the files. Raises OSError for a folder that cannot be written."""
     by_operator: dict[str, list[Case]] = {}
     for case in cases:
@@ -73,6 +74,6 @@ def write_modules(cases: Iterable[Case], folder: Path, version: str, spec_versio
     written = []
     for operator, own in by_operator.items():
         file = folder / module_name(operator)
-        file.write_text(module_text(operator, own, version, spec_version), encoding="utf-8", newline="\n")
+        file.write_text(module_text(operator, own, version), encoding="utf-8", newline="\n")
         written.append(file)
     return written

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from dmlcts.conformance.probing.probe import ACCEPTED, CONFIRMED, REFUSED, UNKNOWN, Answer, Probe, Probed
 from dmlcts.generator.types import representatives
-from dmlcts.spec.model import Difference
+from dmlcts.spec.measurement import Difference
 
 
 def accepted_beyond(probed: Probed) -> list[Difference]:

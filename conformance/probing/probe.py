@@ -152,7 +152,7 @@ def probes(operator: Operator, level: FeatureLevel) -> Iterator[Probe]:
     for choice in type_choices(operator):
         if choice.level <= level:
             yield from _changed(operator, choice, level)
-    for case in negative_cases(replace(operator, accepts=())):
+    for case in negative_cases(operator.strict()):
         if feature_level(case.feature_level) <= level:
             rules = tuple(label.removeprefix("rejects/") for label in case.covers)
             _, types, _, *way = case.id.split("/")

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
@@ -29,7 +28,8 @@ from dmlcts.generator.case import Case
 from dmlcts.reports.record import Manifest, Record
 from dmlcts.reports.verdict import verdict
 from dmlcts.spec.abi import feature_level
-from dmlcts.spec.loader import operators_folder
+from dmlcts.spec.loader import operator_names
+from dmlcts.spec.promises import spec_version
 
 EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes: all passed; something failed; usage or input error; a backend could not be started; stopped by Ctrl-C."""
@@ -130,7 +130,7 @@ def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], c
     """The manifest of a run that starts now, and counts as interrupted until it has ended."""
     return Manifest(
         suite_version=metadata.version("directml-conformance"),
-        spec_version=spec_version(),
+        spec_version=spec_version({case.operator for case in cases} if not options.shard else operator_names()),
         backend=info.to_json(),
         backend_spec=options.backend,
         command=command_text(["dmlcts", *(command or ["run"])]),
@@ -151,20 +151,6 @@ def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], c
         interrupted=True,
         selection=options.expression or ", ".join((*options.cases, *options.case_files)),
     )
-
-
-def spec_version() -> str:
-    """A short hash of every spec file's name and bytes: two runs with the same one tested the same promises."""
-    digest = sha256()
-    for file in spec_files():
-        digest.update(file.stem.encode())
-        digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
-    return digest.hexdigest()[:12]
-
-
-def spec_files() -> Iterator[Path]:
-    """Every spec file that comes with the package, in a fixed order."""
-    yield from sorted(operators_folder().rglob("*.yaml"), key=lambda file: file.stem)
 
 
 def exit_code(record: Record) -> int:

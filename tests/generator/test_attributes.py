@@ -33,12 +33,11 @@ fields:
   - {name: InputTensor, kind: input, type: TENSOR_DESC}
   - {name: SlopeTensor, kind: input, type: TENSOR_DESC, optional_since: "6_0"}
   - {name: OutputTensor, kind: output, type: TENSOR_DESC}
-  - {name: ScaleBias, kind: attribute, type: SCALE_BIAS, optional: true, values: [null, {Scale: 2, Bias: -1}]}
-  - {name: MinMaxDataType, kind: attribute, type: UINT, enum: DML_TENSOR_DATA_TYPE, values: [InputTensor.DataType]}
-  - {name: Min, kind: attribute, type: SCALAR_UNION, data_type: MinMaxDataType, values: [-1, 0.5, 300]}
+  - {name: ScaleBias, kind: attribute, type: SCALE_BIAS, optional: true}
+  - {name: MinMaxDataType, kind: attribute, type: UINT, enum: DML_TENSOR_DATA_TYPE}
+  - {name: Min, kind: attribute, type: SCALAR_UNION, data_type: MinMaxDataType}
   - {name: AxisCount, kind: attribute, type: UINT}
-  - {name: Axes, kind: attribute, type: UINT_ARRAY, count: AxisCount, most: InputTensor.DimensionCount - 1,
-     values: ["[InputTensor.DimensionCount - 1]", "range(InputTensor.DimensionCount)", [0]]}
+  - {name: Axes, kind: attribute, type: UINT_ARRAY, count: AxisCount, most: InputTensor.DimensionCount - 1}
   - {name: Keep, kind: attribute, type: BOOL}
 support:
   - level: "5_0"
@@ -50,11 +49,17 @@ constraints:
   same: {same: DataType, of: [InputTensor, OutputTensor]}
   slope: {that: "SlopeTensor.DataType == 'FLOAT32' or InputTensor.DataType == 'UINT8'"}
 shapes: [{sizes: {InputTensor: ["*S"], SlopeTensor: ["*S"], OutputTensor: ["*S"]}}]
-values:
-  InputTensor: {random: {recipe: any-bits}, special: [ends], sets: {ends: [0.1, 255, 256, -1, 1.0e-60, inf, "0x80"]}}
-  SlopeTensor: {random: {recipe: any-bits}}
 tolerance: {class: exact}
 sources: [{title: none}]
+cases:
+  attributes:
+    ScaleBias: [null, {Scale: 2, Bias: -1}]
+    MinMaxDataType: [InputTensor.DataType]
+    Min: [-1, 0.5, 300]
+    Axes: ["[InputTensor.DimensionCount - 1]", "range(InputTensor.DimensionCount)", [0]]
+  values:
+    InputTensor: {random: {recipe: any-bits}, special: [ends], sets: {ends: [0.1, 255, 256, -1, 1.0e-60, inf, "0x80"]}}
+    SlopeTensor: {random: {recipe: any-bits}}
 """
 SPEC: Operator = load_text(TEXT)
 
@@ -158,13 +163,13 @@ def test_a_part_of_a_set() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("values: [-1, 0.5, 300]", "values: [[1]]", "a SCALAR_UNION is a number or an expression"),
+        ("Min: [-1, 0.5, 300]", "Min: [[1]]", "a SCALAR_UNION is a number or an expression"),
         ("{Scale: 2, Bias: -1}", "{Scale: 2}", "a SCALE_BIAS is written {Scale: number, Bias: number}"),
-        ("[0]]}", "null]}", "only an optional attribute can be absent"),
+        ("[0]]\n", "null]\n", "only an optional attribute can be absent"),
         ("[InputTensor.DataType]", "[InputTensor.Types]", "a tensor has no 'Types'"),
         ("[InputTensor.DataType]", "[OtherTensor.DataType]", "unknown name: 'OtherTensor'"),
         ("sets: {ends:", "sets: {others: [1], ends:", "neither special nor measured names this set"),
-        ("name: Keep, kind: attribute, type: BOOL", "name: Keep, kind: attribute, type: BOOL, values: [2]", "a BOOL is true or false"),
+        ("    Min: [", "    Keep: [2]\n    Min: [", "a BOOL is true or false"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_an_error_of_the_file(old: str, new: str, says: str) -> None:

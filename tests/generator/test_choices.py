@@ -33,14 +33,13 @@ fields:
   - {name: SlopeTensor, kind: input, type: TENSOR_DESC, optional: true}
   - {name: LateTensor, kind: input, type: TENSOR_DESC, optional_since: "6_0"}
   - {name: OutputTensor, kind: output, type: TENSOR_DESC}
-  - {name: MinMaxDataType, kind: attribute, type: UINT, enum: DML_TENSOR_DATA_TYPE, values: [InputTensor.DataType]}
+  - {name: MinMaxDataType, kind: attribute, type: UINT, enum: DML_TENSOR_DATA_TYPE}
   - {name: Mode, kind: attribute, type: UINT, enum: DML_ROUNDING_MODE}
-  - {name: Alpha, kind: attribute, type: FLOAT, least: 0.5, most: 4, values: [1, 2.5]}
-  - {name: Group, kind: attribute, type: UINT, least: 0, most: InputTensor.DimensionCount, values: [1]}
-  - {name: Shift, kind: attribute, type: INT, most: 3, values: [3, -3, 0]}
+  - {name: Alpha, kind: attribute, type: FLOAT, least: 0.5, most: 4}
+  - {name: Group, kind: attribute, type: UINT, least: 0, most: InputTensor.DimensionCount}
+  - {name: Shift, kind: attribute, type: INT, most: 3}
   - {name: AxisCount, kind: attribute, type: UINT}
-  - {name: Axes, kind: attribute, type: UINT_ARRAY, count: AxisCount, least: 0, most: InputTensor.DimensionCount - 1,
-     values: ["range(InputTensor.DimensionCount)", "range(InputTensor.DimensionCount)[-1:]"]}
+  - {name: Axes, kind: attribute, type: UINT_ARRAY, count: AxisCount, least: 0, most: InputTensor.DimensionCount - 1}
   - {name: FusedActivation, kind: attribute, type: OPERATOR_DESC, optional: true, operators: {"5_0": [ELEMENT_WISE_EXP], "6_1": [ELEMENT_WISE_ROUND]}}
 support:
   - level: "5_0"
@@ -55,12 +54,19 @@ constraints:
   same-sizes: {same: Sizes, of: [InputTensor, SlopeTensor, LateTensor, OutputTensor]}
   data-type-of-min-max: {that: MinMaxDataType == InputTensor.DataType}
 shapes: [{sizes: {InputTensor: ["*S"], SlopeTensor: ["*S"], LateTensor: ["*S"], OutputTensor: ["*S"]}}]
-values:
-  InputTensor: {random: {recipe: any-bits}, special: [zeros, ones]}
-  SlopeTensor: {random: {recipe: any-bits}, special: [ones]}
 in_place: [{output: OutputTensor, inputs: [InputTensor, SlopeTensor]}]
 tolerance: {class: exact}
 sources: [{title: none}]
+cases:
+  attributes:
+    MinMaxDataType: [InputTensor.DataType]
+    Alpha: [1, 2.5]
+    Group: [1]
+    Shift: [3, -3, 0]
+    Axes: ["range(InputTensor.DimensionCount)", "range(InputTensor.DimensionCount)[-1:]"]
+  values:
+    InputTensor: {random: {recipe: any-bits}, special: [zeros, ones]}
+    SlopeTensor: {random: {recipe: any-bits}, special: [ones]}
 """
 SPEC: Operator = load_text(TEXT)
 CASES = make_cases(SPEC)

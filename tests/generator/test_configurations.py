@@ -99,7 +99,7 @@ def test_a_size_that_no_shape_has_is_an_error() -> None:
 
 def test_other_data_has_cases_of_its_own() -> None:
     values = {
-        **SPEC["values"],
+        **SPEC["cases"]["values"],
         "BTensor": {
             "random": {"recipe": "quarters", "limit": 2},
             "data": {"large": {"recipe": "uniform", "low": 1000, "high": 2000}, "any": {"recipe": "any-bits", "basis": "measured"}},
@@ -149,8 +149,10 @@ def test_tables_of_attributes_hold_for_them_alone() -> None:
 
 def test_of_many_combinations_each_value_stands_in_a_few() -> None:
     names = [f"A{index}" for index in range(4)]
-    more = [{"name": name, "kind": "attribute", "type": "UINT", "values": list(range(9))} for name in names]
-    operator = product_operator(fields=[*FIELDS, *more])
+    more = [{"name": name, "kind": "attribute", "type": "UINT"} for name in names]
+    operator = product_operator(
+        fields=[*FIELDS, *more], attributes=SPEC["cases"]["attributes"] | {name: list(range(9)) for name in names}
+    )
     choice = type_choices(operator)[0]
     few, every = few_choices(operator, choice), choices_for(operator, choice)
     assert len(every) >= 81 > len(few)
@@ -159,7 +161,10 @@ def test_of_many_combinations_each_value_stands_in_a_few() -> None:
 
 def test_a_set_that_is_longer_than_its_tensor_goes_on_in_further_cases() -> None:
     points = list(range(1, 78))
-    values = {**SPEC["values"], "ATensor": {**SPEC["values"]["ATensor"], "special": ["counted"], "sets": {"counted": points}}}
+    values = {
+        **SPEC["cases"]["values"],
+        "ATensor": {**SPEC["cases"]["values"]["ATensor"], "special": ["counted"], "sets": {"counted": points}},
+    }
     cases = [case for case in make_cases(product_operator(values=values)) if case.covers[-1] == "values/ATensor/counted"]
     cases = [case for case in cases if case.data_type == "FLOAT32" and "Scale=1" in case.id and "no-C" not in case.id]
     room = cases[0].desc.tensor("ATensor").count

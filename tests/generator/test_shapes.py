@@ -33,10 +33,10 @@ constraints:
 {constraints}
 shapes:
   - sizes: {{InputTensor: ["*S"], OutputTensor: ["*S"]}}
-values: {{InputTensor: {{random: {{recipe: any-bits}}}}}}
 tolerance: {{class: exact}}
 sources:
   - title: none
+cases: {{values: {{InputTensor: {{random: {{recipe: any-bits}}}}}}}}
 """
     )
 
@@ -193,10 +193,10 @@ support:
 constraints: {}
 shapes:
   - sizes: {InputTensor: ["*S", "1"], OutputTensor: ["2 * 3", "*S"]}
-values: {InputTensor: {random: {recipe: any-bits}}}
 tolerance: {class: exact}
 sources:
   - title: none
+cases: {values: {InputTensor: {random: {recipe: any-bits}}}}
 """
     )
     fields = {name: TensorDesc("FLOAT32", (1, 1, 1)) for name in ("InputTensor", "OutputTensor")}

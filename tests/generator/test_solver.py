@@ -25,7 +25,7 @@ def operator_with(shapes: list[dict[str, Any]], attributes: dict[str, str] | Non
     for field in fields:
         if field["name"] == optional:
             field["optional"] = True
-    fields += [{"name": name, "kind": "attribute", "type": of, "values": [1]} for name, of in (attributes or {}).items()]
+    fields += [{"name": name, "kind": "attribute", "type": of} for name, of in (attributes or {}).items()]
     row = {"dimensions": "1-8", "types": ["FLOAT32"]}
     spec = {
         "operator": "ELEMENT_WISE_IDENTITY",
@@ -38,6 +38,7 @@ def operator_with(shapes: list[dict[str, Any]], attributes: dict[str, str] | Non
         "shapes": shapes,
         "tolerance": {"class": "exact"},
         "sources": [{"title": "none"}],
+        "cases": {"attributes": {name: [1] for name in attributes or {}}},
     }
     return load_text(yaml.safe_dump(spec, sort_keys=False))
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import yaml
 
 from dmlcts.conformance.backends.backend import BackendInfo, Dispatch, Unsupported
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
@@ -21,7 +20,7 @@ from dmlcts.generator.suite import find_case
 from dmlcts.reports.record import Result
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load, load_text
+from dmlcts.spec.loader import load, load_document, load_text
 from dmlcts.spec.model import Operator
 
 Array = np.ndarray
@@ -65,8 +64,8 @@ def with_law(name: str, relation: Mapping[str, Any], change: Callable[[dict[str,
     """The operator with one relation, called ``it``, and a changed spec."""
     file = load(name).file
     assert file is not None
-    spec = yaml.safe_load(file.read_text(encoding="utf-8"))
-    spec["relations"] = {"it": dict(relation)}
+    spec: dict[str, Any] = json.loads(json.dumps(load_document(file.read_text(encoding="utf-8"), file).data))
+    spec["cases"]["relations"] = {"it": dict(relation)}
     change(spec)
     return load_text(json.dumps(spec, default=str))
 

@@ -253,7 +253,7 @@ def test_markdown(tmp_path: Path) -> None:
         f"| {NAME} | FLOAT32 | ulp: 16 ULP | 3.25 ULP (1 %), 1 case | 2 ULP (2 %), 1 case | 4 % of it | loose: 50 times the worst |"
     )
     assert len(rows) == 3
-    assert "- The runs are of different specs: a percentage is of the bound at that time.\n" in text
+    assert "- The runs are of different specs or operators: a percentage is of the bound at that time.\n" in text
     assert "someone" not in text, "nothing of the machine"
     assert "\r" not in text
 
