@@ -87,7 +87,7 @@ def test_ids_are_short_and_become_files(every: Every) -> None:
 def test_an_id_says_operator_types_and_kind(every: Every) -> None:
     for case in every.cases:
         operator, types, kind, *_ = case.id.split("/")
-        assert operator == case.operator == case.desc.type == every.operator.name
+        assert operator == case.operator.name == case.desc.type == every.operator.name
         assert types.split("-")[0] == case.data_type
         assert kind == case.kind or (case.kind == "table" and re.fullmatch(r"[1-8]d", kind))
 

@@ -31,7 +31,7 @@ from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.probing.measured import public_backend, table, with_measurement, write_measurement
 from dmlcts.conformance.probing.probe import REFUSED, probe
 from dmlcts.generator.negatives import negative_cases
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load, load_file, load_text, operator_names
@@ -127,7 +127,7 @@ def test_every_text_comes_back(spec: Callable[[str], Path]) -> None:
 def test_long_lists_are_cut_short_and_data_types_that_waive_are_not(spec: Callable[[str], Path]) -> None:
     file = spec(COUNT)
     ways = tuple(str(number) for number in range(40))
-    types = tuple(dict.fromkeys(choice.main for choice in type_choices(load(COUNT))))
+    types = tuple(dict.fromkeys(choice.main for choice in plan_of(load(COUNT)).choices))
     accepts = (Difference("enum/X", ways, types * 2, waived=True),)
     write_measurement(file, replace(MEASURED, cells=144, accepts=accepts, refuses=(Difference("x", ways, ways),)))
     [found] = load_file(file).measured
@@ -198,7 +198,7 @@ def test_a_section_that_is_wrong(change: str, problem: str) -> None:
 
 
 def rejected_rules(operator: Operator) -> Counter[str]:
-    return Counter(label for case in negative_cases(operator) for label in case.covers)
+    return Counter(label for case in negative_cases(plan_of(operator)) for label in case.covers)
 
 
 def test_what_directml_accepts_is_demanded_of_nobody(spec: Callable[[str], Path]) -> None:
