@@ -383,10 +383,6 @@ class Operator:
         )
         return next(found, "")
 
-    def basis(self, fields: Mapping[str, object]) -> str:
-        """What a case rests on that has these fields."""
-        return self.bases.get(self.configuration(fields), DOCUMENTED)
-
     def attributes(self) -> tuple[Field, ...]:
         """The fields that are not tensors."""
         return tuple(f for f in self.fields if f.kind == "attribute")

@@ -24,7 +24,7 @@ from dmlcts.conformance.mutants.hunt import Hunt, Kill, kills_in, reference_fail
 from dmlcts.conformance.mutants.table import table
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.generator.case import LEVELS
-from dmlcts.generator.suite import matcher
+from dmlcts.generator.matching import matcher
 from dmlcts.reports.record import Result
 from dmlcts.spec.model import DOCUMENTED, MEASURED
 

@@ -9,7 +9,7 @@ from math import prod
 from dmlcts.conformance.backends.array_backend import binding_violations
 from dmlcts.conformance.backends.backend import BufferBinding, Dispatch
 from dmlcts.conformance.mutants.mutant import Mutant, Rules
-from dmlcts.generator.types import tied_tensors, type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.loader import load
@@ -36,8 +36,8 @@ def half_check_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
 
 def _has_types_alike(operator: Operator, alike: Callable[[TensorDesc, TensorDesc], bool]) -> bool:
     """Whether tensors that must be of one type could be of two that are alike."""
-    for group in tied_tensors(operator, "DataType"):
-        types = {dict(choice.types)[group[0]] for choice in type_choices(operator)}
+    for group in plan_of(operator).tied("DataType"):
+        types = {dict(choice.types)[group[0]] for choice in plan_of(operator).choices}
         if len(group) > 1 and any(a != b and alike(TensorDesc(a, (1,)), TensorDesc(b, (1,))) for a in types for b in types):
             return True
     return False
@@ -65,7 +65,7 @@ def _sizes_alike(alike: Callable[[Sizes, Sizes], bool]) -> Repair:
     def repair(dispatch: Dispatch) -> Dispatch:
         seen: dict[str, Sizes] = {}
         tensors = dict(dispatch.desc.tensors())
-        for group in tied_tensors(load(dispatch.desc.type), "Sizes"):
+        for group in plan_of(load(dispatch.desc.type)).tied("Sizes"):
             first, *others = [name for name in group if name in tensors] or [""]
             seen |= {name: tensors[first].sizes for name in others if alike(tensors[first].sizes, tensors[name].sizes)}
         return _with_tensors(dispatch, lambda name, t: replace(t, sizes=seen.get(name, t.sizes)))

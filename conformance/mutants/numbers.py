@@ -8,7 +8,7 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.mutants.mutant import Array, Mutant, Read, Value, Where, read_at
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.loader import load
@@ -49,7 +49,7 @@ def _outputs(operator: Operator) -> Sequence[Field]:
 
 
 def _has(operator: Operator, fields: Fields, kinds: tuple[str, ...]) -> bool:
-    return any(dict(choice.types)[field.name] in kinds for choice in type_choices(operator) for field in fields(operator))
+    return any(dict(choice.types)[field.name] in kinds for choice in plan_of(operator).choices for field in fields(operator))
 
 
 def _where(fields: Fields, kinds: tuple[str, ...]) -> Where:

@@ -10,7 +10,7 @@ import numpy as np
 from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.backends.buffers import element_bytes, read_tensor, write_tensor
 from dmlcts.conformance.mutants.mutant import Around, Array, Mutant, Read, Write, input_positions, read_at
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
@@ -29,7 +29,7 @@ def placement_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
         yield Mutant(f"bytes/big-endian/input-{position}", concerned, f"reads input {position} as big-endian", read=read)
     for width in (8, 16, 32, 64):
         concerned = tuple(
-            o.name for o in operators if any(data_type(choice.types[-1][1]).bits == width for choice in type_choices(o))
+            o.name for o in operators if any(data_type(choice.types[-1][1]).bits == width for choice in plan_of(o).choices)
         )
         does = f"does not write the last of an odd number of {width}-bit elements"
         yield Mutant(f"lost/odd-{width}-bit", concerned, does, first=("sizes",), write=_losing(_odd(width)))
@@ -52,7 +52,7 @@ def placement_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
 
 def _has_wide(operator: Operator, position: int) -> bool:
     """Whether the tensor at a position may have elements of more than one byte."""
-    return any(data_type(choice.types[position][1]).bits > 8 for choice in type_choices(operator))
+    return any(data_type(choice.types[position][1]).bits > 8 for choice in plan_of(operator).choices)
 
 
 def _swapped_at(position: int) -> Read:

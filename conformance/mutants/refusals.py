@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.validation import Test, any_tensor, of_dimensions
-from dmlcts.generator.attributes import constant_values, has_value, value_text
+from dmlcts.generator.attributes import has_value, value_text
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
-from dmlcts.generator.shapes import dimension_counts
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.model import Operator
@@ -33,13 +32,15 @@ def refusal_mutants(operators: Sequence[Operator]) -> Iterator[Mutant]:
     yield _refusing("in-place-together", together, "in-place execution on several inputs", _together)
     for data_type in abi().data_types:
         for role, index, tensors in (("input", 0, _inputs), ("output", -1, _outputs)):
-            concerned = tuple(o.name for o in operators if any(choice.types[index][1] == data_type for choice in type_choices(o)))
+            concerned = tuple(
+                o.name for o in operators if any(choice.types[index][1] == data_type for choice in plan_of(o).choices)
+            )
             yield _refusing(f"{data_type}/{role}", concerned, f"{data_type} as {role}", _of_type(tensors, data_type))
     for count in range(1, abi().limits["dimension_count"] + 1):
-        concerned = tuple(o.name for o in operators if any(count in dimension_counts(o, choice) for choice in type_choices(o)))
+        concerned = tuple(o.name for o in operators if any(count in choice.dimension_counts for choice in plan_of(o).choices))
         yield _refusing(f"{count}-dimensions", concerned, f"{count} dimensions", of_dimensions(count))
     for operator in operators:
-        for field, value in constant_values(operator):
+        for field, value in plan_of(operator).constant_values():
             what = f"{field.name}={value_text(value)}"
             yield _refusing(f"{operator.name}/{what}", (operator.name,), what, _of_value(field.name, value))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 from dmlcts.conformance.mutants.mutant import Desc, Mutant
-from dmlcts.generator.attributes import attribute_values, counted_by
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.model import Field, Operator
@@ -53,9 +53,9 @@ Change = Callable[[object], object]
 
 def _of_attributes(operator: Operator) -> Iterator[tuple[str, str, Desc]]:
     """Name, what it does, and the desc that an attribute's misreading makes of one."""
-    fields = [field for field in operator.attributes() if field.name not in counted_by(operator)]
+    fields = plan_of(operator).chosen
     for field in fields:
-        values = attribute_values(field)
+        values = plan_of(operator).values(field)
         if len(values) > 1 and not isinstance(values[0], Expression):
             yield (
                 f"{field.name}-ignored",

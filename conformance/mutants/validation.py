@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.mutants.mutant import Mutant, Rules
-from dmlcts.generator.types import tied_tensors, type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import UNKNOWN, TensorDesc
 from dmlcts.spec.loader import load
@@ -163,8 +163,8 @@ def _unlisted_types(operators: Sequence[Operator], data_type: str) -> Iterator[M
     """A data type accepted that no table lists: for each group of tensors that must be of one type."""
     concerned: dict[int, dict[str, tuple[str, ...]]] = {}
     for operator in operators:
-        for index, group in enumerate(tied_tensors(operator, "DataType")):
-            if all(dict(choice.types)[group[0]] != data_type for choice in type_choices(operator)):
+        for index, group in enumerate(plan_of(operator).tied("DataType")):
+            if all(dict(choice.types)[group[0]] != data_type for choice in plan_of(operator).choices):
                 concerned.setdefault(index, {})[operator.name] = group
     for index, groups in concerned.items():
         rules = _accepting_about(_of_type(groups, data_type), _about_types, "support/*/data-type", "enum/*")

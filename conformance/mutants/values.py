@@ -25,10 +25,9 @@ from dmlcts.conformance.mutants.quotients import quotient_mutants
 from dmlcts.conformance.mutants.rounding import rounding_mutants
 from dmlcts.conformance.mutants.shift import shift_mutants
 from dmlcts.conformance.mutants.softmax import softmax_mutants
-from dmlcts.generator.attributes import constant_values, has_value, value_text
+from dmlcts.generator.attributes import has_value, value_text
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
-from dmlcts.generator.shapes import dimension_counts
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import abi, data_type
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
@@ -105,14 +104,14 @@ def _kinds(operators: Sequence[Operator]) -> dict[str, tuple[str, Where, tuple[s
     everyone = tuple(operator.name for operator in operators)
     found: dict[str, tuple[str, Where, tuple[str, ...]]] = {}
     for name in abi().data_types:
-        concerned = tuple(o.name for o in operators if any(choice.main == name for choice in type_choices(o)))
+        concerned = tuple(o.name for o in operators if any(choice.main == name for choice in plan_of(o).choices))
         if concerned:
             found[f"type/{name}"] = (f"of {name}", _of_type(name), concerned)
     for count in range(1, abi().limits["dimension_count"] + 1):
-        concerned = tuple(o.name for o in operators if any(count in dimension_counts(o, c) for c in type_choices(o)))
+        concerned = tuple(o.name for o in operators if any(count in c.dimension_counts for c in plan_of(o).choices))
         found[f"dimensions/{count}d"] = (f"of {count} dimensions", _of_dimensions(count), concerned)
     for operator in operators:
-        for field, chosen in constant_values(operator):
+        for field, chosen in plan_of(operator).constant_values():
             what = f"{field.name}={value_text(chosen)}"
             found[f"attribute/{operator.name}/{what}"] = (f"where {what}", _of_attribute(field.name, chosen), (operator.name,))
     for name, (does, where) in _SIZES.items():
@@ -182,7 +181,7 @@ _SIZES: dict[str, tuple[str, Where]] = {
 
 
 def _has_wide_output(operator: Operator) -> bool:
-    return any(data_type(choice.types[-1][1]).bits > 8 for choice in type_choices(operator))
+    return any(data_type(choice.types[-1][1]).bits > 8 for choice in plan_of(operator).choices)
 
 
 def _reordered(reorder: Callable[[Array], Array]) -> Value:

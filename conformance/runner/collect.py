@@ -156,7 +156,7 @@ def report_of(result: Result) -> pytest.TestReport:
 
 def not_run(case: Case) -> Result:
     """The result of a case that was selected and has not run."""
-    return Result(case.id, case.operator, case.data_type, case.kind, case.basis, case.feature_level, NOT_RUN, "not run")
+    return Result(case.id, case.operator.name, case.data_type, case.kind, case.basis, case.feature_level, NOT_RUN, "not run")
 
 
 def status_of(report: pytest.TestReport) -> str:

@@ -130,7 +130,7 @@ def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], c
     """The manifest of a run that starts now, and counts as interrupted until it has ended."""
     return Manifest(
         suite_version=metadata.version("directml-conformance"),
-        spec_version=spec_version({case.operator for case in cases} if not options.shard else operator_names()),
+        spec_version=spec_version({case.operator.name for case in cases} if not options.shard else operator_names()),
         backend=info.to_json(),
         backend_spec=options.backend,
         command=command_text(["dmlcts", *(command or ["run"])]),

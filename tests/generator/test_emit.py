@@ -10,7 +10,9 @@ import pytest
 
 from dmlcts.generator.case import Case
 from dmlcts.generator.emit import TITLES, module_name, module_text, write_modules
-from dmlcts.generator.suite import find_case, matcher, operator_cases, select
+from dmlcts.generator.matching import matcher
+from dmlcts.generator.suite import find_case, operator_cases, select
+from dmlcts.spec.loader import load
 from dmlcts.spec.promises import spec_version
 
 # The first operators, and one whose ids hold attributes of every kind.
@@ -76,14 +78,14 @@ def emitted(folder: Path, cases: list[Case]) -> list[Path]:
 def test_a_module_has_the_cases_that_were_selected_in_their_order(name: str) -> None:
     for level, basis in (("smoke", "documented"), ("full", "measured")):
         cases = select(operator_cases(name), level=level, basis=basis)
-        found = lists(module_text(name, cases, "1.2.3"))
+        found = lists(module_text(load(name), cases, "1.2.3"))
         assert [f"{name}/{case}" for entries in found.values() for case in entries] == [case.id for case in cases]
         kinds = dict.fromkeys(case.kind for case in cases)
         assert list(found) == [kind.upper().replace("-", "_") for kind in kinds]
 
 
 def test_a_module_is_python_with_a_test_for_each_kind() -> None:
-    text = module_text("ELEMENT_WISE_ROUND", [find_case(case_id) for case_id in ONE_OF_EACH_KIND], "1.2.3")
+    text = module_text(load("ELEMENT_WISE_ROUND"), [find_case(case_id) for case_id in ONE_OF_EACH_KIND], "1.2.3")
     tree = ast.parse(text)
     compile(text, "module", "exec")
     tests = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
@@ -105,7 +107,7 @@ def test_every_kind_of_case_has_a_title() -> None:
 
 
 def test_what_is_not_documented_is_marked() -> None:
-    text = module_text("ELEMENT_WISE_ROUND", list(operator_cases("ELEMENT_WISE_ROUND")), "1.2.3")
+    text = module_text(load("ELEMENT_WISE_ROUND"), list(operator_cases("ELEMENT_WISE_ROUND")), "1.2.3")
     marked = {
         line.split('"')[1]: line.rpartition("# ")[2] for line in text.splitlines() if line.startswith('    "') and "# " in line
     }

@@ -11,6 +11,7 @@ import pytest
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import execute
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.special import special_values
 from dmlcts.generator.tables import example_cases
 from dmlcts.reference import registry
@@ -191,7 +192,7 @@ AS_MEASURED = {
 def test_the_reference_gives_what_examples_say(name: str) -> None:
     """Of a contested one, what the documentation says, but for those of which it gives what was measured."""
     backend = ReferenceBackend()
-    for case in example_cases(load(name)):
+    for case in example_cases(plan_of(load(name))):
         result = execute(case, backend, backend.info)
         assert result.status == PASS, (case.id, result.message)
         whose = "" if case.basis != CONTESTED else "measured" if case.id.rpartition("/")[2] in AS_MEASURED else "documented"
@@ -205,7 +206,7 @@ def test_an_example_that_says_something_else_is_seen() -> None:
     other = replace(literal, data=(float(literal.data[0]) + 1, *literal.data[1:]))
     wrong = replace(operator, examples=(replace(example, answers={"documented": {name: other}}),))
     backend = ReferenceBackend()
-    (case,) = example_cases(wrong)
+    (case,) = example_cases(plan_of(wrong))
     assert execute(case, backend, backend.info).wrong == 1
 
 

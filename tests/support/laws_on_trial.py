@@ -15,6 +15,7 @@ from dmlcts.conformance.properties.examples import relation_draft
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.conformance.properties.relations import execute_property
 from dmlcts.generator.case import Case, from_json
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.properties import property_cases
 from dmlcts.generator.suite import find_case
 from dmlcts.reports.record import Result
@@ -71,7 +72,7 @@ def with_law(name: str, relation: Mapping[str, Any], change: Callable[[dict[str,
 
 
 def law_cases(operator: Operator) -> list[Case]:
-    return [case for case in property_cases(operator) if case.relation == "it"]
+    return [case for case in property_cases(plan_of(operator)) if case.relation == "it"]
 
 
 def said(operator: Operator, backend: Any, types: str, /, **arrays: Any) -> Outcome:
@@ -81,7 +82,7 @@ def said(operator: Operator, backend: Any, types: str, /, **arrays: Any) -> Outc
         name: np.asarray(array, numpy_dtype(case.desc.tensor(operator.relations[0].given[name]).data_type))
         for name, array in arrays.items()
     }
-    return law_outcome(Trial(case, operator, backend, backend.info, None), given)
+    return law_outcome(Trial(case, backend, backend.info, None), given)
 
 
 def tried(case: str | Case, backend: Any, examples: int = 25) -> Result:
@@ -94,5 +95,5 @@ def example_of(result: Result) -> Case:
 
 def draft_of(label: str, examples: int = 25) -> dict[str, Array]:
     case = find_case(label)
-    trial = Trial(case, load(case.operator), ReferenceBackend(), ReferenceBackend().info, None)
+    trial = Trial(case, ReferenceBackend(), ReferenceBackend().info, None)
     return dict(relation_draft(trial, examples, case.id).arrays)

@@ -319,7 +319,6 @@ def test_an_operator_without_a_spec_is_exit_code_2(tmp_path: Path, capsys: pytes
 def ran(monkeypatch: pytest.MonkeyPatch, off: float, cases: Iterable[str]) -> list[Result]:
     """Cases of an operator that is judged by ULPs, on the reference with every result off by as many of them."""
     operator = replace(load(NAME), tolerance=ULP)
-    monkeypatch.setattr(execution, "load", lambda _: operator)
     monkeypatch.setattr(
         execution, "compute", lambda desc, inputs: {"OutputTensor": Answer(np.rint(inputs["InputTensor"].astype(np.float64)))}
     )
@@ -330,7 +329,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, off: float, cases: Iterable[str]) -> li
             return {"OutputTensor": found + np.spacing(np.abs(found)) * found.dtype.type(off)}
 
     backend = Off()
-    return [execution.execute(find_case(case), backend, backend.info) for case in cases]
+    return [execution.execute(replace(find_case(case), operator=operator), backend, backend.info) for case in cases]
 
 
 @pytest.mark.parametrize(

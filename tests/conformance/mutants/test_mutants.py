@@ -146,7 +146,7 @@ def test_kill_names_a_case_that_fails_again(name: str, tmp_path: object) -> None
     (mutant,) = wanted([find_mutant(name)], SAMPLE, MEASURED)
     for operator, kill in hunt(mutant, "core", MEASURED).kills.items():
         case = find_case(kill.case)
-        assert case.operator == operator
+        assert case.operator.name == operator
         with Session(RunOptions(backend=mutant.backend, basis=MEASURED, out=str(tmp_path))) as session:
             result = session.run(case)
         assert (result.status, result.message) == (kill.status, kill.message)

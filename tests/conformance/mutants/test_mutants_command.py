@@ -89,7 +89,7 @@ def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
     killed, harmless, _ = found["mutants"]
     assert killed["killed"]
     kill = killed["kills"][ROUND]
-    assert find_case(kill["case"]).operator == ROUND
+    assert find_case(kill["case"]).operator.name == ROUND
     assert kill["status"] == "fail"
     assert "expected" in kill["message"]
     assert (harmless["killed"], harmless["kills"], harmless["does"]) == (False, {}, "does nothing")

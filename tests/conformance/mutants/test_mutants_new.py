@@ -33,7 +33,7 @@ from dmlcts.conformance.mutants.quotients import QUOTIENTS
 from dmlcts.conformance.mutants.softmax import SOFTMAX
 from dmlcts.conformance.mutants.table import sort_of, table
 from dmlcts.generator.case import REJECTION
-from dmlcts.generator.solver import spread
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import DOCUMENTED, MEASURED
@@ -285,7 +285,7 @@ def proved() -> list[Any]:
         types = {
             name: "FLOAT16" for table in operator.support for name in table.tensors if "FLOAT16" in table.tensors[name].data_types
         }
-        alone = len(operator.inputs()) == 1 and not operator.name.endswith("1") and spread(operator)
+        alone = len(operator.inputs()) == 1 and not operator.name.endswith("1") and plan_of(operator).uniform
         if alone and operator.inputs()[0].name in types:
             found.append(pytest.param(mutant, operator.name, id=mutant.name))
     return found

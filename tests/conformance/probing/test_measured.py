@@ -29,7 +29,7 @@ from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.probing.measured import file_text, public_backend, table, write_measurements
 from dmlcts.conformance.probing.probe import REFUSED, probe
 from dmlcts.generator.negatives import negative_cases
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load, measured_folder, operator_names
@@ -138,7 +138,7 @@ def test_every_text_comes_back(tmp_path: Path) -> None:
 
 def test_long_lists_are_cut_short_and_data_types_that_waive_are_not(tmp_path: Path) -> None:
     ways = tuple(str(number) for number in range(40))
-    types = tuple(dict.fromkeys(choice.main for choice in type_choices(load(COUNT))))
+    types = tuple(dict.fromkeys(choice.main for choice in plan_of(load(COUNT)).choices))
     accepts = (Difference("enum/X", ways, types * 2, waived=True),)
     write(tmp_path, replace(MEASURED, cells=144, accepts=accepts, refuses=(Difference("x", ways, ways),)), name=COUNT)
     [found] = measured_in(tmp_path, COUNT).measured
@@ -177,7 +177,7 @@ def test_promises_load_without_the_measurements(tmp_path: Path) -> None:
 
 
 def rejected_rules(operator: Operator) -> Counter[str]:
-    return Counter(label for case in negative_cases(operator) for label in case.covers)
+    return Counter(label for case in negative_cases(plan_of(operator)) for label in case.covers)
 
 
 def test_what_directml_accepts_need_not_be_rejected(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_the_summary_says_what_happened_and_where(smoke: tuple[Path, subprocess.
     assert lines[0] == f"{count:,} cases"
     assert f"{count:,} of {count:,} documented cases of level smoke passed." in done.stdout
     assert lines[-1] == f"report: {folder / 'index.html'}"  # in one piece, brackets and all
-    for operator in {case.operator for case in selected_cases(RunOptions(level="smoke"))}:
+    for operator in {case.operator.name for case in selected_cases(RunOptions(level="smoke"))}:
         assert re.search(rf"^{operator} +\d+$", done.stdout, re.MULTILINE)
 
 
