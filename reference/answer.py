@@ -6,7 +6,8 @@ is FLOAT64), so that the judge can measure an error in fractions of an ULP.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 Array = Any
@@ -25,6 +26,9 @@ class Answer:
     computed too, as ScaleBias does (ulp, mixed); none where None, infinite or NaN.
     ``result``: what is stored, in the output's type, where that is not ``value`` rounded to it: class discrete, where ``value`` is still
     before rounding and saturating.
+    ``measured_slack``: ``slack`` in cases of basis measured, where every known implementation is better than what is promised.
+    ``contested``: other answers that are right as well, by basis, where the documentation and DirectML.dll disagree; ``value`` is that of
+    the basis which is not among them. An implementation keeps to one of them in all its outputs.
     ``defined``: False where the output's value is not defined and nothing is judged; everything is where None.
     """
 
@@ -33,6 +37,8 @@ class Answer:
     terms: Array | int | None = None
     argument: Array | None = None
     slack: Array | float | None = None
+    measured_slack: Array | float | None = None
+    contested: Mapping[str, Answer] = field(default_factory=dict)
     defined: Array | None = None
     result: Array | None = None
 

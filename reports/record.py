@@ -44,7 +44,8 @@ class Result:
 
     ``message`` is one line. ``mismatches`` are the first wrong elements of ``wrong`` of ``elements``. ``desc`` is the operator desc in
     DxDispatch's form. ``worst_ulp`` is the largest error, passes included, and ``worst_share`` the largest as a share of what was allowed:
-    above 1 it is a failure. ``grade`` is a remark such as ``correctly rounded``.
+    above 1 it is a failure. ``vacuous`` is how many of the ``elements`` have a bound of more than half the largest magnitude in their
+    output: they are hardly judged. ``grade`` is a remark such as ``correctly rounded``.
     ``evidence`` holds the rest: a rejection's stage and code, a crash's last output, a shrunken example as a case. ``repro`` is the
     command that runs this case again. ``waiver`` is the reason of the waiver that applied. ``seconds`` is the time it took.
     """
@@ -64,6 +65,7 @@ class Result:
     elements: int = 0
     worst_ulp: float | None = None
     worst_share: float | None = None
+    vacuous: int = 0
     grade: str = ""
     whose: str = ""
     repro: str = ""

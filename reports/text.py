@@ -13,6 +13,8 @@ def result_lines(result: Result) -> list[str]:
     if result.wrong or result.mismatches:
         found.append(wrong_text(result))
         found += [f"  {mismatch_text(mismatch)}" for mismatch in result.mismatches]
+    if result.vacuous:
+        found.append(f"hardly judged: {result.vacuous:,} of {result.elements:,} elements, whose bound excuses everything")
     if result.whose:
         found.append(f"whose answer: {result.whose}")
     if result.waiver:

@@ -237,12 +237,13 @@ class _Builder(CaseReader):
         return Tolerance(judge, compare, rest, exceptions)
 
     def tolerance_exception(self, path: Path_, entry: Mapping[str, Any]) -> ToleranceException:
-        rest = {key: value for key, value in entry.items() if key not in ("of", "types", "when")}
+        rest = {key: value for key, value in entry.items() if key not in ("of", "types", "when", "basis")}
         return ToleranceException(
             tolerance=self.tolerance(path, rest),
             outputs=tuple(self.tensor(name, (*path, "of", i), "output") for i, name in enumerate(entry.get("of", ()))),
             data_types=tuple(entry.get("types", ())),
             when=self.optional(entry, "when", path),
+            basis=entry.get("basis", DOCUMENTED),
         )
 
     def literals(self, path: Path_, entry: Mapping[str, Any], kind: str) -> dict[str, Literal]:

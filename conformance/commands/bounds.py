@@ -23,7 +23,8 @@ from dmlcts.reports.record import FAIL, PASS, Record, Result
 from dmlcts.reports.verdict import backend_name
 from dmlcts.spec.abi import abi
 from dmlcts.spec.loader import load
-from dmlcts.spec.model import Operator, Tolerance
+from dmlcts.spec.model import MEASURED, Operator, Tolerance
+from dmlcts.spec.vacuous import vacuous_reasons
 
 LOOSE = 8
 """A bound of more than this many times the worst error seen is called loose: what it hides is as large as a bug."""
@@ -36,7 +37,8 @@ _PREFACE = (
     "--table FILE`, not by hand. An error is in ULP of the output's data type, and in percent of what was allowed of that element, where",
     "both are the largest of all cases that passed; they may be of different elements: where digits cancel, an error of many ULP may be a small",
     "share. What would do is twice the largest share, rounded up. A bound is loose if it is more than",
-    f"{LOOSE} times the worst error seen, failures included. Few cases prove little.",
+    f"{LOOSE} times the worst error seen, failures included. Few cases prove little. A bound excuses everything if it is more than half the",
+    "largest magnitude of its output: 0 could pass, or twice the value. Where that is so, and why, stands below.",
 )
 
 
@@ -87,6 +89,23 @@ class Row:
         return f"loose: {_number(floor(1 / max(known)))} times the worst" if max(known) else "loose: nothing is off"
 
 
+@dataclass(frozen=True, slots=True)
+class Excused:
+    """The elements of an operator with an output data type whose bound excuses everything, in one run.
+
+    ``elements`` of the ``judged`` ones, in ``cases`` cases, most of them in ``worst``; ``why`` is what the spec says of them.
+    """
+
+    operator: str
+    data_type: str
+    run: int
+    elements: int
+    judged: int
+    cases: int
+    worst: str
+    why: str
+
+
 @click.command("bounds")
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
@@ -106,9 +125,9 @@ def command(results: tuple[Path, ...], table_file: Path | None, verbose: bool) -
     names = list(_run_names(records))
     found = rows(records)
     if table_file:
-        write_text(table_file, markdown(records, names, found, verbose))
+        write_text(table_file, markdown(records, names, found, excused(records), verbose))
     out = console()
-    for title, head, lines in _tables(names, found, verbose):
+    for title, head, lines in _tables(names, found, excused(records), verbose):
         printed = Table(box=None, pad_edge=False, header_style="dim", title=title or None, title_justify="left")
         for name in head:
             printed.add_column(escape(name), overflow="fold")
@@ -134,6 +153,28 @@ def rows(records: Sequence[Record]) -> list[Row]:
     places = sorted(measured, key=lambda place: (place[0], types.index(place[1].split()[0])))
     with_bounds = ((place, bound_text(load(place[0]), place[1])) for place in places)
     return [Row(*place, bound, tuple(map(seen, measured[place]))) for place, bound in with_bounds if bound != "exact"]
+
+
+def excused(records: Sequence[Record]) -> list[Excused]:
+    """Where bounds excuse everything, by operator, output data type and run.
+
+    Raises:
+        UsageError: a result is of an operator that has no spec.
+    """
+    judged: defaultdict[tuple[str, str, int], list[Result]] = defaultdict(list)
+    for number, record in enumerate(records):
+        for result in record.results:
+            if result.status in (PASS, FAIL) and result.elements:
+                judged[result.operator, output_type(operator_of(result), result.data_type), number].append(result)
+    found = []
+    for (operator, data_type, number), results in sorted(judged.items()):
+        hit = [result for result in results if result.vacuous]
+        if hit:
+            worst = max(hit, key=lambda result: (result.vacuous, result.vacuous / result.elements))
+            counts = sum(result.vacuous for result in hit), sum(result.elements for result in results), len(hit)
+            why = "; ".join(vacuous_reasons().get(operator, ("not explained",)))
+            found.append(Excused(operator, data_type, number, *counts, worst.case, why))
+    return found
 
 
 def operator_of(result: Result) -> Operator:
@@ -213,10 +254,12 @@ def _tolerances(operator: Operator, output: str, data_type: str) -> Iterator[str
         named = not exception.outputs or output in exception.outputs
         if named and (not exception.data_types or data_type in exception.data_types):
             words = tolerance_text(exception.tolerance, data_type)
-            if exception.when is None:
+            if exception.basis == MEASURED:
+                words = f"{words}, in measured cases"
+            elif exception.when is None:
                 yield words
                 return
-            yield f"{words}, when {exception.when.text}"
+            yield f"{words}, when {exception.when.text}" if exception.when else words
     yield tolerance_text(operator.tolerance, data_type)
 
 
@@ -258,10 +301,12 @@ def tolerance_text(tolerance: Tolerance, data_type: str) -> str:
 # Tables
 
 
-def markdown(records: Sequence[Record], names: Sequence[str], found: Sequence[Row], verbose: bool) -> str:
+def markdown(
+    records: Sequence[Record], names: Sequence[str], found: Sequence[Row], hardly: Sequence[Excused], verbose: bool
+) -> str:
     """Bounds and errors in Markdown. Nothing that names the machine is in it."""
     said = ["# Bounds and errors", "", *_PREFACE, ""]
-    for title, head, lines in _tables(names, found, verbose):
+    for title, head, lines in _tables(names, found, hardly, verbose):
         said += [f"## {title}", ""] if title else []
         said += [f"| {' | '.join(map(plain, line))} |" for line in (head, *lines)]
         said.insert(len(said) - len(lines), f"|{' --- |' * len(head)}")
@@ -270,19 +315,29 @@ def markdown(records: Sequence[Record], names: Sequence[str], found: Sequence[Ro
 
 
 def _tables(
-    names: Sequence[str], found: Sequence[Row], verbose: bool
+    names: Sequence[str], found: Sequence[Row], hardly: Sequence[Excused], verbose: bool
 ) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """Title, head and lines of each table."""
-    if not found:
-        return
-    lines = [(row.operator, row.data_type, row.bound, *map(seen_text, row.runs), row.would_do, row.remark) for row in found]
-    yield "", ("operator", "data type", "bound", *names, "would do", "remark"), lines
-    if verbose:
+    if found:
+        lines = [(row.operator, row.data_type, row.bound, *map(seen_text, row.runs), row.would_do, row.remark) for row in found]
+        yield "", ("operator", "data type", "bound", *names, "would do", "remark"), lines
+    if hardly:
+        head = ("operator", "data type", "run", "elements", "most of them in", "why")
+        explained: list[tuple[str, ...]] = [
+            (one.operator, one.data_type, names[one.run], excused_text(one), one.worst, one.why) for one in hardly
+        ]
+        yield "Bounds that excuse everything", head, explained
+    if found and verbose:
         worst = [
             (row, name, run) for row in found for name, run in zip(names, row.runs, strict=True) if run is not None and run.passed
         ]
         cases: list[tuple[str, ...]] = [(row.operator, row.data_type, name, run.case) for row, name, run in worst]
         yield "Where the worst errors stand", ("operator", "data type", "run", "case"), cases
+
+
+def excused_text(one: Excused) -> str:
+    """``12 of 4,860 elements, 2 cases``."""
+    return f"{one.elements:,} of {one.judged:,} elements, {counted(one.cases, 'case')}"
 
 
 def seen_text(run: Seen | None) -> str:

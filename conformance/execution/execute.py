@@ -38,7 +38,7 @@ from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.desc_json import write_desc
 from dmlcts.spec.dtypes import bits_dtype, literal_array, literal_defined, numpy_dtype
 from dmlcts.spec.loader import load
-from dmlcts.spec.model import Literal, Operator, Tolerance
+from dmlcts.spec.model import DOCUMENTED, MEASURED, Literal, Operator, Tolerance
 
 Array = NDArray[Any]
 
@@ -93,16 +93,16 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     if case.expect == REJECTION:
         return rejection_outcome(case, backend, inputs, timeout)
     if case.expect == VALUES:
-        bounds = compute(case.desc, inputs) if operator.name in references() else {}
+        bounds = next(iter(answers_of(case, inputs).values())) if operator.name in references() else {}
         answers = {
             whose: {
-                name: _as_answer(literal, bounds.get(name), tolerance_of(operator, name, case.desc).judge)
+                name: _as_answer(literal, bounds.get(name), tolerance_of(operator, name, case.desc, basis=case.basis).judge)
                 for name, literal in outputs.items()
             }
             for whose, outputs in case.answers.items()
         }
     else:
-        answers = {case.basis: compute(case.desc, inputs)}
+        answers = answers_of(case, inputs)
     first = next(iter(answers.values()))
     layout = lay_out(case, inputs, first, timeout)
     said = attempt(backend, layout.dispatch)
@@ -116,9 +116,25 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
         # An implementation may flush denormal inputs to zero: then the answer is the one for flushed inputs.
         flushed = {name: array if holds_bits(operator, name) else flush_denormals(array) for name, array in inputs.items()}
         if any(flushed[name] is not array for name, array in inputs.items()):
-            retried = _judged(case, operator, layout, {case.basis: compute(case.desc, flushed)}, info)
+            retried = _judged(case, operator, layout, answers_of(case, flushed), info)
             return retried if retried.status == PASS else outcome
     return outcome
+
+
+def answers_of(case: Case, inputs: Mapping[str, Array]) -> dict[str, dict[str, Answer]]:
+    """The answers of the operator by whose they are: one, but where the reference says that they are contested."""
+    computed = compute(case.desc, inputs)
+    others = list(dict.fromkeys(whose for answer in computed.values() for whose in answer.contested))
+    own = case.basis if not others else DOCUMENTED if MEASURED in others else MEASURED
+    sets = {own: computed, **{whose: {name: a.contested.get(whose, a) for name, a in computed.items()} for whose in others}}
+    if case.basis != MEASURED:
+        return sets
+    return {whose: {name: _as_measured(answer) for name, answer in outputs.items()} for whose, outputs in sets.items()}
+
+
+def _as_measured(answer: Answer) -> Answer:
+    """The answer with the bound of cases of basis measured."""
+    return answer if answer.measured_slack is None else replace(answer, slack=answer.measured_slack)
 
 
 def _as_answer(literal: Literal, computed: Answer | None, judge: str) -> Answer:
@@ -305,11 +321,15 @@ def _judged(
 def _judge(case: Case, operator: Operator, layout: Layout, name: str, answer: Answer, info: BackendInfo) -> Verdict:
     tensor, binding = case.desc.tensor(name), layout.dispatch.bindings[name]
     actual = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
-    return judge(actual, answer, tolerance_of(operator, name, case.desc), tensor.data_type, info, name, case.checks)
+    return judge(
+        actual, answer, tolerance_of(operator, name, case.desc, basis=case.basis), tensor.data_type, info, name, case.checks
+    )
 
 
-def tolerance_of(operator: Operator, output: str, desc: OperatorDesc, find: Callable[[str], Operator] = load) -> Tolerance:
-    """An output's tolerance: that of the activation which is fused into the desc, if there is one, since it computes the result.
+def tolerance_of(
+    operator: Operator, output: str, desc: OperatorDesc, find: Callable[[str], Operator] = load, basis: str = DOCUMENTED
+) -> Tolerance:
+    """An output's tolerance in cases of that basis: that of the activation which is fused into the desc, if there is one, as it computes the result.
 
     What the operator itself may be off by before it stands in the answer's slack. An activation that is exact of itself only selects: what it
     selects is rounded as the operator's own result. ``find`` gives the activation by its name.
@@ -317,10 +337,10 @@ def tolerance_of(operator: Operator, output: str, desc: OperatorDesc, find: Call
     data_type = desc.tensor(output).data_type
     inner = next((value for value in desc.fields.values() if isinstance(value, OperatorDesc)), None)
     if inner is None:
-        return operator.tolerance.of(output, data_type, desc.fields)
+        return operator.tolerance.of(output, data_type, desc.fields, basis)
     activation = find(inner.type)
-    found = activation.tolerance.of(activation.outputs()[0].name, data_type, inner.fields)
-    return operator.tolerance.of(output, data_type, desc.fields) if found.judge == "exact" else found
+    found = activation.tolerance.of(activation.outputs()[0].name, data_type, inner.fields, basis)
+    return operator.tolerance.of(output, data_type, desc.fields, basis) if found.judge == "exact" else found
 
 
 def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
@@ -346,6 +366,7 @@ def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
         elements=sum(verdict.elements for verdict in verdicts),
         worst_ulp=max(ulps, default=None),
         worst_share=max(shares, default=None),
+        vacuous=sum(verdict.vacuous for verdict in verdicts),
         grade=next((verdict.grade for verdict in verdicts if verdict.grade), ""),
         whose=outcome.whose,
         evidence=outcome.evidence | ({"warnings": warnings} if warnings else {}),

@@ -59,13 +59,10 @@ _REASONS: dict[str, dict[str, tuple[str, ...]]] = {
     "numbers/output/through-float16": {
         "the results are -1, 0 and 1": ("ELEMENT_WISE_SIGN",),
         "the results are 0 and 1": _HARDMAX,
-        "Direct3D allows an absolute error of 0.0008, which is more than FLOAT16's": _names("ELEMENT_WISE", "SIN", "COS", "TAN"),
     },
     "numbers/output/12-digits": {
         "the results are -1, 0 and 1": ("ELEMENT_WISE_SIGN",),
         "the results are 0 and 1": _HARDMAX,
-        "Direct3D allows an absolute error of 0.0008, which is more": _names("ELEMENT_WISE", "SIN", "COS", "TAN"),
-        "an absolute error of 2^-12 is allowed, as much as DirectML.dll itself is off by": _names("ELEMENT_WISE", "ASIN"),
     },
     "numbers/output/small-as-zero": {
         "the results are -1, 0 and 1": ("ELEMENT_WISE_SIGN",),

@@ -57,6 +57,9 @@ def _tail(xp: Any, x: Array) -> Array:
 _NEAR_ZERO = 2.0**-24
 """The smallest number of FLOAT16: results up to it are as good as zeros."""
 
+_FLUSHED = 2.0**-126
+"""The same where more is demanded: what FLOAT32 may flush."""
+
 
 def either_zero(run: Reference) -> Reference:
     """The reference of a function through the origin of which nobody promises that it keeps a zero's sign.
@@ -67,10 +70,13 @@ def either_zero(run: Reference) -> Reference:
 
     def free(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
         answer = run(xp, desc, inputs)["OutputTensor"]
-        slack = xp.zeros_like(answer.value) if answer.slack is None else answer.slack
         size = xp.abs(answer.value)
-        return {
-            "OutputTensor": replace(answer, slack=xp.where(size <= _NEAR_ZERO, xp.maximum(slack, 1.5 * size + 2.0**-1000), slack))
-        }
+
+        def across(slack: Array | float, near: float) -> Array:
+            return xp.where(size <= near, xp.maximum(slack, 1.5 * size + 2.0**-1000), slack)
+
+        slack = across(xp.zeros_like(answer.value) if answer.slack is None else answer.slack, _NEAR_ZERO)
+        measured = None if answer.measured_slack is None else across(answer.measured_slack, _FLUSHED)
+        return {"OutputTensor": replace(answer, slack=slack, measured_slack=measured)}
 
     return free

@@ -8,12 +8,14 @@ element of the input, and what a sum becomes that leaves FLOAT32's range though 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.pooling.windows import divisors, folded, inside, sums
 from dmlcts.reference.registry import reference
 from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.model import DOCUMENTED
 
 _OVERFLOW = 2.0**127
 """From here on a sum in FLOAT32, which may be off, may overflow."""
@@ -52,8 +54,8 @@ def average_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) ->
 @reference("LP_POOLING")
 @reference("LP_POOLING1")
 def lp_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-    """``(sum(|x|^P))^(1/P)``. The page's formula lacks the absolute value, which DirectML.dll takes: what an odd P makes of negative elements
-    is contested, and not defined here.
+    """``(sum(|x|^P))^(1/P)``. The page's formula lacks the absolute value, which DirectML.dll takes: with an odd P and negative elements
+    the answer is contested.
 
     What it may be off by is counted in units of 2^-23 of the result, of which the root of the sum has one P-th of the sum's own: a term of
     the sum is as good as its power, whose units grow with ``|P ln x|`` from P = 3 on and which is the element itself or its square below.
@@ -64,28 +66,63 @@ def lp_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict
     x, held = xp.abs(signed), inside(xp, desc)
     largest = folded(xp, desc, x, 0.0, xp.maximum)
     powers = sums(xp, desc, x**p)
-    value = powers ** (1 / p) if p > 1 else powers
     units = 1.0 * held
     if p == 1:
         units = units + _MEAN
     elif p == 2:
-        units = (units + 1) / 2 + _ROOT
+        units = units + 1
     elif p > 2:
         logarithm = xp.abs(xp.log(xp.where(x > 0, x, 1.0)))
-        weighted = sums(xp, desc, x**p * (_POWER + p * logarithm)) / xp.where(powers > 0, powers, 1.0)
-        units = (units + weighted) / p + _POWER + xp.abs(xp.log(xp.where(value > 0, value, 1.0)))
+        units = units + sums(xp, desc, x**p * (_POWER + p * logarithm)) / xp.where(powers > 0, powers, 1.0)
+    defined = (powers < _OVERFLOW) | ~xp.isfinite(largest)
+    answer = _root_of_powers(xp, p, powers, units, held, defined)
+    if p % 2 and bool(xp.any(signed < 0)):
+        formula = _root_of_signed_powers(xp, p, sums(xp, desc, signed**p), powers, units, held, defined)
+        answer = replace(answer, contested={DOCUMENTED: formula})
+    return {"OutputTensor": answer}
+
+
+def _root_of_powers(xp: Any, p: int, powers: Array, units: Array, held: Array, defined: Array) -> Answer:
+    """The P-th root of sums of ``held`` powers without a sign, which are off by ``units``."""
+    value = powers ** (1 / p) if p > 1 else powers
+    if p == 2:
+        units = units / 2 + _ROOT
+    elif p > 2:
+        units = units / p + _root_units(xp, value)
     lost = xp.maximum(powers - held * _SMALLEST, 0.0)
     flushed = value - (lost ** (1 / p) if p > 1 else lost)
     finite = xp.isfinite(value)
-    defined = (powers < _OVERFLOW) | ~xp.isfinite(largest)
-    if p % 2:
-        defined = defined & (folded(xp, desc, signed, 0.0, xp.minimum) >= 0)
-    return {
-        "OutputTensor": Answer(
-            value,
-            magnitude=xp.where(finite, value, 0.0),
-            terms=xp.where(finite, xp.maximum(units, 1.0), 1.0),
-            slack=xp.where(finite, flushed, 0.0),
-            defined=defined,
-        )
-    }
+    return Answer(
+        value,
+        magnitude=xp.where(finite, value, 0.0),
+        terms=xp.where(finite, xp.maximum(units, 1.0), 1.0),
+        slack=xp.where(finite, flushed, 0.0),
+        defined=defined,
+    )
+
+
+def _root_of_signed_powers(xp: Any, p: int, total: Array, powers: Array, units: Array, held: Array, defined: Array) -> Answer:
+    """The same of an odd P's powers, which have their elements' signs and cancel; ``powers`` are the sums without.
+
+    A negative sum has no root: NaN, as C's pow gives it. Where the sum may be of either sign, nothing is defined.
+    """
+    finite = xp.isfinite(total)
+    if p == 1:
+        magnitude, terms = xp.where(finite, powers, 0.0), xp.where(finite, xp.maximum(units, 1.0), 1.0)
+        return Answer(total, magnitude=magnitude, terms=terms, slack=xp.where(finite, held * _SMALLEST, 0.0), defined=defined)
+    off = xp.where(finite & (powers > 0), powers * units * 2.0**-23 + held * _SMALLEST, 0.0)
+    value = xp.where(total < 0, xp.nan, xp.maximum(total, 0.0) ** (1 / p))
+    reach = xp.maximum((total + off) ** (1 / p) - value, value - xp.maximum(total - off, 0.0) ** (1 / p))
+    known = xp.isfinite(value)
+    return Answer(
+        value,
+        magnitude=xp.where(known, value, 0.0),
+        terms=xp.where(known, xp.maximum(_root_units(xp, value), 1.0), 1.0),
+        slack=xp.where(known, reach, 0.0),
+        defined=defined & ((xp.abs(total) > off) | (powers == 0) | ~finite) & (total != -xp.inf),
+    )
+
+
+def _root_units(xp: Any, value: Array) -> Array:
+    """Units of 2^-23 that a root which is computed as a power may be off by."""
+    return _POWER + xp.abs(xp.log(xp.where(value > 0, value, 1.0)))

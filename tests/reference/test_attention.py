@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.execution.judge import judge
+from dmlcts.conformance.execution.judge import Verdict, judge
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -281,6 +281,37 @@ def test_the_bound_has_room_for_the_stages_and_for_no_fault(dtype: type, bits: i
     assert not passes(staged(query, key[:, ::-1], value, added, 0.5, bits))
     assert not passes(staged(query, key, value, added[:, :, ::-1], 0.5, bits))
     assert not passes(staged(query, key[:, :, :-1], value[:, :, :-1], added[..., :-1], 0.5, bits))
+
+
+@pytest.mark.parametrize(("dtype", "fill"), [(np.float16, -10000), (np.float16, -2.5), (np.float32, -10000)])
+def test_a_row_that_is_masked_whole_is_judged(dtype: type, fill: float) -> None:
+    """The type holds the mask's value, which is the same for each key and changes no weight."""
+    inputs = {name: array.astype(dtype) for name, array in SEPARATE.items()}
+    mask = np.ones((BATCH, HEADS, QUERIES, KEYS), np.int32)
+    mask[:, 0] = 0
+    sizes = {"OutputTensor": (BATCH, QUERIES, HEADS * VALUES)}
+    answer = answers(sizes, **inputs, MaskType="BOOLEAN", MaskTensor=mask, MaskFilterValue=float(fill))["OutputTensor"]
+
+    def verdict(actual: Array) -> Verdict:
+        return judge(actual.astype(dtype), answer, Tolerance("accumulate"), np.dtype(dtype).name.upper(), BackendInfo("any"))
+
+    query, key, value = wide(*(apart(x) for x in inputs.values()))
+    assert verdict(naive(query, key, value)).ok
+    assert verdict(naive(query, key, value)).vacuous == 0
+    assert not verdict(naive(query, key, value, lambda b, h, i, j: -0.1 * j if h == 0 else 0.0)).ok
+    assert not verdict(naive(query, key, np.where(np.arange(HEADS)[:, None, None] == 0, 0.9 * value, value))).ok
+    assert not verdict(np.zeros(sizes["OutputTensor"])).ok
+
+
+def test_a_mask_that_is_added_to_a_bias_may_lose_it_and_says_so() -> None:
+    inputs = {name: array.astype(np.float16) for name, array in SEPARATE.items()}
+    bias, mask = numbers(BATCH, HEADS, QUERIES, KEYS).astype(np.float16), np.zeros((BATCH, HEADS, QUERIES, KEYS), np.int32)
+    given = {"RelativePositionBiasTensor": bias, "MaskType": "BOOLEAN", "MaskTensor": mask, "MaskFilterValue": -10000.0}
+    answer = answers({"OutputTensor": (BATCH, QUERIES, HEADS * VALUES)}, **inputs, **given)["OutputTensor"]
+    found = naive(*wide(*(apart(x) for x in inputs.values())))  # without the bias
+    verdict = judge(found.astype(np.float16), answer, Tolerance("accumulate"), "FLOAT16", BackendInfo("any"))
+    assert verdict.ok
+    assert verdict.vacuous > found.size / 2
 
 
 def test_where_nothing_is_sure_the_bound_is_finite() -> None:

@@ -109,7 +109,37 @@ def test_lp(form: str, p: int) -> None:
     for index, window in windows(desc):
         total = math.fsum(abs(float(x[i])) ** p for i in window)
         assert answer.value[index] == pytest.approx(total ** (1 / p), rel=1e-13)
-        assert answer.defined[index] == (p % 2 == 0 or all(x[i] >= 0 for i in window))
+        assert answer.defined[index]
+    assert bool(answer.contested) == (p % 2 == 1), "all the inputs have negative elements"
+
+
+@forms
+@pytest.mark.parametrize("p", [1, 3, 5])
+def test_lp_by_the_formula_of_the_page(form: str, p: int) -> None:
+    """An odd power keeps its sign, and a negative sum has no root."""
+    desc, x = desc_of(form, "LP_POOLING", "LP_POOLING1", P=p)
+    answer = answers(desc, x)["OutputTensor"].contested["documented"]
+    for index, window in windows(desc):
+        total = math.fsum(float(x[i]) ** p for i in window)
+        expected = total if p == 1 else math.nan if total < 0 else total ** (1 / p)
+        assert answer.defined[index]
+        assert answer.value[index] == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
+def test_lp_is_contested_only_where_the_signs_count() -> None:
+    x = numbers((1, 1, 3, 4))
+    assert answers(pool_desc("LP_POOLING", x, (2, 2), P=3), x)["OutputTensor"].contested
+    assert not answers(pool_desc("LP_POOLING", x, (2, 2), P=2), x)["OutputTensor"].contested
+    assert not answers(pool_desc("LP_POOLING", np.abs(x), (2, 2), P=3), np.abs(x))["OutputTensor"].contested
+
+
+def test_a_root_of_powers_that_cancel_is_open() -> None:
+    """1 and -1 leave what their powers' errors are, of either sign."""
+    x = np.array([1, -1, 2, -2, -2], np.float32).reshape(1, 1, 1, 5)
+    found = answers(pool_desc("LP_POOLING", x, (1, 2), P=3), x)["OutputTensor"].contested["documented"]
+    assert found.defined.ravel().tolist() == [False, True, False, True]
+    assert found.value.ravel()[1] == pytest.approx(7 ** (1 / 3))
+    assert math.isnan(found.value.ravel()[3])
 
 
 @forms

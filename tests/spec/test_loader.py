@@ -276,6 +276,7 @@ WRONG = {
     "values-where": ("where: x != 0", "where: y != 0", "cases.values.InputTensor.where", "unknown name: 'y'"),
     "tolerance-class": ("tolerance: {class: exact", "tolerance: {class: near", "tolerance.class", '"near" is not one of'),
     "tolerance-parameter": ("ulps: 1", "ulps: one", "tolerance.exceptions[0].ulps", '"one" is not of type "number"'),
+    "tolerance-basis": ("of: [OutputTensor]", "basis: documented", "tolerance.exceptions[0].basis", '"measured" was expected'),
     "tolerance-output": ("of: [OutputTensor]", "of: [InputTensor]", "tolerance.exceptions[0].of[0]", "unknown output tensor"),
     "example-count": ("data: [1, -0.5]", "data: [1]", "examples.one.inputs.InputTensor.data", "sizes 2 need 2 values, and 1 are given"),
     "example-value": ("data: [1, -0.5]", "data: [1, 1e39]", "examples.one.inputs.InputTensor.data[1]", "no value of an input of type"),

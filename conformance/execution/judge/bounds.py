@@ -113,7 +113,7 @@ class Bound:
     """What a class accepts: an absolute error of at most ``allowed`` or, where ``right`` is there, exactly the elements it marks.
 
     ``because`` stands behind the allowed ULPs in messages; ``says`` words what is allowed of the element with that flat index.
-    ``infinite`` marks elements that may also be an infinity of the reference's sign, ``nonfinite`` those that may be either infinity or
+    ``width`` is the distance from the value that ``right`` allows, where it has one. ``infinite`` marks elements that may also be an infinity of the reference's sign, ``nonfinite`` those that may be either infinity or
     NaN. ``spread`` asks for the statistics of a long sum.
     """
 
@@ -121,6 +121,7 @@ class Bound:
     right: Array | None = None
     because: str = ""
     says: Callable[[int], str] | None = None
+    width: Array | None = None
     infinite: Array | None = None
     nonfinite: Array | None = None
     spread: Spread | None = None
@@ -175,8 +176,12 @@ def mixed(given: Given) -> Bound:
     # An infinite argument has the result 0 or inf, which must be exact: 0 * inf is no bound.
     x = np.nan_to_num(np.abs(given.needs("argument")), nan=0.0, posinf=0.0)
     relative = given.reach * 2.0**-given.form.p
-    # The 1 is the rounding of the result, and that of a denormal one is a whole ULP, more than |r| * 2^-p.
-    grown = relative * (given.parameter("argument") + x) + np.maximum(relative, unit)
+    # Of an overflowing reference as much as leads back from where it is, and not from 2^(emax+1).
+    beyond = np.abs(given.reference) - given.size
+    grown = (given.reach + beyond) * 2.0**-given.form.p * (given.parameter("argument") + x)
+    grown = np.where(beyond > 0, np.maximum(grown - beyond, 0.0), grown)
+    # The rounding of the result, and that of a denormal one is a whole ULP, more than |r| * 2^-p.
+    grown = grown + np.maximum(relative, unit)
     return _with_slack(given, np.maximum(allowed, grown), because)
 
 
@@ -254,7 +259,7 @@ def discrete(given: Given) -> Bound:
         low, high = (np.clip(end, given.wide.type(least), given.wide.type(most)) for end in (low, high))
     actual = given.actual.astype(given.wide)
     right = ((low <= actual) & (actual <= high) & (actual == np.rint(actual))) | (np.isnan(actual) & np.isnan(value))
-    return Bound(right=right, says=lambda i: f"an integer from {low.flat[i]:.20g} to {high.flat[i]:.20g}")
+    return Bound(right=right, says=lambda i: f"an integer from {low.flat[i]:.20g} to {high.flat[i]:.20g}", width=(high - low) / 2)
 
 
 def check(given: Given) -> Bound:

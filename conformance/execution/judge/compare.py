@@ -160,8 +160,9 @@ def _verdict(given: Given, bound: Bound, found: Comparison, name: str, tensor: s
     if defined is not None:
         found = replace(found, right=found.right | ~defined)
     elements, wrong = _count(given.answer, given.actual), int(found.right.size - np.count_nonzero(found.right))
+    vacuous = _vacuous(given, bound, defined)
     if not wrong:
-        return _right(given, bound, found, name, tensor, elements, defined)
+        return replace(_right(given, bound, found, name, tensor, elements, defined), vacuous=vacuous)
     if given.format is not None and name not in MEASURED and given.expected is not None and given.expected.dtype != object:
         # Both are numbers of the type, so their distance is counted in these.
         found = replace(found, ulps=steps(given.actual, given.expected.astype(given.actual.dtype)))
@@ -172,7 +173,26 @@ def _verdict(given: Given, bound: Bound, found: Comparison, name: str, tensor: s
     message = mismatch_message(wrong, elements, _mismatch(given, bound, found, tensor, int(far)))
     worst, share = _worst(found, defined)
     share = share if name in MEASURED else None
-    return Verdict(False, wrong, elements, mismatches, worst, share, "", bound.warnings, message)
+    return Verdict(False, wrong, elements, mismatches, worst, share, "", bound.warnings, message, vacuous)
+
+
+def _vacuous(given: Given, bound: Bound, defined: Array | None) -> int:
+    """How many judged elements have a bound of more than half the largest magnitude in the reference: one that excuses everything.
+
+    The largest magnitude and not the range from least to largest: outputs of one element, or of equal ones, have no range, and the usual
+    fault that a wide bound hides is an output of zeros. What is smaller than the smallest normal number may be flushed, and an integer may
+    be the other one of a tie, so that no bound is measured against less than these.
+    """
+    if bound.right is None:
+        width, least = _stored(given, bound), float(given.form.smallest)
+    elif bound.width is not None:
+        width, least = bound.width, 2.0
+    else:
+        return 0
+    judged = np.isfinite(given.reference) if defined is None else np.isfinite(given.reference) & defined
+    size = np.abs(given.reference) if given.format is None else given.size
+    scale = np.max(size, where=judged, initial=least)
+    return int(np.count_nonzero(judged & (width > scale / 2)))
 
 
 def _right(given: Given, bound: Bound, found: Comparison, name: str, tensor: str, elements: int, defined: Array | None) -> Verdict:

@@ -20,8 +20,9 @@ class Verdict:
     ``wrong`` of the ``elements`` that are defined lie outside the bound; ``mismatches`` are the first of them. ``worst_ulp`` is the
     largest finite error in ULP of the output's type, passes included, and None where nothing was measured; ``worst_share`` is the largest
     error as a share of what was allowed there, and None too where an error stands where none is allowed. What a policy excuses (a flushed
-    denormal, an overflow on the way) counts in neither. ``ok`` can be False with nothing wrong in particular, since long sums are also
-    judged together. ``message`` is one line, empty for a pass.
+    denormal, an overflow on the way) counts in neither. ``vacuous`` elements have a bound of more than half the largest magnitude of their
+    tensor, so that 0, or twice the value, could pass. ``ok`` can be False with nothing wrong in particular, since long sums are also judged
+    together. ``message`` is one line, empty for a pass.
     """
 
     ok: bool
@@ -33,6 +34,7 @@ class Verdict:
     grade: str = ""
     warnings: tuple[str, ...] = ()
     message: str = ""
+    vacuous: int = 0
 
 
 def value_text(value: Any, data_type: DataType, as_bits: bool = False) -> str:

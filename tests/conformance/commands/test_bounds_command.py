@@ -20,10 +20,12 @@ from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.execution import execute as execution
 from dmlcts.generator.suite import find_case
 from dmlcts.reference.answer import Answer
-from dmlcts.reports.record import FAIL, PASS, STATUSES, Manifest, Record, Result, read_record, write_record
+from dmlcts.reports.record import ERROR, FAIL, PASS, STATUSES, Manifest, Record, Result, read_record, write_record
+from dmlcts.reports.text import result_lines
 from dmlcts.spec.expression import compile_expression
-from dmlcts.spec.loader import load
+from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import Operator, Support, TensorSupport, Tolerance, ToleranceException
+from dmlcts.spec.vacuous import vacuous_reasons
 
 NAME = "ELEMENT_WISE_ROUND"
 ULP = Tolerance("ulp", "value", {"ulps": {"FLOAT32": 16, "FLOAT16": 4}})
@@ -200,6 +202,9 @@ def test_exceptions_are_said() -> None:
     operator = replace(load(NAME), tolerance=replace(ULP, exceptions=(when, half, other)))
     assert module.bound_text(operator, "FLOAT32") == "exact, when RoundingMode == 1; ulp: 16 ULP"
     assert module.bound_text(operator, "FLOAT16") == "exact, when RoundingMode == 1; ulp: 9 ULP"
+    sharp = ToleranceException(Tolerance("ulp", "value", {"ulps": 2}), basis="measured")
+    operator = replace(load(NAME), tolerance=replace(ULP, exceptions=(sharp,)))
+    assert module.bound_text(operator, "FLOAT32") == "ulp: 2 ULP, in measured cases; ulp: 16 ULP"
 
 
 def with_output_types(*types: str) -> Operator:
@@ -233,6 +238,57 @@ def test_exact_operators_have_no_row(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "ELEMENT_WISE_BIT_OR" not in result.stdout
     assert "No case of an operator with a tolerance was measured" in result.stdout
+
+
+# Bounds that excuse everything
+
+
+def excusing(vacuous: int, elements: int, case: str, **more: Any) -> Result:
+    return replace(measured(1.0, 0.5, case, **more), vacuous=vacuous, elements=elements)
+
+
+def test_bounds_that_excuse_everything_are_counted_and_the_worst_case_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "vacuous_reasons", lambda: {NAME: ("one reason", "another")})
+    results = (excusing(2, 10, "a"), excusing(7, 1000, "b"), excusing(7, 9, "c"), excusing(0, 50, "d"))
+    others = (excusing(1, 4, "e", data_type="FLOAT16"), excusing(3, 4, "f", status=ERROR))
+    found = module.excused([record(*results, *others), record(excusing(0, 5, "g"))])
+    assert [(one.data_type, one.run, one.elements, one.judged, one.cases, one.worst) for one in found] == [
+        ("FLOAT16", 0, 1, 4, 1, f"{NAME}/e"),
+        ("FLOAT32", 0, 16, 1069, 3, f"{NAME}/c"),
+    ]
+    assert {one.why for one in found} == {"one reason; another"}
+
+
+def test_what_nobody_explained_says_so(tmp_path: Path) -> None:
+    table = tmp_path / "bounds.md"
+    result = invoke(*written(tmp_path, record(excusing(2, 10, "a"))), "--table", str(table))
+    assert "Bounds that excuse everything" in result.stdout
+    assert "not explained" in result.stdout
+    text = table.read_text(encoding="utf-8").replace("\\", "")
+    row = f"| {NAME} | FLOAT32 | fast 1.2 | 2 of 10 elements, 1 case | {NAME}/a | not explained |"
+    assert row in text
+    assert text.index("| operator | data type | bound |") < text.index("## Bounds that excuse everything") < text.index(row)
+
+
+def test_a_run_in_which_every_bound_judges_has_no_such_table(tmp_path: Path) -> None:
+    assert "excuse everything" not in invoke(*written(tmp_path, record(excusing(0, 10, "a")))).stdout
+
+
+def test_the_count_stands_in_the_record_of_a_run(tmp_path: Path) -> None:
+    """Zeros of an operator whose promised error is absolute."""
+    backend = ReferenceBackend()
+    result = execution.execute(find_case("ELEMENT_WISE_SIN/FLOAT32/values/zeros"), backend, backend.info)
+    assert (result.status, result.vacuous, result.elements) == ("pass", 2, 2)
+    (file,) = written(tmp_path, record(result))
+    assert read_record(Path(file)).results[0].vacuous == 2
+    assert "hardly judged: 2 of 2 elements" in "\n".join(result_lines(result))
+    assert "Direct3D" in invoke(file).stdout.replace("\n", " ")
+
+
+def test_every_reason_is_of_operators_that_there_are() -> None:
+    reasons = vacuous_reasons()
+    assert set(reasons) <= set(operator_names())
+    assert all(reason and not reason.endswith(".") for found in reasons.values() for reason in found)
 
 
 # The command

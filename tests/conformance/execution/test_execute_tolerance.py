@@ -58,6 +58,18 @@ def test_conditions_of_the_activation_read_its_own_attributes() -> None:
         assert tolerance_of(GEMM, "OutputTensor", gemm(inner).with_fields(Alpha=11.0 - alpha), find).judge == expected
 
 
+def test_exceptions_of_basis_measured_hold_in_such_cases_alone() -> None:
+    sharp = Tolerance("ulp", parameters={"ulps": 2})
+    measured = (ToleranceException(sharp, basis="measured"),)
+    operator = replace(GEMM, tolerance=replace(GEMM.tolerance, exceptions=measured))
+    assert tolerance_of(operator, "OutputTensor", gemm(None)).judge == GEMM.tolerance.judge
+    for basis, expected in (("documented", GEMM.tolerance.judge), ("contested", GEMM.tolerance.judge), ("measured", "ulp")):
+        assert tolerance_of(operator, "OutputTensor", gemm(None), basis=basis).judge == expected
+    find = fused_with(replace(EXP.tolerance, exceptions=measured))
+    assert tolerance_of(GEMM, "OutputTensor", gemm(PLAIN), find, "documented").judge == "mixed"
+    assert tolerance_of(GEMM, "OutputTensor", gemm(PLAIN), find, "measured") is sharp
+
+
 def test_exceptions_of_the_operator_do_not_reach_the_activation() -> None:
     lax = Tolerance("ulp", parameters={"ulps": 1e6})
     operator = replace(GEMM, tolerance=replace(GEMM.tolerance, exceptions=(ToleranceException(lax),)))
