@@ -76,7 +76,7 @@ def _may_stand(word: str, name: str) -> bool:
     text, constants = _text(name), _constants(name)
     first = word.partition("/")[0]
     names_another = "_" in first and first not in name.lower() and any(first in other.lower() for other in abi().operator_types)
-    if names_another and first not in constants and "type: operator_desc" not in text and "fusedactivation" not in text:
+    if names_another and first not in constants and "type: operator_desc" not in text:
         return False  # an operator's name stands in its own ids, and in those of operators that others can be fused into
     return all(run in text or run in constants for run in re.findall(r"[a-z_]*[a-z][a-z_]*", word))
 
@@ -84,9 +84,11 @@ def _may_stand(word: str, name: str) -> bool:
 @cache
 def _constants(name: str) -> str:
     """What stands in ids besides the words of the operator's spec: the constants of its enumerations, and what any operator's ids have."""
-    enums = (enum.values for enum in abi().enums.values() if enum.name.lower() in _text(name))
+    text = _text(name)
+    enums = (enum.values for enum in abi().enums.values() if enum.name.lower() in text)
+    fused = abi().fused_activations if "fused: true" in text else ()
     return "\n".join(
-        (WORDS, *LAYOUTS, *LETTERS.values(), *abi().data_types, *(constant for each in enums for constant in each))
+        (WORDS, *LAYOUTS, *LETTERS.values(), *abi().data_types, *fused, *(constant for each in enums for constant in each))
     ).lower()
 
 

@@ -62,7 +62,7 @@ def running(options: RunOptions, processes: int, progress: Progress, command: Se
                 raise UsageError("no case matches these options; `dmlcts spec list` and `dmlcts show` say what there is")
             manifest = manifest_of(options, session.info, cases, command)
             out = stack.enter_context(claimed(Path(options.out)))
-            folder = journal.begin(out, Record(manifest, tuple(not_run(case) for case in cases)))
+            folder = _begun(out, Record(manifest, tuple(not_run(case) for case in cases)))
             clock = perf_counter()
             progress.begin(len(cases), processes)
             if processes:
@@ -78,6 +78,14 @@ def running(options: RunOptions, processes: int, progress: Progress, command: Se
         record = journal.read_parts(folder)
         seconds, interrupted = perf_counter() - clock, code == pytest.ExitCode.INTERRUPTED
         yield replace(record, manifest=replace(record.manifest, finished=_now(), seconds=seconds, interrupted=interrupted))
+
+
+def _begun(out: Path, record: Record) -> Path:
+    try:
+        return journal.begin(out, record)
+    except OSError as error:
+        message = error.strerror or error
+        raise UsageError(f"the output folder {out} cannot be written: {message}; choose another with --out") from None
 
 
 _UNUSED = (

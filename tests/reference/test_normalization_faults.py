@@ -12,6 +12,7 @@ from dmlcts.conformance.execution.execute import tolerance_of
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.generator.case import Case
 from dmlcts.generator.data import inputs as case_inputs
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.tables import cell_cases, data_cases, size_cases, value_cases
 from dmlcts.reference.registry import compute
 from dmlcts.spec.desc import OperatorDesc
@@ -31,7 +32,7 @@ SINGLE = np.float32
 @cache
 def cases(name: str) -> tuple[Case, ...]:
     """The cases of level core that have data."""
-    return tuple(chain.from_iterable(maker(load(name), "core") for maker in MAKERS))
+    return tuple(chain.from_iterable(maker(plan_of(load(name)), "core") for maker in MAKERS))
 
 
 def refused(name: str, data_type: str, computation: Computation) -> Iterator[str]:

@@ -81,7 +81,7 @@ def test_nothing_outlives_a_run_that_was_killed(processes: int, tmp_path: Path) 
 
 def hosts_below(parent: int) -> list[int]:
     """The Python hosts that a process started, or one that it started."""
-    lines = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout.splitlines()[1:]
+    lines = subprocess.run(["ps", "-wweo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout.splitlines()[1:]
     rows = [line.split(None, 2) for line in lines]
     parents = {int(pid): int(ppid) for pid, ppid, _ in rows}
 
