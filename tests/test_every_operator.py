@@ -24,6 +24,7 @@ from dmlcts.generator.coverage import COLUMNS, coverage
 from dmlcts.generator.data import inputs
 from dmlcts.generator.emit import TITLES
 from dmlcts.generator.matching import may_match
+from dmlcts.generator.negatives import unenforced
 from dmlcts.generator.suite import make_cases
 from dmlcts.spec.abi import abi, feature_level
 from dmlcts.spec.desc import OperatorDesc, TensorDesc

@@ -33,6 +33,7 @@ from dmlcts.conformance.mutants.quotients import QUOTIENTS
 from dmlcts.conformance.mutants.softmax import SOFTMAX
 from dmlcts.conformance.mutants.table import sort_of, table
 from dmlcts.generator.case import REJECTION
+from dmlcts.generator.negatives import unenforced
 from dmlcts.generator.plan import plan_of
 from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
 from dmlcts.spec.loader import load
