@@ -16,13 +16,14 @@ from dmlcts.spec.measurement import ALL, Difference
 def accepted_beyond(probed: Probed) -> list[Difference]:
     """The rules that the backend does not enforce, each with the ways of breaking it and the combinations of data types that it accepts.
 
-    First what was asked of no one, in few words: no ways where every way that was tried is accepted, no types where it is so in all with
-    which the rule was tried. Then the negative cases, to the word, as those that were accepted are demanded of nobody.
+    First what no negative case asks, in few words: no ways where all that breaks the rule is accepted, no types where they are all with
+    which the rule was tried. Then the negative cases that were accepted, to the word, as these are demanded of nobody.
     """
     return [*_besides(probed), *_waived(probed)]
 
 
 def _besides(probed: Probed) -> Iterator[Difference]:
+    enforced = {rule for each, answer in probed.answers if answer.status != ACCEPTED for rule in each.rules}
     tried: dict[tuple[str, str], list[tuple[Probe, Answer]]] = {}
     for each, answer in probed.answers:
         for rule in each.rules if not each.demanded else ():
@@ -30,9 +31,8 @@ def _besides(probed: Probed) -> Iterator[Difference]:
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (rule, types), answers in tried.items():
         ways = tuple(dict.fromkeys(_way(each, rule) for each, answer in answers if answer.status == ACCEPTED))
-        everything = all(answer.status == ACCEPTED for _, answer in answers)
         if ways:
-            found.setdefault((rule, () if everything else ways), []).append(types)
+            found.setdefault((rule, ways if rule in enforced else ()), []).append(types)
     for (rule, ways), with_types in found.items():
         every = {types for other, types in tried if other == rule}
         yield Difference(rule, ways, () if every == set(with_types) else tuple(with_types))
