@@ -24,7 +24,7 @@ class Acceptance:
     rule: str
     evidence: str
     ways: tuple[str, ...]
-    types: tuple[str, ...] = ALL
+    types: tuple[str, ...]
     until: FeatureLevel | None = None
 
     def holds(self, way: str, types: str, level: FeatureLevel) -> bool:

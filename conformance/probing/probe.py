@@ -153,10 +153,10 @@ def probes(operator: Operator, level: FeatureLevel) -> Iterator[Probe]:
     for choice in plan.choices:
         if choice.level <= level:
             yield from _changed(choice, level)
-    for case, way in negatives(plan_of(operator.strict())):
+    for case, change in negatives(plan_of(operator.strict())):
         if feature_level(case.feature_level) <= level:
             rules = tuple(label.removeprefix("rejects/") for label in case.covers)
-            yield Probe(case, "negative", "", way, case.id.split("/")[1], rules=rules, demanded=True)
+            yield Probe(case, "negative", "", change, case.id.split("/")[1], rules=rules, demanded=True)
 
 
 def _until(level: FeatureLevel, promises: Iterable[str]) -> tuple[str, ...]:

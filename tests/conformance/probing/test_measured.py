@@ -258,7 +258,9 @@ def ids(operator: Operator) -> set[str]:
 
 
 def data_types_refused(operator: Operator) -> set[str]:
-    return {case.desc.tensor("InputTensor").data_type for case in negative_cases(plan_of(operator)) if "/negative/data-type/" in case.id}
+    return {
+        case.desc.tensor("InputTensor").data_type for case in negative_cases(plan_of(operator)) if "/negative/data-type/" in case.id
+    }
 
 
 def test_float64_accepted_in_tile_leaves_the_other_data_types_demanded() -> None:
@@ -366,7 +368,9 @@ def test_every_waiver_is_about_cases_that_there_are(name: str) -> None:
 
 def test_what_directml_accepts_for_one_data_type(tmp_path: Path) -> None:
     write(tmp_path, recorded(probed(ROUND, takes_other_halves)))
-    about = {case.data_type for case in negative_cases(plan_of(measured_in(tmp_path, ROUND))) if case.rule == "constraint/same-sizes"}
+    about = {
+        case.data_type for case in negative_cases(plan_of(measured_in(tmp_path, ROUND))) if case.rule == "constraint/same-sizes"
+    }
     assert about == {"FLOAT32"}
 
 
