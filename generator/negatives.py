@@ -146,12 +146,13 @@ def _accepted(accepts: Iterable[Acceptance], change: Change, choice: TypeChoice,
 
 @cache
 def unenforced(operator: Operator) -> frozenset[str]:
-    """The rules of which no breach is demanded to be refused, as every negative case that breaks them was accepted."""
-    accepts = {known.rule for known in operator.accepts}
-    if not accepts:
-        return frozenset()
-    demanded = {label for case in negative_cases(plan_of(operator)) for label in case.covers}
-    return frozenset(rule for rule in accepts if f"rejects/{rule}" not in demanded)
+    """The rules that no demanded refusal rests on: every negative case that breaks them was accepted, or breaks an enforced rule besides."""
+    found = frozenset(known.rule for known in operator.accepts)
+    if found:
+        for case in sorted(negative_cases(plan_of(operator)), key=lambda case: len(case.covers)):
+            broken = {label.removeprefix("rejects/") for label in case.covers}
+            found -= broken if broken <= found else set()
+    return found
 
 
 def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]) -> Iterator[Change]:

@@ -182,13 +182,14 @@ def test_no_two_negative_cases_are_the_same(every: Every) -> None:
 
 
 def test_each_constraint_is_broken_alone(every: Every) -> None:
+    in_part = {entry.rule for entry in every.operator.accepts}  # the cases that break it alone may be those that were accepted
     for constraint in every.operator.constraints:
         rule = f"constraint/{constraint.label}"
         if constraint.before or accepted(every.operator, rule):
             continue
         found = [set(case.covers) - {f"rejects/{rule}"} for case in every.breaking(rule)]
         assert found, f"no case breaks {rule}"
-        assert set() in found or implied(every.operator, constraint), f"no case breaks {rule} alone"
+        assert set() in found or implied(every.operator, constraint) or rule in in_part, f"no case breaks {rule} alone"
 
 
 def implied(operator: Operator, constraint: Constraint) -> bool:

@@ -311,13 +311,16 @@ def differences(probed: Probed, measurement: Measurement) -> Iterator[tuple[str,
 
 def _in_words(probed: Probed, entries: Iterable[Difference]) -> Iterator[str]:
     tensors = {field.name for field in probed.operator.fields if field.is_tensor}
-    alike: dict[tuple[str, Difference], list[str]] = {}
+    alike: dict[Difference, list[Difference]] = {}
+    named: dict[Difference, str] = {}
     for entry in entries:
-        named = next((part for part in entry.what.split("/") if part in tensors), "")
-        pattern = entry.what.replace(f"/{named}", "/{}", 1) if named else entry.what
-        alike.setdefault((pattern, replace(entry, what="")), []).append(named)
-    for (pattern, entry), names in alike.items():
-        yield _words(pattern.replace("{}", "+".join(names)), entry)
+        named[entry] = next((part for part in entry.what.split("/") if part in tensors), "")
+        pattern = _renamed(entry, named[entry], "*") if named[entry] else entry
+        own = all(way != other for way, other in zip(pattern.ways, entry.ways, strict=True))  # each way names the tensor
+        alike.setdefault(pattern if own else replace(pattern, ways=entry.ways), []).append(entry)
+    for pattern, same in alike.items():
+        names = "+".join(named[entry] for entry in same)
+        yield _words(pattern.what.replace("*", names), pattern if len(same) > 1 else same[0])
 
 
 def _words(what: str, difference: Difference) -> str:
