@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dmlcts.generator.attributes import choice_labels
 from dmlcts.generator.data import data_values
 from dmlcts.generator.layouts import layouts_of
+from dmlcts.generator.negatives import unenforced
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import make_cases
 from dmlcts.generator.tables import special_set
@@ -105,7 +106,7 @@ def _relations(operator: Operator) -> Iterator[str]:
 
 
 def _rejections(operator: Operator) -> Iterator[str]:
-    accepted = {entry.rule for entry in operator.accepts if not entry.data_types}
+    accepted = unenforced(operator)
     # What a level has lifted can be broken below it alone, and a backend is asked at the newest that it has.
     labels = [f"constraint/{constraint.label}" for constraint in operator.constraints if constraint.before is None]
     for field in operator.fields:

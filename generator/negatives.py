@@ -2,24 +2,26 @@
 
 A valid desc is changed in one place in every way that a rule could mind; what each change breaks is asked of ``spec.rules``, and for
 each rule the change that breaks least besides it is kept. So a new constraint in a spec has its negative cases without a line here.
-A rule that DirectML.dll was measured not to enforce (``accepts`` in the spec) is demanded of nobody.
+What DirectML.dll was measured to accept (``accepts`` of an operator) is demanded of nobody: the very changes, with the very data types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
 from dmlcts.generator.attributes import NotGenerable, value_text, within_type
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
 from dmlcts.generator.layouts import laid_out
-from dmlcts.generator.plan import Plan
+from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.solver import solved
 from dmlcts.generator.types import TypeChoice, padded_run
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.expression import Expression
+from dmlcts.spec.measurement import Acceptance
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Field, Operator
 from dmlcts.spec.rules import violations
 
@@ -28,20 +30,30 @@ _RUN = (1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A valid desc changed in one place: ``label`` names the place, ``desc`` or ``bindings`` is what became of it."""
+    """A valid desc changed in one place: ``label`` names the place, ``desc`` or ``bindings`` is what became of it.
+
+    ``way`` is the change itself, with the value put in: ``sizes/OutputTensor=1,2,3,5``. The label of a change that breaks a rule of the
+    operator's own names this rule instead. Among changes of descs with the same data types, each has a way of its own.
+    """
 
     label: str
     desc: OperatorDesc
     bindings: Mapping[str, Binding]
     rules: frozenset[str]
     basis: str = DOCUMENTED
+    way: str = ""
 
 
 def negative_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """A case for each rule and each place where it can be broken; in full for types of all widths, in core for the first that can break it."""
+    return (case for case, _ in negatives(plan, most))
+
+
+def negatives(plan: Plan, most: str = "full") -> Iterator[tuple[Case, str]]:
+    """The negative cases, each with the way in which it changes a valid desc (``Change.way``)."""
     if beyond("core", most):
         return
-    operator = plan.operator
+    operator, accepts = plan.operator, plan.operator.accepts
     made: set[str] = set()
     broken: set[str] = set()
     for index, choice in enumerate(plan.representatives):
@@ -49,22 +61,25 @@ def negative_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             break  # every rule can be broken by the first types
         for base, change in _all_changes(choice):
             rule, what = _rule(change), f"{change.desc} {change.bindings}"
-            if what in made or _accepted(operator, change.rules, choice):
+            if what in made:
                 continue  # such as a type that all tensors change to: the same desc for every choice
             made.add(what)
+            lowest = plan.level_of(base) or choice.level
+            if accepts and _accepted(accepts, change, choice, _level(plan, lowest, change)):
+                continue
             level = (
                 "core" if index == 0 or any(name.startswith(_FOR_SOME) and name not in broken for name in change.rules) else "full"
             )
             broken |= change.rules
             if beyond(level, most):
                 continue
-            yield Case(
+            case = Case(
                 id=f"{operator.name}/{choice.label}/negative/{change.label}",
                 kind="negative",
                 level=level,
                 desc=change.desc,
                 operator=operator,
-                feature_level=str(_level(plan, plan.level_of(base) or choice.level, change)),
+                feature_level=str(_level(plan, lowest, change)),
                 data_type=choice.main,
                 basis=change.basis,
                 expect=REJECTION,
@@ -73,6 +88,7 @@ def negative_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                 rule=rule,
                 covers=tuple(f"rejects/{name}" for name in sorted(change.rules)),
             )
+            yield case, change.way
 
 
 def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
@@ -83,6 +99,7 @@ def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
     met: set[str] = set()
     broken: set[str] = set()
     labels: set[str] = set()
+    ways: set[str] = set()
     for attributes, base in bases:
         new = {name for name, _ in base.tensors()} - met
         for change in _changes(plan, base, attributes, elsewhere):
@@ -90,9 +107,12 @@ def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
                 continue
             if change.label in labels:
                 change = replace(change, label=f"{plan.operator.configuration(base.fields)}/{change.label}")
+            if change.way in ways:
+                change = replace(change, way=f"{plan.operator.configuration(base.fields)}/{change.way}")
             yield base, change
             broken |= change.rules
             labels.add(change.label)
+            ways.add(change.way)
         met |= new
 
 
@@ -119,10 +139,20 @@ def _rule(change: Change) -> str:
     return min(change.rules, key=lambda label: (not label.startswith(_OWN), label))
 
 
-def _accepted(operator: Operator, rules: frozenset[str], choice: TypeChoice) -> bool:
-    """Whether DirectML.dll is known to enforce none of the rules, so that nobody else must."""
-    lenient = {a.rule for a in operator.accepts if not a.data_types or choice.main in a.data_types}
-    return rules <= lenient
+def _accepted(accepts: Iterable[Acceptance], change: Change, choice: TypeChoice, level: FeatureLevel) -> bool:
+    """Whether DirectML.dll is known to accept just this, whichever rule it breaks, so that nobody else must refuse it."""
+    return change.rules <= {known.rule for known in accepts if known.holds(change.way, choice.label, level)}
+
+
+@cache
+def unenforced(operator: Operator) -> frozenset[str]:
+    """The rules that no demanded refusal rests on: every negative case that breaks them was accepted, or breaks an enforced rule besides."""
+    found = frozenset(known.rule for known in operator.accepts)
+    if found:
+        for case in sorted(negative_cases(plan_of(operator)), key=lambda case: len(case.covers)):
+            broken = {label.removeprefix("rejects/") for label in case.covers}
+            found -= broken if broken <= found else set()
+    return found
 
 
 def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]) -> Iterator[Change]:
@@ -141,18 +171,28 @@ def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewh
             if rule.startswith(_OWN):
                 known = best.get((rule, place))
                 if known is None or len(rules) < len(known.rules):
-                    best[rule, place] = Change(f"{rule.removeprefix('constraint/')}/{place}", desc, {}, rules, basis)
+                    own = f"{rule.removeprefix('constraint/')}/{place}"
+                    best[rule, place] = Change(own, desc, {}, rules, basis, _way(label, desc))
         # A type that no table lists, and a size of 0, are asked for even where a constraint speaks of types or sizes too.
         unlisted = label.startswith("data-type/") and any(rule.startswith("support/") for rule in rules)
         if unlisted or not any(rule.startswith(_OWN) for rule in rules):
-            yield Change(label, desc, {}, rules, basis)
+            yield Change(label, desc, {}, rules, basis, _way(label, desc))
         elif label.startswith("sizes/zero/"):
-            late.append(Change(label, desc, {}, rules, basis))
+            late.append(Change(label, desc, {}, rules, basis, _way(label, desc)))
     yield from best.values()
     yield from late
     if not emptied:
         yield from _consistent_zero(plan, base, usual)
     yield from _binding_changes(base)
+
+
+def _way(label: str, desc: OperatorDesc) -> str:
+    """A change with the value put in, which the labels of all but sizes say."""
+    what, _, names = label.partition("/")
+    if what != "sizes":
+        return label
+    sizes = desc.tensor(names.removeprefix("zero/").partition("+")[0]).sizes
+    return f"{label}={','.join(map(str, sizes))}"
 
 
 def _only_zeros(rules: frozenset[str]) -> bool:
@@ -173,7 +213,7 @@ def _consistent_zero(plan: Plan, base: OperatorDesc, usual: Mapping[str, object]
             desc = plan.recomputed(base.with_fields(**emptied), usual)
             rules = frozenset(v.label for v in violations(plan.operator, desc))
             if rules and _only_zeros(rules):
-                yield Change(f"sizes/zero/{name}-size{index}", desc, {}, rules)
+                yield Change(f"sizes/zero/{name}-size{index}", desc, {}, rules, way=_way(f"sizes/zero/{name}", desc))
                 return
 
 
@@ -328,12 +368,12 @@ def _tensor_changes(
 def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
     """A tensor unbound, bound to too few bytes, or bound at an offset that is not aligned."""
     for name, _ in base.tensors():
-        yield Change(f"binding/unbound/{name}", base, {name: Binding(absent=True)}, frozenset({f"binding/{name}"}))
-        yield Change(f"binding/size/{name}-4", base, {name: Binding(short=4)}, frozenset({f"binding/{name}/size"}))
-        for offset in (4, 8):
-            yield Change(
-                f"binding/offset/{name}+{offset}", base, {name: Binding(offset=offset)}, frozenset({f"binding/{name}/offset"})
-            )
+        for way, binding, rule in (
+            (f"binding/unbound/{name}", Binding(absent=True), f"binding/{name}"),
+            (f"binding/size/{name}-4", Binding(short=4), f"binding/{name}/size"),
+            *((f"binding/offset/{name}+{offset}", Binding(offset=offset), f"binding/{name}/offset") for offset in (4, 8)),
+        ):
+            yield Change(way, base, {name: binding}, frozenset({rule}), way=way)
 
 
 def resized(

@@ -17,7 +17,7 @@ from dmlcts.spec.document import Document, Path_
 from dmlcts.spec.evidence import basis_of, sentence
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.law import RELATION_FUNCTIONS, law_problems, name_problems
-from dmlcts.spec.measurement import Acceptance
+from dmlcts.spec.measurement import Acceptance, types_of
 from dmlcts.spec.model import (
     CONTESTED,
     DOCUMENTED,
@@ -357,7 +357,7 @@ class _Builder(CaseReader):
         kind, _, label = entry["rule"].partition("/")
         if kind == "constraint" and label not in self.data["constraints"]:
             raise self.document.error((*path, "rule"), f"there is no constraint {label!r}")
-        return Acceptance(entry["rule"], sentence(entry["evidence"]), tuple(entry.get("types", ())))
+        return Acceptance(entry["rule"], sentence(entry["evidence"]), tuple(entry["ways"]), types_of(entry))
 
     def erratum(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Erratum:
         differences = tuple(entry.get("differences", ()))

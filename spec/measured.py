@@ -18,7 +18,7 @@ import jsonschema_rs
 
 from dmlcts.spec.abi import abi
 from dmlcts.spec.document import Document, parse, read, schema_error
-from dmlcts.spec.measurement import Difference, Measurement
+from dmlcts.spec.measurement import Difference, Measurement, types_of
 
 LISTS = {"accepts": "rule", "refuses": "what", "unknown": "what"}
 """The lists of differences, and the key under which an entry says what it is about."""
@@ -95,9 +95,9 @@ def _differences(
     """An operator's own differences, then the usual ones that nothing of its own takes the place of."""
     known = {name for entry in own for name in expanded(entry[what], tensors)} | excepted
     for entry in own:
-        yield from (difference(entry, name) for name in expanded(entry[what], tensors))
+        yield from _of_each_tensor(entry, what, tensors)
     for entry in usual:
-        yield from (difference(entry, name) for name in expanded(entry[what], tensors) if name not in known)
+        yield from (found for found in _of_each_tensor(entry, what, tensors) if found.what not in known)
 
 
 def expanded(what: str, tensors: Sequence[str]) -> list[str]:
@@ -105,10 +105,12 @@ def expanded(what: str, tensors: Sequence[str]) -> list[str]:
     return [what.replace("*", tensor) for tensor in tensors] if "*" in what else [what]
 
 
-def difference(entry: Mapping[str, Any], what: str) -> Difference:
-    """An entry of a list as a difference about ``what``."""
+def _of_each_tensor(entry: Mapping[str, Any], what: str, tensors: Sequence[str]) -> Iterator[Difference]:
+    """An entry of a list as differences: where it is about ``*``, one a tensor, which ``*`` stands for in the ways too."""
+    types, said, waived = types_of(entry), entry.get("said", ""), entry.get("waived", False)
     ways = tuple(map(str, entry.get("ways", ())))
-    return Difference(what, ways, tuple(entry.get("types", ())), entry.get("said", ""), entry.get("waived", False))
+    for name in tensors if "*" in entry[what] else ("*",):
+        yield Difference(entry[what].replace("*", name), tuple(way.replace("*", name) for way in ways), types, said, waived)
 
 
 @cache

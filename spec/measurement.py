@@ -4,15 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from dmlcts.spec.abi import FeatureLevel
+
+ALL = ("all",)
+"""The data types of an acceptance that was seen with every combination that was tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Something a documented rule forbids and DirectML.dll accepts: its rejection is not required. ``rule`` is the rule's label."""
+    """Something a documented rule forbids and DirectML.dll accepts: its rejection is not required. ``rule`` is the rule's label.
+
+    It holds for what it was seen with and no more. ``ways`` are changes of a valid desc or binding, each with the value put in
+    (``data-type/InputTensor+OutputTensor=FLOAT64``); ``types`` are whole combinations of the tensors' data types before the change
+    (``FLOAT32-UINT64``), or ALL. ``until`` is the feature level up to which was measured, None where a person states the acceptance.
+    """
 
     rule: str
     evidence: str
-    data_types: tuple[str, ...] = ()
+    ways: tuple[str, ...]
+    types: tuple[str, ...]
+    until: FeatureLevel | None = None
+
+    def holds(self, way: str, types: str, level: FeatureLevel) -> bool:
+        """Whether it was seen with this change of a desc of these data types, which is valid from ``level`` on."""
+        return way in self.ways and (self.types == ALL or types in self.types) and (self.until is None or level <= self.until)
+
+
+def types_of(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ``types`` of an entry in YAML, which says ``all`` or lists them; empty where it does not say."""
+    types = entry.get("types", ())
+    return ALL if types == "all" else tuple(types)
 
 
 ORACLE = "DirectML"
@@ -23,9 +46,9 @@ ORACLE = "DirectML"
 class Difference:
     """Where an implementation and the documentation differ. ``what`` is the rule that it does not enforce, or what it refuses.
 
-    ``ways`` are those of breaking the rule or of asking for the thing, all that were tried where empty; ``types`` the data types with
-    which, all where empty. ``said`` is the stage and code of a refusal, or the evidence. ``waived`` says that one of the negative cases
-    about the rule was accepted, so that none is demanded.
+    ``ways`` are those of breaking the rule or of asking for the thing, all that were tried where empty; ``types`` the combinations of data
+    types with which, all where empty. ``said`` is the stage and code of a refusal, or the evidence. ``waived`` says that the ways and types
+    are those of negative cases, which are not demanded for that reason: then both are always given, and ``types`` may be ALL.
     """
 
     what: str

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from dmlcts.spec.abi import FeatureLevel
+from dmlcts.spec.abi import FeatureLevel, feature_level
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.measurement import ORACLE, Acceptance, Measurement
 
@@ -342,9 +342,9 @@ class Operator:
 
     @property
     def accepts(self) -> tuple[Acceptance, ...]:
-        """The rules whose breach is not required to be rejected: as the spec file says, and as DirectML.dll was measured."""
+        """What need not be rejected although it breaks a rule: as the spec file says, and as DirectML.dll was measured."""
         measured = (
-            Acceptance(entry.what, f"probe of {found.by} on {found.date}", entry.types)
+            Acceptance(entry.what, f"probe of {found.by} on {found.date}", entry.ways, entry.types, feature_level(found.level))
             for found in self.measured
             if found.by.partition(" ")[0] == ORACLE
             for entry in found.accepts

@@ -38,7 +38,7 @@ def print_operator(out: Console, operator: Operator) -> None:
         ((p.output, p.basis, f"may alias {(' and ' if p.together else ' or ').join(p.inputs)}") for p in operator.in_place),
     )
     _print(out, "tolerance", _tolerance(operator.tolerance))
-    accepted = ((a.rule, f"with {' '.join(a.data_types)}" if a.data_types else "", a.evidence) for a in operator.accepts)
+    accepted = ((a.rule, " ".join(a.ways), f"with {' '.join(a.types)}", a.evidence) for a in operator.accepts)
     _print(out, "not required to be rejected", accepted)
     _block(out, "examples", {example.id: _example(example) for example in operator.examples})
     _print(out, "errata", ((e.id, e.severity, f"{e.text} [{e.evidence}]") for e in operator.errata))

@@ -214,7 +214,7 @@ def _accepted_of_tensor(mutant: str, operator: Operator) -> str:
 
 def _accepted_constants(mutant: str, operator: Operator) -> str:
     enums = {f"enum/{field.name}" for field in operator.attributes() if field.enum}
-    return ACCEPTED if enums and enums <= {entry.rule for entry in operator.accepts} else ""
+    return ACCEPTED if enums and enums <= not_enforced(operator) else ""
 
 
 def _accepted_size(mutant: str, operator: Operator) -> str:

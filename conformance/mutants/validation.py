@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.mutants.mutant import Mutant, Rules
+from dmlcts.generator.negatives import unenforced
 from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import UNKNOWN, TensorDesc
@@ -114,9 +115,9 @@ def _accepting_in(label: str, names: Mapping[str, str]) -> Rules:
 ACCEPTED = "DirectML.dll accepts it: a refusal is demanded of nobody"
 
 
-def not_enforced(operator: Operator) -> set[str]:
-    """The rules that DirectML.dll was measured not to enforce, whatever the data types."""
-    return {entry.rule for entry in operator.accepts if not entry.data_types}
+def not_enforced(operator: Operator) -> frozenset[str]:
+    """The rules that DirectML.dll was measured not to enforce, whatever the values and the data types."""
+    return unenforced(operator)
 
 
 _IMPLIED = "sizes of different number are different sizes"

@@ -6,46 +6,54 @@ Many probes meet the same difference: a data type that is refused is refused in 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dmlcts.conformance.probing.probe import ACCEPTED, CONFIRMED, REFUSED, UNKNOWN, Answer, Probe, Probed
-from dmlcts.generator.plan import plan_of
-from dmlcts.spec.measurement import Difference
+from dmlcts.spec.measurement import ALL, Difference
 
 
 def accepted_beyond(probed: Probed) -> list[Difference]:
-    """The rules that the backend does not enforce, each with the data types (of the first tensor) and the ways that it accepts.
+    """The rules that the backend does not enforce, each with the ways of breaking it and the combinations of data types that it accepts.
 
-    A difference has no ways where every way that was tried is accepted, and no data types where it is in all with which the rule was tried, if
-    these are those of negative cases or more. It waives the negative cases about its rule, with its data types,
-    where one of them is accepted or nothing that breaks the rule is refused: not all data types have negative cases of their own.
+    First what no negative case asks, in few words: no ways where all that breaks the rule is accepted, no types where they are all with
+    which the rule was tried. Then the negative cases that were accepted, to the word, as these are demanded of nobody.
     """
+    return [*_besides(probed), *_waived(probed)]
+
+
+def _besides(probed: Probed) -> Iterator[Difference]:
+    enforced = {rule for each, answer in probed.answers if answer.status != ACCEPTED for rule in each.rules}
     tried: dict[tuple[str, str], list[tuple[Probe, Answer]]] = {}
     for each, answer in probed.answers:
-        for rule in each.rules:
-            tried.setdefault((rule, each.case.data_type), []).append((each, answer))
-    found: dict[tuple[str, tuple[str, ...]], list[tuple[str, bool]]] = {}
-    for (rule, data_type), answers in tried.items():
-        accepted = [each for each, answer in answers if answer.status == ACCEPTED]
-        if accepted:
-            own = [each for each in accepted if not each.demanded] or accepted
-            everything = len(accepted) == len(answers)
-            ways = () if everything else tuple(dict.fromkeys(_way(each, rule) for each in own))
-            found.setdefault((rule, ways), []).append((data_type, everything or any(each.demanded for each in accepted)))
-    usual = {choice.main for choice in plan_of(probed.operator).representatives if choice.level <= probed.level}
-    differences = []
-    for (rule, ways), entries in found.items():
-        types = tuple(data_type for data_type, _ in entries)
-        waived = any(waives for _, waives in entries)
-        every = {data_type for other, data_type in tried if other == rule}
-        differences.append(Difference(rule, ways, () if usual <= set(types) == every else types, waived=waived))
-    return differences
+        for rule in each.rules if not each.demanded else ():
+            tried.setdefault((rule, each.types), []).append((each, answer))
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (rule, types), answers in tried.items():
+        ways = tuple(dict.fromkeys(_way(each, rule) for each, answer in answers if answer.status == ACCEPTED))
+        if ways:
+            found.setdefault((rule, ways if rule in enforced else ()), []).append(types)
+    for (rule, ways), with_types in found.items():
+        every = {types for other, types in tried if other == rule}
+        yield Difference(rule, ways, () if every == set(with_types) else tuple(with_types))
+
+
+def _waived(probed: Probed) -> Iterator[Difference]:
+    tried: dict[tuple[str, str], list[tuple[Probe, Answer]]] = {}
+    for each, answer in probed.answers:
+        for rule in each.rules if each.demanded else ():
+            tried.setdefault((rule, each.way), []).append((each, answer))
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (rule, way), answers in tried.items():
+        types = tuple(each.types for each, answer in answers if answer.status == ACCEPTED)
+        if types:
+            found.setdefault((rule, ALL if len(types) == len(answers) else types), []).append(way)
+    return (Difference(rule, tuple(ways), types, waived=True) for (rule, types), ways in found.items())
 
 
 def _way(each: Probe, rule: str) -> str:
     """How a probe breaks a rule; the place is said where the rule does not say it."""
-    said = not each.place or rule.split("/")[1] in each.place.split("+")
+    said = rule.split("/")[1] in each.place.split("+")
     return each.way if said else f"{each.place}={each.way}"
 
 

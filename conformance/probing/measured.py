@@ -23,7 +23,7 @@ from dmlcts.spec.document import read
 from dmlcts.spec.loader import load
 from dmlcts.spec.measured import LISTS, OF_ALL, checked, expanded, forget, measured_files
 from dmlcts.spec.measured import measurement as measurement_in
-from dmlcts.spec.measurement import Difference, Measurement
+from dmlcts.spec.measurement import ALL, Difference, Measurement
 from dmlcts.spec.model import Operator
 from dmlcts.spec.yaml_writer import entry as lines_of
 from dmlcts.spec.yaml_writer import yaml_text
@@ -143,7 +143,7 @@ def file_text(found: Sequence[tuple[Operator, Measurement]]) -> str:
     measurements = [measurement for _, measurement in found]
     command = measurements[0].command.removesuffix(f" {found[0][0].name}")
     head = {key: Counter(getattr(m, key) for m in measurements).most_common(1)[0][0] for key in ("by", "device", *OF_ALL)}
-    folded = {operator.name: {key: _folded(key, getattr(m, key), tensors_of(operator)) for key in LISTS} for operator, m in found}
+    folded = {operator.name: {key: _folded(getattr(m, key), tensors_of(operator)) for key in LISTS} for operator, m in found}
     usual = {key: _usual([lists[key] for lists in folded.values()]) for key in LISTS}
     operators = {}
     for operator, m in found:
@@ -171,16 +171,23 @@ def tensors_of(operator: Operator) -> tuple[str, ...]:
     return tuple(field.name for field in operator.fields if field.is_tensor)
 
 
-def _folded(key: str, differences: Iterable[Difference], tensors: Sequence[str]) -> list[Difference]:
+def _folded(differences: Iterable[Difference], tensors: Sequence[str]) -> list[Difference]:
     """Differences, those that are alike for every tensor as one about ``*``."""
-    every = [_shortened(key, difference) for difference in differences]
+    every = list(map(_shortened, differences))
     found: dict[Difference, None] = {}
     for each in every:
         named = next((part for part in each.what.split("/") if part in tensors), "")
-        pattern = each.what.replace(f"/{named}", "/*", 1) if named else each.what
-        alike = named and all(replace(each, what=pattern.replace("*", tensor)) in every for tensor in tensors)
-        found[replace(each, what=pattern) if alike else each] = None
+        pattern = _renamed(each, named, "*") if named else each
+        alike = named and all(_renamed(pattern, "*", tensor) in every for tensor in tensors)
+        found[pattern if alike else each] = None
     return list(found)
+
+
+def _renamed(difference: Difference, old: str, new: str) -> Difference:
+    """The difference with another tensor's name, in what it is about and in its ways."""
+    word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(old)}(?![A-Za-z0-9])")
+    what = word.sub(new, difference.what, count=1)
+    return replace(difference, what=what, ways=tuple(word.sub(new, way) for way in difference.ways))
 
 
 def _usual(lists: Sequence[Sequence[Difference]]) -> list[Difference]:
@@ -197,7 +204,8 @@ def _own(folded: Sequence[Difference], usual: Sequence[Difference], tensors: Seq
     """What an operator has besides the usual. Of a thing about which it has more than one difference, it says all."""
     known = [replace(each, what=name) for each in usual for name in expanded(each.what, tensors)]
     number = Counter(name for each in folded for name in expanded(each.what, tensors))
-    return [each for each in folded if each not in usual and (each not in known or number[each.what] > 1)]
+    several = {each for each in folded if any(number[name] > 1 for name in expanded(each.what, tensors))}
+    return [each for each in folded if each in several or (each not in usual and each not in known)]
 
 
 def _unusual(
@@ -213,15 +221,16 @@ def _entry(what: str, difference: Difference) -> dict[str, object]:
     if difference.ways:
         entry["ways"] = [int(way) if way == "0" or re.fullmatch("[1-9][0-9]{0,8}", way) else way for way in difference.ways]
     if difference.types:
-        entry["types"] = list(difference.types)
+        entry["types"] = "all" if difference.types == ALL else list(difference.types)
     entry |= {"said": difference.said} if difference.said else {}
     return entry | ({"waived": True} if difference.waived else {})
 
 
-def _shortened(key: str, difference: Difference) -> Difference:
-    """A difference as it is written: data types that are accepted are all needed, and of the rest the first dozen."""
-    types = difference.types if key == "accepts" else _short(difference.types)
-    return replace(difference, ways=_short(difference.ways), types=types)
+def _shortened(difference: Difference) -> Difference:
+    """A difference as it is written: of ways and data types the first dozen, where they waive nothing."""
+    if difference.waived:
+        return difference
+    return replace(difference, ways=_short(difference.ways), types=_short(difference.types))
 
 
 def _short(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -292,7 +301,8 @@ def _notes(probed: Probed, measurement: Measurement) -> list[str]:
 def differences(probed: Probed, measurement: Measurement) -> Iterator[tuple[str, str]]:
     """Every difference in words, each after its kind; what is the same for several tensors is said once."""
     kinds = (
-        ("not listed, and accepted", measurement.accepts),
+        ("not listed, and accepted", (entry for entry in measurement.accepts if not entry.waived)),
+        ("accepted, so that no rejection is required", (entry for entry in measurement.accepts if entry.waived)),
         ("listed, and refused", measurement.refuses),
         ("not known", measurement.unknown),
     )
@@ -301,16 +311,19 @@ def differences(probed: Probed, measurement: Measurement) -> Iterator[tuple[str,
 
 def _in_words(probed: Probed, entries: Iterable[Difference]) -> Iterator[str]:
     tensors = {field.name for field in probed.operator.fields if field.is_tensor}
-    alike: dict[tuple[str, Difference], list[str]] = {}
+    alike: dict[Difference, list[Difference]] = {}
+    named: dict[Difference, str] = {}
     for entry in entries:
-        named = next((part for part in entry.what.split("/") if part in tensors), "")
-        pattern = entry.what.replace(f"/{named}", "/{}", 1) if named else entry.what
-        alike.setdefault((pattern, replace(entry, what="")), []).append(named)
-    for (pattern, entry), names in alike.items():
-        yield _words(pattern.replace("{}", "+".join(names)), entry)
+        named[entry] = next((part for part in entry.what.split("/") if part in tensors), "")
+        pattern = _renamed(entry, named[entry], "*") if named[entry] else entry
+        own = all(way != other for way, other in zip(pattern.ways, entry.ways, strict=True))  # each way names the tensor
+        alike.setdefault(pattern if own else replace(pattern, ways=entry.ways), []).append(entry)
+    for pattern, same in alike.items():
+        names = "+".join(named[entry] for entry in same)
+        yield _words(pattern.what.replace("*", names), pattern if len(same) > 1 else same[0])
 
 
 def _words(what: str, difference: Difference) -> str:
     said = f"{what}: {', '.join(_short(difference.ways)) or 'in every way that was tried'}"
-    types = f", with {', '.join(_short(difference.types))}" if difference.types else ""
+    types = f", with {', '.join(_short(difference.types))}" if difference.types and difference.types != ALL else ""
     return said + types + (f" ({difference.said})" if difference.said else "")

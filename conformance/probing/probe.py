@@ -29,7 +29,7 @@ from dmlcts.conformance.backends.backend import Backend, BufferBinding, Dispatch
 from dmlcts.conformance.execution.execute import attempt, lay_out
 from dmlcts.generator.build import support_cells
 from dmlcts.generator.case import REJECTION, Case
-from dmlcts.generator.negatives import negative_cases, resized
+from dmlcts.generator.negatives import negatives, resized
 from dmlcts.generator.placement import in_place_cases, layout_cases
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.tables import cell_cases, other_count_cases
@@ -59,7 +59,8 @@ _BEYOND = (100, 0x7FFFFFFF, 0xFFFFFFFF)
 class Probe:
     """One question. ``promises`` are what acceptance confirms, ``rules`` what the desc or the bindings break: one of the two is empty.
 
-    ``place`` and ``way`` say what was changed and how: ``ATensor`` and ``+1``. ``demanded`` marks a negative case of the generator.
+    ``place`` and ``way`` say what was changed and how: ``ATensor`` and ``+1``. ``types`` is the whole combination of the tensors' data types.
+    ``demanded`` marks a negative case of the generator, whose way says the place too.
     """
 
     case: Case
@@ -152,11 +153,10 @@ def probes(operator: Operator, level: FeatureLevel) -> Iterator[Probe]:
     for choice in plan.choices:
         if choice.level <= level:
             yield from _changed(choice, level)
-    for case in negative_cases(plan_of(operator.strict())):
+    for case, change in negatives(plan_of(operator.strict())):
         if feature_level(case.feature_level) <= level:
             rules = tuple(label.removeprefix("rejects/") for label in case.covers)
-            _, types, _, *way = case.id.split("/")
-            yield Probe(case, "negative", "", "/".join(way), types, rules=rules, demanded=True)
+            yield Probe(case, "negative", "", change, case.id.split("/")[1], rules=rules, demanded=True)
 
 
 def _until(level: FeatureLevel, promises: Iterable[str]) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ examples:
     outputs: {OutputTensor: {type: FLOAT32, sizes: [2], data: [1, _]}}
     evidence: none
 accepts:
-  - {rule: constraint/same-sizes, evidence: none}
+  - {rule: constraint/same-sizes, ways: ["sizes/OutputTensor=1,2,3,5"], types: all, evidence: none}
 sources: [{title: none}]
 cases:
   values:

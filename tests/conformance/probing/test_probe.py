@@ -30,10 +30,10 @@ from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Unsuppor
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.probing.findings import accepted_beyond, ranges, refused_promises, unanswered
 from dmlcts.conformance.probing.measured import differs
-from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, Answer, Probed, ask, probe, probes
+from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, Answer, Probe, Probed, ask, probe, probes
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.loader import load
-from dmlcts.spec.measurement import Difference, Measurement
+from dmlcts.spec.measurement import ALL, Difference, Measurement
 from dmlcts.spec.rules import violations
 
 # What is asked
@@ -144,8 +144,10 @@ def test_the_reference_confirms_everything_and_accepts_nothing_else(name: str, c
 
 def test_a_data_type_that_is_not_listed() -> None:
     found = recorded(probed(SHIFT, takes_int8))
-    assert found.accepts == tuple(
-        Difference(f"support/{tensor}/data-type", ("INT8",), waived=True) for tensor in ("ATensor", "BTensor", "OutputTensor")
+    tensors, way = ("ATensor", "BTensor", "OutputTensor"), "data-type/ATensor+BTensor+OutputTensor=INT8"
+    assert found.accepts == (
+        *(Difference(f"support/{tensor}/data-type", ("INT8",)) for tensor in tensors),
+        *(Difference(f"support/{tensor}/data-type", (way,), ALL, waived=True) for tensor in tensors),
     )
     assert (found.refuses, found.unknown, found.confirmed) == ((), (), 177)
     assert differs(found)
@@ -159,40 +161,77 @@ def test_a_rule_that_is_enforced_in_part_is_not_waived() -> None:
 
 
 def test_a_rule_that_is_not_enforced_at_all() -> None:
-    assert accepted_beyond(probed(ROUND, takes_any_mode)) == [Difference("enum/RoundingMode", waived=True)]
+    ways = "enum/RoundingMode=3", "enum/RoundingMode=4294967295"
+    assert accepted_beyond(probed(ROUND, takes_any_mode)) == [
+        Difference("enum/RoundingMode"),
+        Difference("enum/RoundingMode", ways, ALL, waived=True),
+    ]
 
 
 def test_a_rule_that_is_not_enforced_for_one_data_type() -> None:
-    [found] = accepted_beyond(probed(ROUND, takes_other_halves))
-    assert (found.what, found.types, found.waived) == ("constraint/same-sizes", ("FLOAT16",), True)
-    assert {"InputTensor=[3]+1", "OutputTensor=reversed", "OutputTensor=[1]=1"} <= set(found.ways)
+    besides, waived = accepted_beyond(probed(ROUND, takes_other_halves))
+    assert {found.what for found in (besides, waived)} == {"constraint/same-sizes"}
+    assert (besides.types, besides.waived, waived.types, waived.waived) == (("FLOAT16",), False, ("FLOAT16",), True)
+    assert {"InputTensor=[3]+1", "OutputTensor=reversed", "OutputTensor=[1]=1"} <= set(besides.ways)
+    assert {"sizes/InputTensor=1,2,3,5", "sizes/OutputTensor=4,3,2,1"} <= set(waived.ways)
 
 
-def test_a_data_type_without_negative_cases_shares_the_waiver() -> None:
+def test_data_types_that_were_all_tried_are_not_listed() -> None:
     """BIT_COUNT's negative cases are of one data type a width."""
-    [found] = accepted_beyond(probed(COUNT, lambda dispatch: broken(dispatch) == {"tensor/OutputTensor/alignment"}))
-    assert found == Difference("tensor/OutputTensor/alignment", waived=True)
+    found = accepted_beyond(probed(COUNT, lambda dispatch: broken(dispatch) == {"tensor/OutputTensor/alignment"}))
+    ways = "alignment/OutputTensor=24", "alignment/OutputTensor-below-size"
+    assert found == [
+        Difference("tensor/OutputTensor/alignment"),
+        Difference("tensor/OutputTensor/alignment", ways, ALL, waived=True),
+    ]
+
+
+BESIDES, WAIVED = Difference("enum/RoundingMode", ("3",)), Difference("enum/RoundingMode", ("3",), waived=True)
 
 
 @pytest.mark.parametrize(
     ("demanded", "first", "second", "found"),
     [
-        (False, ACCEPTED, ACCEPTED, Difference("enum/RoundingMode", waived=True)),
-        (False, ACCEPTED, REFUSED, Difference("enum/RoundingMode", ("3",))),
-        (False, ACCEPTED, "unknown", Difference("enum/RoundingMode", ("3",))),
-        (True, ACCEPTED, REFUSED, Difference("enum/RoundingMode", ("3",), waived=True)),
+        (False, ACCEPTED, ACCEPTED, replace(BESIDES, ways=())),
+        (False, ACCEPTED, REFUSED, BESIDES),
+        (False, ACCEPTED, "unknown", BESIDES),
+        (True, ACCEPTED, ACCEPTED, replace(WAIVED, ways=("3", "100"))),
+        (True, ACCEPTED, REFUSED, WAIVED),
+        (True, ACCEPTED, "unknown", WAIVED),
         (True, REFUSED, REFUSED, None),
         (True, "unknown", "unknown", None),
     ],
 )
 def test_when_a_rule_is_waived(demanded: bool, first: str, second: str, found: Difference | None) -> None:
-    asked = [
-        each for each in probes(load(ROUND), feature_level(LEVEL)) if each.rules == ("enum/RoundingMode",) and not each.demanded
-    ]
-    one, two = (next(each for each in asked if each.way == way) for way in ("3", "100"))
-    answers = tuple((replace(each, demanded=demanded), Answer(said)) for each, said in ((one, first), (two, second)))
-    differences = accepted_beyond(Probed(load(ROUND), feature_level(LEVEL), answers))
+    one, two = (replace(asked(way, "FLOAT32"), demanded=demanded) for way in ("3", "100"))
+    differences = accepted_beyond(answered((one, first), (two, second)))
     assert [replace(difference, types=()) for difference in differences] == ([found] if found else [])
+
+
+def asked(way: str, types: str) -> Probe:
+    """The question of ROUND about one number that is no constant."""
+    every = probes(load(ROUND), feature_level(LEVEL))
+    return next(each for each in every if each.rules == ("enum/RoundingMode",) and (each.way, each.types) == (way, types))
+
+
+def answered(*answers: tuple[Probe, str]) -> Probed:
+    return Probed(load(ROUND), feature_level(LEVEL), tuple((each, Answer(said)) for each, said in answers))
+
+
+@pytest.mark.parametrize(
+    ("single", "half", "types"),
+    [
+        (ACCEPTED, ACCEPTED, ALL),
+        (ACCEPTED, REFUSED, ("FLOAT32",)),
+        (REFUSED, ACCEPTED, ("FLOAT16",)),
+        (ACCEPTED, "unknown", ("FLOAT32",)),
+        (REFUSED, REFUSED, None),
+    ],
+)
+def test_a_waiver_has_the_data_types_that_were_accepted(single: str, half: str, types: tuple[str, ...] | None) -> None:
+    one, two = (replace(asked("3", name), demanded=True) for name in ("FLOAT32", "FLOAT16"))
+    expected = [Difference("enum/RoundingMode", ("3",), types, waived=True)] if types else []
+    assert accepted_beyond(answered((one, single), (two, half))) == expected
 
 
 def test_a_listed_data_type_that_is_refused() -> None:
