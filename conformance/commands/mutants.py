@@ -3,108 +3,87 @@
 from __future__ import annotations
 
 import multiprocessing
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
-from rich.table import Table
 
 from dmlcts.conformance.commands.spec import operator_named, print_json
-from dmlcts.conformance.mutants.catalogue import find_mutant, mutants, mutated_operators
-from dmlcts.conformance.mutants.hunt import Hunt, Kill, kills_in, reference_failure, summary, wanted
-from dmlcts.conformance.mutants.table import table
+from dmlcts.conformance.mutants.catalogue import check_review, find_mutant, mutants_of, mutated_operators
+from dmlcts.conformance.mutants.hunt import Hunt, Kill, hunt, reference_failure, wanted
+from dmlcts.conformance.mutants.reviewed import ReviewError
 from dmlcts.conformance.options import UsageError
 from dmlcts.generator.case import LEVELS
 from dmlcts.generator.suite import matcher
-from dmlcts.reports.record import Result
 from dmlcts.spec.model import DOCUMENTED, MEASURED
 
 
 @click.command("mutants")
 @click.argument("operators", nargs=-1)
-@click.option(
-    "-k", "expression", default="", metavar="EXPR", help="only mutants whose name has these words: 'strides and not output'"
-)
+@click.option("-k", "expression", default="", metavar="EXPR", help="only faults whose name has these words: 'strides and not output'")
 @click.option("--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True, help="which cases")
 @click.option(
     "--basis",
     type=click.Choice([DOCUMENTED, MEASURED]),
     default=MEASURED,
     show_default=True,
-    help="which cases; for documented ones, what only DirectML.dll was measured to do is not planted",
+    help="which cases; for documented ones, what measured ones alone find is not planted",
 )
+@click.option("--list", "listed", is_flag=True, help="name every fault and the case that finds it")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
-@click.option(
-    "--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table in Markdown"
-)
 @click.option(
     "-n", "processes", type=click.IntRange(0), default=0, show_default=True, help="processes; 0 runs everything in this one"
 )
 def command(
-    operators: tuple[str, ...], expression: str, level: str, basis: str, as_json: bool, table_file: Path | None, processes: int
+    operators: tuple[str, ...], expression: str, level: str, basis: str, listed: bool, as_json: bool, processes: int
 ) -> None:
     """How many planted faults the suite finds: runs each mutant of the reference until a case fails.
 
-    A mutant is a backend too: dmlcts run --backend python:dmlcts.conformance.mutants:NAME.
+    A mutant is a backend too: dmlcts run --backend python:dmlcts.conformance.mutants:OPERATOR/FAULT.
 
     \b
     Exit codes: 0 every fault is found, and what is no fault is not; 1 not so;
     2 usage error, or the reference itself does not pass.
     """
+    try:
+        matching = matcher(expression)
+        if not operators:
+            check_review()
+    except (ReviewError, ValueError) as error:
+        raise UsageError(str(error)) from None
     names = _operators(operators)
-    chosen = [mutant for mutant in wanted(mutants(), names, basis) if _matching(expression)(mutant.name)]
-    if not chosen:
-        raise UsageError("no mutant matches; `dmlcts mutants --json` lists those there are")
+    work = {name: [m.name for m in wanted(mutants_of(name).values(), basis) if matching(m.label)] for name in names}
+    work = {name: chosen for name, chosen in work.items() if chosen}
+    if not work:
+        raise UsageError("no fault matches; `dmlcts mutants --list OPERATOR` names those there are")
+    hunts: list[Hunt] = []
     with _mapper(processes) as mapped:
-        concerned = [name for name in names if any(name in mutant.operators for mutant in chosen)]
-        work = [(name, [mutant.name for mutant in chosen if name in mutant.operators]) for name in concerned]
         console = Console(stderr=True)
-        found = track(
-            mapped(partial(_kills, level, basis), work),
-            "operators",
-            len(work),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        kills = {name: _killed(kills) for name, kills in zip(concerned, found, strict=True)}
-    hunts = [
-        Hunt(mutant, {name: kills[name][mutant.name] for name in mutant.operators if mutant.name in kills[name]})
-        for mutant in chosen
-    ]
-    if table_file:
-        table_file.write_text(table(hunts, concerned), encoding="utf-8", newline="\n")
+        done = mapped(partial(_hunted, level, basis), list(work.items()))
+        for name, found in zip(work, track(done, "operators", len(work), console=console, transient=True), strict=True):
+            hunts += _hunts(work[name], found)
     if as_json:
-        print_json(summary(hunts, concerned))
+        print_json([_json(entry) for entry in hunts])
     else:
-        _print(hunts, concerned)
+        _print(hunts, listed)
     raise click.exceptions.Exit(1 if any(entry.surprising for entry in hunts) else 0)
 
 
 def _operators(given: Sequence[str]) -> list[str]:
     """The names of the operators given, of all with mutants if none are. Raises UsageError."""
-    known = [operator.name for operator in mutated_operators()]
+    known = mutated_operators()
     names = [operator_named(name).name for name in given]
     for name in names:
         if name not in known:
             raise UsageError(f"{name} has no reference, so that there are no mutants of it")
     return [name for name in known if name in (names or known)]
-
-
-def _matching(expression: str) -> Callable[[str], bool]:
-    try:
-        return matcher(expression)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
 
 
 @contextmanager
@@ -120,71 +99,50 @@ def _mapper(processes: int) -> Iterator[Callable[[Callable[[Any], Any], Sequence
 # What runs in the other processes: by name, since functions do not travel.
 
 
-def _kills(level: str, basis: str, work: tuple[str, Sequence[str]]) -> Mapping[str, Kill] | Result:
-    """The kills in one operator, by mutant, so that its cases are made once; or the case that the reference itself does not pass."""
+def _hunted(level: str, basis: str, work: tuple[str, Sequence[str]]) -> list[Kill | None] | str:
+    """What killed each mutant of one operator; or what is wrong with the reference itself."""
     operator, names = work
-    failure = reference_failure([operator], level, basis)
-    return failure or kills_in(operator, [replace(find_mutant(name), operators=(operator,)) for name in names], level, basis)
+    failure = reference_failure(operator, level, basis)
+    if failure is not None:
+        return f"the reference itself does not pass {failure.case} ({failure.status}): {failure.message}"
+    return [found.kill for found in hunt(operator, [find_mutant(name) for name in names], level, basis)]
 
 
-def _killed(found: Mapping[str, Kill] | Result) -> Mapping[str, Kill]:
+def _hunts(names: Sequence[str], found: list[Kill | None] | str) -> Iterator[Hunt]:
     """Raises UsageError where the reference itself did not pass."""
-    if not isinstance(found, Result):
-        return found
-    said = f"the reference itself does not pass {found.case} ({found.status}): {found.message}"
-    raise UsageError(f"{said}; as long as it does not, mutants prove nothing")
+    if isinstance(found, str):
+        raise UsageError(f"{found}; as long as it does not, mutants prove nothing")
+    for name, kill in zip(names, found, strict=True):
+        yield Hunt(find_mutant(name), kill)
 
 
 # What is printed
 
 
-def _print(hunts: Sequence[Hunt], operators: Sequence[str]) -> None:
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
-    rows = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("mutant", "operators", "killed by"):
-        rows.add_column(column, overflow="fold")
+def _json(entry: Hunt) -> dict[str, Any]:
+    mutant = entry.mutant
+    return {
+        "name": mutant.name,
+        "does": mutant.fault.does,
+        "basis": mutant.basis,
+        "no_fault": mutant.no_fault,
+        "kill": asdict(entry.kill) if entry.kill else None,
+    }
+
+
+def _print(hunts: Sequence[Hunt], listed: bool) -> None:
+    console = Console(highlight=False, soft_wrap=True)
     for entry in hunts:
-        rows.add_row(escape(entry.mutant.name), _concerned(entry), _fate(entry))
-    console.print(rows)
-    total = summary(hunts, operators)
-    console.print()
-    console.print(_totals(total))
-    for entry in hunts:
+        mutant = entry.mutant
         if entry.surprising:
-            console.print(_complaint(entry))
+            fate = f"is found, and should not be, by {entry.kill.case}" if entry.kill else "survives"
+            console.print(f"[bold red]{escape(mutant.name)}[/], which {escape(mutant.fault.does)}, {escape(fate)}")
+        elif listed:
+            fate = entry.kill.case if entry.kill else f"no fault: {mutant.no_fault}"
+            console.print(f"{escape(mutant.name)} [dim]({escape(mutant.fault.does)}): {escape(fate)}[/]")
+    faults = [entry for entry in hunts if not entry.mutant.no_fault]
+    killed = sum(entry.kill is not None for entry in faults)
     console.print(
-        f"{total['killed']} of {total['total']} faults are found; {total['equivalent']} more change nothing that an implementation promises",
-        style="green" if not any(entry.surprising for entry in hunts) else "bold",
+        f"{killed} of {len(faults)} faults are found; {len(hunts) - len(faults)} more change nothing that an implementation promises",
+        style="bold" if any(entry.surprising for entry in hunts) else "green",
     )
-
-
-def _concerned(entry: Hunt) -> str:
-    names = entry.mutant.operators
-    return names[0] if len(names) == 1 else f"{len(names)} operators"
-
-
-def _fate(entry: Hunt) -> str:
-    if entry.surprising:
-        return "[bold red]found, and should not be[/]" if entry.mutant.equivalent else "[bold red]survives[/]"
-    if entry.mutant.equivalent:
-        return f"[dim]no fault: {escape(entry.mutant.equivalent)}[/]"
-    first, *others = (kill.case for kill in entry.kills.values())
-    return escape(first) + (f" [dim]and {len(others)} more[/]" if others else "")
-
-
-def _totals(total: dict[str, Any]) -> Table:
-    rows = Table(box=None, pad_edge=False, header_style="dim")
-    rows.add_column("operator", no_wrap=True)
-    for column in ("killed", "planted", "no fault"):
-        rows.add_column(column, justify="right")
-    for operator, counts in total["by_operator"].items():
-        rows.add_row(operator, str(counts["killed"]), str(counts["total"]), str(counts["equivalent"]))
-    return rows
-
-
-def _complaint(entry: Hunt) -> str:
-    name, does = escape(entry.mutant.name), escape(entry.mutant.does)
-    if entry.mutant.equivalent:
-        found = ", ".join(kill.case for kill in entry.kills.values())
-        return f"[bold red]found, and should not be:[/] {name}, which {does}; by {escape(found)}"
-    return f"[bold red]survives:[/] {name}, which {does}, in {', '.join(entry.survives_in)}"
