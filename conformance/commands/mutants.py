@@ -27,7 +27,9 @@ from dmlcts.spec.model import DOCUMENTED, MEASURED
 
 @click.command("mutants")
 @click.argument("operators", nargs=-1)
-@click.option("-k", "expression", default="", metavar="EXPR", help="only faults whose name has these words: 'strides and not output'")
+@click.option(
+    "-k", "expression", default="", metavar="EXPR", help="only faults whose name has these words: 'strides and not output'"
+)
 @click.option("--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True, help="which cases")
 @click.option(
     "--basis",

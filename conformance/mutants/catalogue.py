@@ -16,8 +16,8 @@ from types import ModuleType
 from dmlcts.conformance.mutants import families, transforms
 from dmlcts.conformance.mutants.fault import Fault, Faults
 from dmlcts.conformance.mutants.mutant import Mutant
-from dmlcts.conformance.mutants.reviewed import NO_FAULT, ReviewError, review, unused
 from dmlcts.conformance.mutants.reviewed import MEASURED as ON_MEASURED
+from dmlcts.conformance.mutants.reviewed import NO_FAULT, ReviewError, review, unused
 from dmlcts.reference.registry import references
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator

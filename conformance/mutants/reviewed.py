@@ -36,7 +36,9 @@ class Entry:
 
     def speaks_of(self, operator: str, fault: str) -> bool:
         """Whether it is about this fault in this operator."""
-        named = any(fnmatchcase(operator, glob) for glob in self.operators) and any(fnmatchcase(fault, glob) for glob in self.faults)
+        named = any(fnmatchcase(operator, glob) for glob in self.operators) and any(
+            fnmatchcase(fault, glob) for glob in self.faults
+        )
         return named and (not self.when or PROPERTIES[self.when](load(operator)))
 
     def __str__(self) -> str:
