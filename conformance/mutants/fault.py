@@ -46,8 +46,8 @@ Accepts = Callable[[Dispatch, list[Violation]], list[Violation]]
 class Fault:
     """A fault. ``does`` is a sentence about the implementation, without its subject: ``adds the bias twice``.
 
-    ``value`` may give any numeric type and whatever broadcasts to the output (``mutant.stored``); it is for the output called ``output``,
-    or for the only one that the operator has; ``*`` stands for each. The fault is for data types of the first tensor that has a choice of them (``types``, all
+    ``value`` may give any numeric type and whatever broadcasts to the output (``mutant.stored``). It and ``write`` are for the output
+    called ``output``, for each where it is empty. The fault is for data types of the first tensor that has a choice of them (``types``, all
     where empty) and for descs of which ``when`` is true; elsewhere the mutant does what is right. ``kinds`` are the kinds of cases that
     are most likely to find it: they are tried first.
     """
@@ -70,6 +70,10 @@ class Fault:
     def applies(self, desc: OperatorDesc) -> bool:
         """Whether it may go wrong for a desc."""
         return (not self.types or main_type(desc) in self.types) and (self.when is None or self.when(desc))
+
+    def concerns(self, output: str) -> bool:
+        """Whether it may go wrong in an output."""
+        return self.output in ("", output, output.partition("[")[0])
 
     def may_show(self, case: Case) -> bool:
         """Whether a case can tell it from a right implementation: what cannot is not worth running."""

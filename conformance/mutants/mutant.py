@@ -75,7 +75,7 @@ class MutantBackend(ReferenceBackend):
         refused = fault.refuses(dispatch) if fault.refuses is not None and fault.applies(dispatch.desc) else ""
         if refused:
             self.refuse([Violation("field/refused", refused)], dispatch)
-        if fault.around is None:
+        if fault.around is None or not fault.applies(dispatch.desc):
             self._execute(dispatch)
         else:
             fault.around(dispatch, self._execute)
@@ -88,7 +88,7 @@ class MutantBackend(ReferenceBackend):
         for name in dispatch.outputs:
             binding, tensor = dispatch.bindings[name], desc.tensor(name)
             array = fitted(outputs[name], tensor.sizes)
-            write = fault.write if applies and fault.write is not None else write_tensor
+            write = fault.write if applies and fault.write is not None and fault.concerns(name) else write_tensor
             write(dispatch.resources[binding.resource], tensor, array, binding.offset)
 
     def _read(self, dispatch: Dispatch, fault: Fault) -> Iterator[tuple[str, Array]]:
@@ -121,9 +121,8 @@ class MutantBackend(ReferenceBackend):
             outputs = self.compute(desc, inputs)
         if fault.value is None:
             return outputs
-        wanted = fault.output or load(desc.type).outputs()[0].name
         for name, right in outputs.items():
-            if wanted in (name, name.partition("[")[0], "*"):
+            if fault.concerns(name):
                 with np.errstate(all="ignore"):
                     outputs[name] = stored(fault.value(desc, inputs, right), right)
         return outputs

@@ -47,7 +47,7 @@ def adapted(old: Mutant, operator: str) -> Fault:
     if old.rules is not same_rules:
         hooks |= {"accepts": old.rules} if old.rejections else {"refuses": refuses}
     if old.value is not same_value:
-        hooks |= {"value": old.value, "output": "*"}
+        hooks |= {"value": old.value}
     if old.desc is not same_desc:
         hooks["desc"] = old.desc
     if old.read is not read_at:

@@ -52,7 +52,7 @@ def _exchanged(one: str, other: str) -> Desc:
 def _misread(operator: Operator, does: str, desc: Desc) -> Fault:
     def misread(given: OperatorDesc) -> OperatorDesc:
         found = desc(given)
-        return given if found.type == given.type and _is_invalid(operator, found) else found
+        return given if found == given or (found.type == given.type and _is_invalid(operator, found)) else found
 
     return Fault(does, desc=misread, when=lambda given: misread(given) != given)
 

@@ -61,6 +61,11 @@ def types_of(operator: Operator, field: Field) -> set[str]:
     return {dict(choice.types)[field.name] for choice in type_choices(operator)}
 
 
+def ranks_of(operator: Operator, field: Field) -> set[int]:
+    """The dimension counts that some table lists for a tensor."""
+    return {count for table in operator.support for count in table.tensors[field.name].dimension_counts()}
+
+
 def axes_of(operator: Operator, field: Field) -> list[int]:
     """The axes of a tensor that its shapes tell apart and that may be longer than 1; counted from the end behind a ``*``."""
     rows = [shape.sizes[field.name] for shape in operator.shapes if field.name in shape.sizes]
