@@ -81,7 +81,10 @@ def _misreadings(operator: Operator, field: Field) -> Iterator[tuple[str, str, D
     else:
         shared = field.count and sum(other.count == field.count for other in operator.fields) > 1
         for label, (does, change) in _CHANGES.get(field.type, {}).items():
-            if not (shared and label.endswith("-alone")):  # of arrays that one count counts together, none can be shorter
+            constants = [value for value in values if isinstance(value, int | float | tuple)]
+            if shared and label.endswith("-alone"):  # of arrays that one count counts together, none can be shorter
+                continue
+            if len(constants) < len(values) or any(change(value) != value for value in constants if value != ()):
                 yield label, does.format(field.name), _changed(field, change)
         if field.type.endswith("_ARRAY") and len(values) > 1:
             for label, place in (("first", 0), ("last", -1)):

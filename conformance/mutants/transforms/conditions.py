@@ -86,7 +86,8 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
     yield "no-strides", "where a tensor has no strides", _any_tensor(lambda tensor: tensor.strides is None)
     if max(counts) > 4:
         yield "strides-beyond-4d", "where more than 4 dimensions have strides", _any_tensor(lambda t: len(t.strides or ()) > 4)
-    yield "different-strides", "where strides of inputs differ", _different_strides
+    if len(operator.inputs()) > 1:
+        yield "different-strides", "where strides of inputs differ", _different_strides
     yield "odd-bytes", "where a tensor has no multiple of 4 bytes", _any_tensor(lambda t: t.count * t.type.bits % 32 != 0)
     yield "total-size", "where a total size is more than the least", _any_tensor(lambda t: (t.total_size or 0) > t.least_bytes)
     yield "alignment", "where an alignment is guaranteed", _any_tensor(lambda tensor: tensor.alignment > 0)

@@ -43,7 +43,9 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
         if any(fnmatchcase(known, rule) for known in rules):
             yield f"accepts/{label}", Fault(does, accepts=_accepting(operator, rule, test))
     for label, (does, repair) in _HALVES.items():
-        if not label.startswith("sizes-") or any(constraint.same == "Sizes" for constraint in operator.constraints):
+        if fnmatchcase(label, "sizes-*") and not any(constraint.same == "Sizes" for constraint in operator.constraints):
+            continue
+        if label != "binding-short-by-4" or any(fnmatchcase(rule, "binding/*/size") for rule in rules):
             yield f"accepts/{label}", Fault(does, accepts=_seeing(repair))
     for label, (does, alike) in _TYPES.items():
         if _has_types_alike(operator, alike):
