@@ -10,20 +10,26 @@ from dmlcts.conformance.backend import Bytes, Dispatch
 from dmlcts.conformance.buffers import write_tensor
 from dmlcts.conformance.mutants import mutant as new
 from dmlcts.conformance.mutants.fault import Fault
-from dmlcts.conformance.mutants.old.catalogue import mutants
+from dmlcts.conformance.mutants.old.bases import OTHER_BASIS
+from dmlcts.conformance.mutants.old.equivalent import EQUIVALENT, OWN
 from dmlcts.conformance.mutants.old.mutant import Mutant, only_run, read_at, same_desc, same_rules, same_value
+from dmlcts.conformance.mutants.old.values import _OWN
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.loader import load
+from dmlcts.spec.model import DOCUMENTED, MEASURED
 
 
 @cache
 def _by_operator() -> Mapping[str, tuple[new.Mutant, ...]]:
     found: dict[str, list[new.Mutant]] = {}
-    for old in mutants():
+    for old in (mutant for make in _OWN for mutant in make()):
         for operator in old.operators:
+            reason = old.equivalent or OWN.get(old.name, "") or EQUIVALENT.get(old.name, {}).get(operator, "")
+            basis = old.basis
+            if operator in OTHER_BASIS.get(old.name, ()):
+                basis = DOCUMENTED if basis == MEASURED else MEASURED
             label = old.name.removeprefix(f"{operator}/")
-            label = label.removesuffix(f"/{operator}").removesuffix("/alone").replace(f"/{operator}/", "/")
-            found.setdefault(operator, []).append(new.Mutant(operator, label, adapted(old, operator), old.basis, old.equivalent))
+            found.setdefault(operator, []).append(new.Mutant(operator, label, adapted(old, operator), basis, reason))
     return {operator: tuple(every) for operator, every in found.items()}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dmlcts.conformance.mutants.old.dense import other_basis
-from dmlcts.spec.model import MEASURED, Operator
 
 
 def _names(prefix: str, *names: str) -> tuple[str, ...]:
@@ -32,21 +31,3 @@ OTHER_BASIS: dict[str, tuple[str, ...]] = {
 for _mutant, _operators in other_basis():
     OTHER_BASIS[_mutant] = (*OTHER_BASIS.get(_mutant, ()), *_operators)
 """By mutant: the operators in which the basis is not the mutant's own, but the other of the two."""
-
-
-_SIZES = (
-    *(f"accepts/sizes-{name}" for name in ("by-counts", "by-first", "by-last", "but-first", "but-second", "but-last")),
-    "accepts/larger-tensors",
-    "accepts/smaller-tensors",
-)
-"""The mutants that compare sizes by half, of as many dimensions."""
-
-
-def has_other_basis(mutant: str, operator: Operator) -> bool:
-    """Whether cases of the other basis find a mutant in an operator: by the table, or since a permission or demand was measured alone."""
-    in_place = mutant.startswith(("in-place/", "refuses/in-place"))
-    measured = bool(operator.in_place) and all(permission.basis == MEASURED for permission in operator.in_place)
-    sizes = [constraint.basis for constraint in operator.constraints if constraint.same == "Sizes"]
-    if mutant in _SIZES and sizes and all(basis == MEASURED for basis in sizes):
-        return True
-    return operator.name in OTHER_BASIS.get(mutant, ()) or (in_place and measured)
