@@ -35,12 +35,12 @@ from unittest import mock
 
 import numpy as np
 
-from dmlcts.conformance.backend import BufferBinding, Dispatch, Rejected
+from dmlcts.conformance.backends.backend import BufferBinding, Dispatch, Rejected
 from dmlcts.conformance.backends.process import ProcessBackend, split_command
-from dmlcts.conformance.options import RunOptions, selected_cases
-from dmlcts.conformance.protocol import CLOSE, DESCRIBE, Source, frame, read_header, run_request
-from dmlcts.conformance.session import Session
-from dmlcts.conformance.terminal import command_text
+from dmlcts.conformance.backends.protocol import CLOSE, DESCRIBE, Source, frame, read_header, run_request
+from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.session import Session
+from dmlcts.conformance.runner.terminal import command_text
 from dmlcts.generator.case import AGREEMENT, RELATION, Case
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
@@ -58,8 +58,8 @@ class Host:
         if command:
             self.argv: Sequence[str] = split_command(command)
             return
-        from dmlcts.conformance.directml import stack, windows
-        from dmlcts.conformance.directml.dll import read_dll
+        from dmlcts.conformance.backends.directml import stack, windows
+        from dmlcts.conformance.backends.directml.dll import read_dll
 
         if os.name == "nt":
             self.argv = windows.host_command(None, ())
@@ -182,7 +182,7 @@ def _ratio(over: Sequence[float], under: Sequence[float]) -> float:
 
 def started(host: Host, folder: str, *options: str) -> subprocess.Popen[bytes]:
     """``dmlcts run`` of level core, begun."""
-    python = [sys.executable, "-c", "from dmlcts.conformance.cli import main; main()"]
+    python = [sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()"]
     words = [*python, "run", "-q", "-k", OPTIONS.expression, "-b", f"process:{command_text(host.argv)}", "-o", folder, *options]
     return subprocess.Popen(words, stdout=subprocess.DEVNULL, env=dict(host.environment))
 

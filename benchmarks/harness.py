@@ -26,7 +26,7 @@ from unittest import mock
 
 TIMES = 3
 SMALL = "not property and (ELEMENT_WISE_ADD or ELEMENT_WISE_BIT_OR or ELEMENT_WISE_QUANTIZE_LINEAR or ACTIVATION_SIGMOID or ACTIVATION_SOFTMAX1)"
-DMLCTS = (sys.executable, "-c", "from dmlcts.conformance.cli import main; main()")
+DMLCTS = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -66,8 +66,8 @@ class Clock:
 @contextmanager
 def work_timed() -> Iterator[Clock]:
     """Times what a case is about: its data, the right answer, and the backend's run."""
-    from dmlcts.conformance import execute
     from dmlcts.conformance.backends.reference import ReferenceBackend
+    from dmlcts.conformance.execution import execute
 
     clock = Clock()
     with (
@@ -82,10 +82,10 @@ def cost_of_a_case(folder: Path) -> tuple[float, float]:
     """The harness's seconds a small case, and those of the work; the cases themselves are made before."""
     from rich.console import Console
 
-    from dmlcts.conformance import parts
-    from dmlcts.conformance.options import RunOptions
-    from dmlcts.conformance.progress import Progress
-    from dmlcts.conformance.run import run
+    from dmlcts.conformance.runner import journal
+    from dmlcts.conformance.runner.options import RunOptions
+    from dmlcts.conformance.runner.progress import Progress
+    from dmlcts.conformance.runner.run import run
     from dmlcts.reports import write_all
 
     options = RunOptions(expression=SMALL, out=str(folder))
@@ -95,7 +95,7 @@ def cost_of_a_case(folder: Path) -> tuple[float, float]:
             start = perf_counter()
             record = run(options, 0, Progress(Console(file=StringIO()), quiet=True))
             write_all(record, folder)
-            parts.end(folder)
+            journal.end(folder)
             whole = perf_counter() - start
         return (whole - clock.seconds) / len(record.results), clock.seconds / len(record.results)
 
@@ -106,7 +106,7 @@ def cost_of_a_case(folder: Path) -> tuple[float, float]:
 
 def main() -> None:
     """Measures and prints."""
-    from dmlcts.conformance.options import RunOptions, selected_cases
+    from dmlcts.conformance.runner.options import RunOptions, selected_cases
 
     core, full = (len(selected_cases(options)) for options in (RunOptions(), RunOptions(level="full", basis="measured")))
     one = selected_cases(RunOptions(expression=SMALL))[0]

@@ -97,7 +97,7 @@ def main() -> None:
     """Measures and prints."""
     import numpy as np
 
-    from dmlcts.conformance.backend import BufferBinding, Dispatch
+    from dmlcts.conformance.backends.backend import BufferBinding, Dispatch
     from dmlcts.conformance.backends.process import ProcessBackend
     from dmlcts.spec.desc import OperatorDesc, TensorDesc
 

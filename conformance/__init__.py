@@ -1,1 +1,50 @@
-"""Backends, execution, judgement, the pytest plugin and the command line."""
+"""Backends, execution, judgement, the pytest plugin and the command line.
+
+What an implementer needs is imported from here, and from nowhere below:
+
+    from dmlcts.conformance import ArrayBackend, Backend, BackendInfo, Dispatch, OperatorDesc, TensorDesc, Rejected, Unsupported
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dmlcts.conformance.backends.array_backend import ArrayBackend
+    from dmlcts.conformance.backends.backend import (
+        Backend,
+        BackendFault,
+        BackendInfo,
+        BufferBinding,
+        Dispatch,
+        Rejected,
+        Unsupported,
+    )
+    from dmlcts.spec.desc import OperatorDesc, TensorDesc
+
+__all__ = [
+    "ArrayBackend",
+    "Backend",
+    "BackendFault",
+    "BackendInfo",
+    "BufferBinding",
+    "Dispatch",
+    "OperatorDesc",
+    "Rejected",
+    "TensorDesc",
+    "Unsupported",
+]
+
+_MODULES = {
+    "ArrayBackend": "dmlcts.conformance.backends.array_backend",
+    "OperatorDesc": "dmlcts.spec.desc",
+    "TensorDesc": "dmlcts.spec.desc",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name when it is asked for: NumPy takes 0.2 s, which ``dmlcts --help`` need not pay."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES.get(name, "dmlcts.conformance.backends.backend")), name)

@@ -10,7 +10,7 @@ Expectations:
 | ``reference`` | the outputs agree with the reference under the operator's tolerance |
 | ``values`` | the outputs agree with ``answers``; with any one of them for a contested case |
 | ``rejection`` | the backend refuses the desc or the bindings |
-| ``relation`` | the law of that label holds for generated data (conformance/relations) |
+| ``relation`` | the law of that label holds for generated data (conformance/properties/relations) |
 | ``agreement`` | as ``reference``, for data, sizes and layouts that Hypothesis chooses |
 """
 

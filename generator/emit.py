@@ -1,6 +1,6 @@
 """Cases as pytest modules: one an operator, readable, run by plain pytest with this package installed.
 
-A module holds the ids of its cases and calls the fixture ``run_case`` (conformance/plugin), so that it and ``dmlcts run`` execute the same
+A module holds the ids of its cases and calls the fixture ``run_case`` (conformance/runner/plugin), so that it and ``dmlcts run`` execute the same
 cases through the same code.
 """
 

@@ -1,6 +1,6 @@
 """Property cases: the outputs must agree with the reference, or keep a law among themselves, for many sizes, layouts and data.
 
-The case says what to try; conformance/relations tries it. Every example is itself a case, so that a failing one, shrunken, can be
+The case says what to try; conformance/properties/relations tries it. Every example is itself a case, so that a failing one, shrunken, can be
 written down and run again.
 """
 

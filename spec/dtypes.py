@@ -1,6 +1,6 @@
 """DirectML's data types as NumPy's. Kept apart from ``abi``, so that reading a spec does not import NumPy.
 
-An element of a 4-bit type takes a byte in an array (ml_dtypes); in a buffer two share one (conformance/buffers).
+An element of a 4-bit type takes a byte in an array (ml_dtypes); in a buffer two share one (conformance/backends/buffers).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a relation of a spec file may say (conformance/laws evaluates it), as far as no JSON Schema can tell.
+"""What a relation of a spec file may say (conformance/properties/laws evaluates it), as far as no JSON Schema can tell.
 
 Each check gives the place of what is wrong, below the relation, and a message.
 """

@@ -168,7 +168,7 @@ class InPlace:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """How results are judged (conformance/judge): the class and its parameters by data type.
+    """How results are judged (conformance/execution/judge): the class and its parameters by data type.
 
     ``compare`` is ``value`` (equal numbers; both zeros are equal) or ``bits`` (equal bit patterns, for operators that work on bits).
     ``parameters`` maps a parameter to its value, or to values by data type.
@@ -252,7 +252,7 @@ class Relation:
     ``given`` maps each variable to the tensor whose values it takes; ``where`` limits them. ``f`` runs the operator, and the names in
     ``uses`` other operators. The law is about those data types of the first tensor (all where empty) and those fields of a desc alone
     for which ``when`` is true. A variable in ``data`` has those instead of its tensor's random data. What a law may say stands in
-    conformance/laws.
+    conformance/properties/laws.
     """
 
     label: str

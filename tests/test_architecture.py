@@ -2,7 +2,6 @@
 
 import ast
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "conformance": {"spec", "reference", "generator", "reports"},
 }
 """Imports run one way. A room may always import itself."""
+
+ROOMS: tuple[str, ...] = ("backends", "execution", "properties", "probing", "dxdispatch", "runner", "mutants", "commands")
+"""The rooms of conformance/, in the direction in which a case goes through them: a room imports those before it alone."""
 
 LONGEST = 450
 
@@ -101,11 +103,37 @@ def test_shared_machinery_names_no_operator(module: Path) -> None:
     assert operators_named(module.read_text(encoding="utf-8")) == []
 
 
+def rooms_imported(source: str) -> set[str]:
+    """The rooms of conformance/ that a module imports, wherever in it and however."""
+    tree = ast.parse(source)
+    names = [text for _, text in literals(tree) if re.fullmatch(r"dmlcts(\.\w+)+", text)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+    parts = [name.split(".") for name in names]
+    return {part[2] for part in parts if part[:2] == ["dmlcts", "conformance"] and len(part) > 2 and part[2].islower()}
+
+
+def test_conformance_has_ten_entries_at_its_top_or_fewer() -> None:
+    entries = {entry.name for entry in (ROOT / "conformance").iterdir() if entry.name != "__pycache__"}
+    assert entries == {*ROOMS, "__init__.py", "py.typed"}
+    assert len(entries) <= 10
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_data_flow_through_conformance_in_one_direction(room: str) -> None:
+    before = set(ROOMS[: ROOMS.index(room) + 1])
+    for module in sorted((ROOT / "conformance" / room).rglob("*.py")):
+        back = rooms_imported(module.read_text(encoding="utf-8")) - before
+        assert not back, f"{named(module)} imports {', '.join(sorted(back))}, which come after {room}"
+
+
 def test_every_package_is_installed() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    listed = set(project["tool"]["setuptools"]["packages"])
-    there = {f"dmlcts.{'.'.join(init.relative_to(ROOT).parent.parts)}" for init in MODULES if init.name == "__init__.py"}
-    assert listed == there
+    """setup.py finds folders with an ``__init__.py``: one without it would be missing from the wheel."""
+    folders = {module.parent for module in MODULES if "native" not in module.parts}
+    assert [named(folder) for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
 
 
 # The checks themselves, fed what they must find
@@ -132,6 +160,14 @@ def test_every_package_is_installed() -> None:
 )
 def test_the_import_check_finds_what_it_must(source: str, rooms: set[str]) -> None:
     assert imported(source, "generator") == rooms
+
+
+def test_the_direction_check_finds_what_it_must() -> None:
+    assert rooms_imported("from dmlcts.conformance.commands.cli import main") == {"commands"}
+    assert rooms_imported("def f():\n    from dmlcts.conformance.runner import journal") == {"runner"}
+    assert rooms_imported("import dmlcts.conformance.mutants") == {"mutants"}
+    assert rooms_imported("import_module('dmlcts.conformance.probing.probe')") == {"probing"}
+    assert rooms_imported("from dmlcts.conformance import ArrayBackend") == set()
 
 
 def test_the_import_check_in_a_folder_of_a_room() -> None:

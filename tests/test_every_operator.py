@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from dmlcts.conformance.array_backend import binding_violations
-from dmlcts.conformance.execute import lay_out
+from dmlcts.conformance.backends.array_backend import binding_violations
+from dmlcts.conformance.execution.execute import lay_out
 from dmlcts.generator import coverage as coverage_module
 from dmlcts.generator.case import AGREEMENT, LEVELS, REJECTION, Binding, Case, from_json, to_json
 from dmlcts.generator.coverage import COLUMNS, coverage

@@ -20,8 +20,8 @@ from threading import TIMEOUT_MAX, Thread
 from time import monotonic
 from typing import Any, TypeVar, cast
 
-from dmlcts.conformance.backend import BackendFault, BackendInfo, BackendUnavailable, Dispatch, Rejected, Unsupported
-from dmlcts.conformance.protocol import (
+from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BackendUnavailable, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backends.protocol import (
     CLOSE,
     DESCRIBE,
     Header,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.array_backend import ArrayBackend, rejected
-from dmlcts.conformance.backend import BackendInfo, BackendUnavailable, Dispatch, Unsupported
+from dmlcts.conformance.backends.array_backend import ArrayBackend, rejected
+from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Dispatch, Unsupported
 from dmlcts.reference.answer import host
 from dmlcts.reference.registry import compute, references
 from dmlcts.spec.abi import abi

@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from dmlcts.conformance.backend import BackendUnavailable
-from dmlcts.conformance.backends import open_backend
+from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.commands.spec import json_option, print_json
 
 _TRIED = ("reference", "reference:cuda", "directml", "onnxruntime", "torch")
 _FORMS = {
     "directml:PATH": "another DirectML.dll; the host's options may follow, such as --adapter 1 (docs/directml.md)",
-    "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.array_backend.ArrayBackend",
+    "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.backends.array_backend.ArrayBackend",
     "process:COMMAND": "any program that speaks the protocol of docs/process-protocol.md on its standard streams",
 }
 

@@ -13,10 +13,10 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from dmlcts.conformance.judge import FORMATS
-from dmlcts.conformance.options import UsageError
-from dmlcts.conformance.parts import read_run
-from dmlcts.conformance.terminal import console, counted
+from dmlcts.conformance.execution.judge import FORMATS
+from dmlcts.conformance.runner.journal import read_run
+from dmlcts.conformance.runner.options import UsageError
+from dmlcts.conformance.runner.terminal import console, counted
 from dmlcts.reports.files import write_text
 from dmlcts.reports.markdown import plain
 from dmlcts.reports.record import FAIL, PASS, Record, Result

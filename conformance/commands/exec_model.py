@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from dmlcts.conformance.backends import open_backend
+from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.commands.spec import json_option
-from dmlcts.conformance.model_json import dumps
-from dmlcts.conformance.model_read import read_model
-from dmlcts.conformance.model_run import State, Stopped, Values, Written, save, text, to_json
+from dmlcts.conformance.dxdispatch.model_json import dumps
+from dmlcts.conformance.dxdispatch.read import read_model
+from dmlcts.conformance.dxdispatch.run import State, Stopped, Values, Written, save, text, to_json
 from dmlcts.reports.record import ERROR, FAIL, UNSUPPORTED
 
 _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}

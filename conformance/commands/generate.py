@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dmlcts.conformance.terminal import command_text, counted
+from dmlcts.conformance.runner.terminal import command_text, counted
 from dmlcts.generator.case import LEVELS
 
 
@@ -20,8 +20,8 @@ from dmlcts.generator.case import LEVELS
 def command(out: Path, **given: str) -> None:
     """Writes pytest modules, one an operator, that run with plain pytest: pytest DIR --dmlcts-backend BACKEND."""
     # Imported here, so that `--help` is quick.
-    from dmlcts.conformance.options import RunOptions, UsageError, selected_cases
-    from dmlcts.conformance.run import spec_version
+    from dmlcts.conformance.runner.options import RunOptions, UsageError, selected_cases
+    from dmlcts.conformance.runner.run import spec_version
     from dmlcts.generator.emit import write_modules
 
     cases = selected_cases(RunOptions(**given))  # type: ignore[arg-type]

@@ -17,9 +17,9 @@ def command(shards: tuple[Path, ...], out: Path) -> None:
     shard is an error: name every one.
     """
     # Imported here, so that `--help` is quick.
-    from dmlcts.conformance.options import UsageError
-    from dmlcts.conformance.parts import read_run
-    from dmlcts.conformance.run import exit_code
+    from dmlcts.conformance.runner.journal import read_run
+    from dmlcts.conformance.runner.options import UsageError
+    from dmlcts.conformance.runner.run import exit_code
     from dmlcts.reports.merge import MergeError, merge
     from dmlcts.reports.record import write_record
 

@@ -19,7 +19,7 @@ from dmlcts.conformance.commands.spec import operator_named, print_json
 from dmlcts.conformance.mutants.catalogue import check_review, find_mutant, mutants_of, mutated_operators
 from dmlcts.conformance.mutants.hunt import Hunt, Kill, hunt, reference_failure, wanted
 from dmlcts.conformance.mutants.reviewed import ReviewError
-from dmlcts.conformance.options import UsageError
+from dmlcts.conformance.runner.options import UsageError
 from dmlcts.generator.case import LEVELS
 from dmlcts.generator.suite import matcher
 from dmlcts.spec.model import DOCUMENTED, MEASURED

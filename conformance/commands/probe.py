@@ -14,14 +14,14 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from dmlcts.conformance.backend import Backend
-from dmlcts.conformance.backends import open_backend
+from dmlcts.conformance.backends.backend import Backend
+from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.commands.spec import json_option, operator_named, print_json
-from dmlcts.conformance.findings import counts
-from dmlcts.conformance.measured import differences, differs, measurement_of, table, write_measurement
-from dmlcts.conformance.options import UsageError
-from dmlcts.conformance.probe import CONFIRMED, REFUSED, UNKNOWN, Probed, probe
-from dmlcts.conformance.terminal import console, counted
+from dmlcts.conformance.probing.findings import counts
+from dmlcts.conformance.probing.measured import differences, differs, measurement_of, table, write_measurement
+from dmlcts.conformance.probing.probe import CONFIRMED, REFUSED, UNKNOWN, Probed, probe
+from dmlcts.conformance.runner.options import UsageError
+from dmlcts.conformance.runner.terminal import console, counted
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.loader import load_all
 from dmlcts.spec.model import Measurement, Operator

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from dmlcts.conformance.parts import read_run
-from dmlcts.conformance.summary import print_summary
-from dmlcts.conformance.terminal import console
+from dmlcts.conformance.commands.summary import print_summary
+from dmlcts.conformance.runner.journal import read_run
+from dmlcts.conformance.runner.terminal import console
 from dmlcts.reports import write_all
 
 

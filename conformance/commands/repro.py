@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from dmlcts.conformance.model_write import write_model
-from dmlcts.conformance.options import UsageError, read_case
+from dmlcts.conformance.dxdispatch.write import write_model
+from dmlcts.conformance.runner.options import UsageError, read_case
 from dmlcts.generator.case import Case, to_json
 from dmlcts.generator.data import inputs
 from dmlcts.generator.suite import find_case

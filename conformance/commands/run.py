@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dmlcts.conformance.terminal import console
+from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.case import LEVELS
 
 OUT, OUT_OF_CASES = "results", "results-case"
@@ -68,17 +68,17 @@ def command(processes: int, quiet: bool, out: str | None, **given: Any) -> None:
     130 stopped by Ctrl-C.
     """
     # Imported here, so that `--help` is quick.
-    from dmlcts.conformance import parts
-    from dmlcts.conformance.options import RunOptions
-    from dmlcts.conformance.progress import Progress
-    from dmlcts.conformance.run import command_line, exit_code, run
-    from dmlcts.conformance.summary import print_summary
+    from dmlcts.conformance.commands.summary import print_summary
+    from dmlcts.conformance.runner import journal
+    from dmlcts.conformance.runner.options import RunOptions
+    from dmlcts.conformance.runner.progress import Progress
+    from dmlcts.conformance.runner.run import command_line, exit_code, run
     from dmlcts.reports import write_all
 
     folder = Path(out or (OUT_OF_CASES if given["cases"] or given["case_files"] else OUT))
     terminal = console()
     record = run(RunOptions(out=str(folder), **given), processes, Progress(terminal, quiet), command_line())
     write_all(record, folder)
-    parts.end(folder)
+    journal.end(folder)
     print_summary(record, terminal, folder)
     raise click.exceptions.Exit(exit_code(record))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from dmlcts.conformance.backend import BackendInfo
-from dmlcts.conformance.directml.setup import SetupError, Wish, check, set_up
-from dmlcts.conformance.directml.stack import CHROOT, ENGINES, home
+from dmlcts.conformance.backends.backend import Backend, BackendInfo, BackendUnavailable
+from dmlcts.conformance.backends.directml.setup import SetupError, Wish, check, set_up
+from dmlcts.conformance.backends.directml.stack import CHROOT, ENGINES, home
+from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.session import Session
+from dmlcts.reports.record import PASS
 
 
 @click.command(
@@ -30,7 +34,7 @@ def command(only_check: bool, force: bool, dll: Path | None, engine: str | None,
     GB. On Windows it is the host, built with CMake if this package came without. What is there already is kept.
     """
     try:
-        info = check(click.echo) if only_check else set_up(Wish(dll, engine, mirror, force), click.echo)
+        info = check(try_one_case) if only_check else set_up(Wish(dll, engine, mirror, force), click.echo, try_one_case)
     except SetupError as error:
         click.echo(f"dmlcts setup: {error}", err=True)
         raise click.exceptions.Exit(1) from None
@@ -39,3 +43,17 @@ def command(only_check: bool, force: bool, dll: Path | None, engine: str | None,
 
 def _text(info: BackendInfo) -> str:
     return f"{info.name} {info.version} on {info.device}: one case ran and passed"
+
+
+def try_one_case(opened: Callable[[], Backend]) -> BackendInfo:
+    """Opens a backend and runs the first case of level smoke. Raises SetupError if it does not start, or the case does not pass."""
+    options = RunOptions(backend="directml", level="smoke")
+    try:
+        session = Session(options, opened())
+    except BackendUnavailable as error:
+        raise SetupError(f"what was prepared does not start: {error}") from None
+    with session:
+        result = session.run(selected_cases(options)[0])
+    if result.status != PASS:
+        raise SetupError(f"{result.case}: {result.status}: {result.message}")
+    return session.info

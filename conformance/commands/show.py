@@ -8,8 +8,8 @@ import click
 from rich.markup import escape
 
 from dmlcts.conformance.commands.spec import json_option, print_json
-from dmlcts.conformance.options import RunOptions, UsageError, selected_cases
-from dmlcts.conformance.terminal import console
+from dmlcts.conformance.runner.options import RunOptions, UsageError, selected_cases
+from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.case import LEVELS, Case, to_json
 from dmlcts.generator.data import inputs
 from dmlcts.generator.suite import find_case

@@ -12,19 +12,19 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from dmlcts.conformance.options import UsageError
-from dmlcts.conformance.terminal import console, counted
+from dmlcts.conformance.runner.options import UsageError
+from dmlcts.conformance.runner.terminal import console, counted
 from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import SPECIAL
 from dmlcts.reference.registry import references
 from dmlcts.spec.abi import abi
-from dmlcts.spec.compare import compare
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.expression import ExpressionError, compile_expression
 from dmlcts.spec.loader import load, load_all, load_file, operators_folder
 from dmlcts.spec.model import Measurement, Operator, Values
-from dmlcts.spec.pages import PageError, read_page
+from dmlcts.spec.pages.compare import compare
+from dmlcts.spec.pages.page import PageError, read_page
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.backend import Bytes, Dispatch
+from dmlcts.conformance.backends.backend import Bytes, Dispatch
 from dmlcts.generator.case import AGREEMENT, REJECTION, RELATION, Case
 from dmlcts.reference.stage import Instead
 from dmlcts.spec.desc import OperatorDesc, TensorDesc

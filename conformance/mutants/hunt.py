@@ -13,8 +13,8 @@ from time import process_time
 
 from dmlcts.conformance.mutants.fault import Array
 from dmlcts.conformance.mutants.mutant import Mutant, MutantBackend
-from dmlcts.conformance.options import RunOptions
-from dmlcts.conformance.session import Session
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.session import Session
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.suite import operator_cases, select

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.array_backend import binding_violations
-from dmlcts.conformance.backend import Dispatch
+from dmlcts.conformance.backends.array_backend import binding_violations
+from dmlcts.conformance.backends.backend import Dispatch
+from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.buffers import read_tensor, write_tensor
 from dmlcts.conformance.mutants.fault import Array, Fault, Inputs
 from dmlcts.reference.stage import replaced
 from dmlcts.spec.abi import abi

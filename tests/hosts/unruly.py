@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlcts.conformance.backend import BackendFault, BackendInfo, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.spec.desc import OperatorDesc
 

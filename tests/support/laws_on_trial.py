@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import yaml
 
-from dmlcts.conformance.backend import BackendInfo, Dispatch, Unsupported
+from dmlcts.conformance.backends.backend import BackendInfo, Dispatch, Unsupported
+from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.buffers import read_tensor, write_tensor
-from dmlcts.conformance.calls import Trial
-from dmlcts.conformance.examples import relation_draft
-from dmlcts.conformance.execute import Outcome
-from dmlcts.conformance.laws import law_outcome
-from dmlcts.conformance.relations import execute_property
+from dmlcts.conformance.execution.execute import Outcome
+from dmlcts.conformance.properties.calls import Trial
+from dmlcts.conformance.properties.examples import relation_draft
+from dmlcts.conformance.properties.laws import law_outcome
+from dmlcts.conformance.properties.relations import execute_property
 from dmlcts.generator.case import Case, from_json
 from dmlcts.generator.properties import property_cases
 from dmlcts.generator.suite import find_case

@@ -8,10 +8,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from dmlcts.conformance.backend import BackendFault, BackendInfo, Dispatch, Rejected
+from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, Dispatch, Rejected
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.measured import measurement_of
-from dmlcts.conformance.probe import Probed, probe
+from dmlcts.conformance.probing.measured import measurement_of
+from dmlcts.conformance.probing.probe import Probed, probe
 from dmlcts.spec.loader import load, load_file
 from dmlcts.spec.model import Measurement
 from dmlcts.spec.rules import violations

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from dmlcts.conformance.backend import BackendInfo, Dispatch
-from dmlcts.conformance.buffers import read_tensor, write_tensor
+from dmlcts.conformance.backends.backend import BackendInfo, Dispatch
+from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.loader import load_text
 from dmlcts.spec.model import Operator

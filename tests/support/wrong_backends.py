@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.backend import Bytes, Dispatch
+from dmlcts.conformance.backends.backend import Bytes, Dispatch
+from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.buffers import read_tensor, write_tensor
-from dmlcts.conformance.execute import execute
+from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.case import Case
 from dmlcts.generator.suite import find_case
 from dmlcts.reports.record import Result

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from dmlcts.conformance.backend import Bytes, Dispatch
-from dmlcts.conformance.buffers import write_tensor
+from dmlcts.conformance.backends.backend import Bytes, Dispatch
+from dmlcts.conformance.backends.buffers import write_tensor
 from dmlcts.conformance.mutants import mutant as new
 from dmlcts.conformance.mutants.fault import Fault
 from dmlcts.conformance.mutants.old.bases import OTHER_BASIS

@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from dmlcts.conformance.backend import Bytes
-from dmlcts.conformance.buffers import write_tensor
+from dmlcts.conformance.backends.backend import Bytes
+from dmlcts.conformance.backends.buffers import write_tensor
 from dmlcts.conformance.mutants.old.mutant import Array, Mutant, Value, Write
 from dmlcts.conformance.mutants.old.patterns import DETOURS, FLOATS, Change, low, through, without
 from dmlcts.reference.element_wise.bits import bits

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.array_backend import binding_violations
-from dmlcts.conformance.backend import Bytes, Dispatch
+from dmlcts.conformance.backends.array_backend import binding_violations
+from dmlcts.conformance.backends.backend import Bytes, Dispatch
+from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.buffers import read_tensor, write_tensor
 from dmlcts.generator.case import AGREEMENT, REJECTION, RELATION, Case
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from dmlcts.conformance.backend import Dispatch
+from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.mutants.fault import Array, Fault, Inputs, Where
 from dmlcts.conformance.mutants.transforms.tensors import types_of
 from dmlcts.generator.attributes import constant_values, has_value, value_text

@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 
-from dmlcts.conformance.backend import BufferBinding, Bytes, Dispatch
-from dmlcts.conformance.buffers import element_bytes, read_tensor, write_tensor
+from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch
+from dmlcts.conformance.backends.buffers import element_bytes, read_tensor, write_tensor
 from dmlcts.conformance.mutants.fault import Around, Array, Fault, Write
 from dmlcts.conformance.mutants.transforms.tensors import ranks_of, types_of
 from dmlcts.spec.abi import data_type

@@ -10,8 +10,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from math import prod
 
-from dmlcts.conformance.array_backend import binding_violations
-from dmlcts.conformance.backend import BackendFault, BufferBinding, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backends.array_backend import binding_violations
+from dmlcts.conformance.backends.backend import BackendFault, BufferBinding, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.mutants.fault import Accepts, Fault
 from dmlcts.conformance.mutants.transforms.tensors import types_of
 from dmlcts.generator.coverage import COLUMNS

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from dmlcts.conformance.backend import Bytes
-from dmlcts.conformance.buffers import read_tensor, write_tensor
+from dmlcts.conformance.backends.backend import Bytes
+from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.mutants.fault import Array, Fault
 from dmlcts.conformance.mutants.transforms.tensors import ranks_of, types_of
 from dmlcts.spec.abi import data_type

@@ -1,0 +1,112 @@
+"""A backend for implementations that think in arrays: derive from ``ArrayBackend``, say what you compute, and that is all.
+
+class Mine(ArrayBackend):
+    info = BackendInfo("mine", "1.0", data_types=("UINT32",))
+
+    def compute(self, desc, inputs):
+        if desc.type != "ELEMENT_WISE_BIT_OR":
+            raise Unsupported(desc.type)
+        return {"OutputTensor": inputs["ATensor"] | inputs["BTensor"]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BufferBinding, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
+from dmlcts.spec.abi import feature_level
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.loader import load
+from dmlcts.spec.rules import Violation, violations
+
+Array = NDArray[Any]
+
+
+class ArrayBackend:
+    """Unpacks inputs from their strides, calls ``compute`` and packs what it returns."""
+
+    info = BackendInfo("array backend")
+
+    def compute(self, desc: OperatorDesc, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+        """The outputs by tensor name, each of its tensor's sizes and data type. Raise Unsupported for what you do not do."""
+        raise NotImplementedError
+
+    def refuse(self, broken: list[Violation], dispatch: Dispatch) -> None:
+        """Called for an invalid desc or binding. Raises.
+
+        An implementation that thinks in arrays has no validation that could be tested, so that is what this says. One that
+        validates overrides it and raises Rejected.
+        """
+        raise Unsupported(f"{self.info.name} does not validate descs ({broken[0].label}: {broken[0].message})")
+
+    def describe(self) -> BackendInfo:
+        """What the class says in ``info``."""
+        return self.info
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def run(self, dispatch: Dispatch) -> None:
+        """Executes one dispatch; see Backend."""
+        desc = dispatch.desc
+        broken = violations(load(desc.type), desc, feature_level(self.info.feature_level))
+        if not broken:
+            broken = binding_violations(dispatch)
+        if broken:
+            self.refuse(broken, dispatch)
+        tensors, held = dict(desc.tensors()), load(desc.type).held(desc.fields)
+        inputs = {
+            name: read_tensor(dispatch.resources[binding.resource], tensors[name], binding.offset)
+            for name, binding in dispatch.bindings.items()
+            if name not in dispatch.outputs or name in held
+        }
+        outputs = self.compute(desc, inputs)
+        if isinstance(outputs, Mapping) and outputs.keys() - set(dispatch.outputs):
+            raise BackendFault(f"the outputs are {', '.join(dispatch.outputs)}", f"compute returned {_said(outputs)}")
+        for name in dispatch.outputs:
+            tensor, binding = tensors[name], dispatch.bindings[name]
+            array = outputs.get(name) if isinstance(outputs, Mapping) else None
+            if array is None:
+                raise BackendFault(f"no {name} among the outputs", f"compute returned {_said(outputs)}")
+            expected = numpy_dtype(tensor.data_type)
+            if not isinstance(array, np.ndarray) or array.dtype != expected or array.shape != tensor.sizes:
+                raise BackendFault(f"{name} must be {expected} of sizes {list(tensor.sizes)}, and is {_said(array)}")
+            write_tensor(dispatch.resources[binding.resource], tensor, array, binding.offset)
+
+
+def binding_violations(dispatch: Dispatch) -> list[Violation]:
+    """What is wrong with the bindings of a valid desc: a tensor left unbound, a part too small, an offset that is not aligned."""
+    found = []
+    for name, tensor in dispatch.desc.tensors():
+        binding = dispatch.bindings.get(name)
+        if binding is None:
+            found.append(Violation(f"binding/{name}", f"{name} is not bound"))
+        elif binding.size < tensor.bytes or not _inside(binding, dispatch):
+            found.append(Violation(f"binding/{name}/size", f"{name} needs {tensor.bytes} bytes, and {binding.size} are bound"))
+        elif binding.offset % 16:
+            found.append(Violation(f"binding/{name}/offset", f"{name} is bound at {binding.offset}, no multiple of 16"))
+    return found
+
+
+def _inside(binding: BufferBinding, dispatch: Dispatch) -> bool:
+    return binding.offset + binding.size <= dispatch.resources[binding.resource].size
+
+
+def _said(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} of sizes {list(value.shape)}"
+    if isinstance(value, Mapping):
+        return f"a mapping of {', '.join(map(str, value)) or 'nothing'}"
+    return f"a {type(value).__name__}"
+
+
+def rejected(broken: list[Violation]) -> Rejected:
+    """The rejection that a validating backend raises for broken rules: at create for the desc, at bind for a binding."""
+    stage = "bind" if broken[0].label.startswith("binding/") else "create"
+    return Rejected("; ".join(f"{v.label}: {v.message}" for v in broken), stage, "E_INVALIDARG")

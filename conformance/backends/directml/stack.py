@@ -1,0 +1,221 @@
+"""What is prepared on this machine to run a DirectML.dll, and the command that runs it.
+
+On Windows that is the host alone. On Linux the host runs under Wine, in a Debian system of its own, a *stack*: a folder for chroot,
+or an image of a container engine. Everything lies below the cache folder:
+
+    directml/DirectML-1.15.4/DirectML.dll   downloaded by the user's pip
+    directml/chroot-SYSTEM/                 a stack; SYSTEM stands for the packages
+        root/                               the Debian system
+        root/dmlcts/                        hosts, Wine's prefix, DLLs under test, compiled shaders
+        packages.json                       the packages that were installed
+        ready-HOST.json                     written at the very end: without it, nothing here is used
+    directml/podman-SYSTEM/                 the same for an engine, whose image it names
+    directml/windows/HOST.exe               a host that was built on Windows
+
+HOST stands for the host's sources, so that versions of the suite do not disturb each other, and an outdated host is never used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.directml.dll import Dll
+
+NATIVE = Path(__file__).resolve().parent / "native"
+"""The host's sources, in a checkout and in an installed package alike."""
+
+SUITE = "sid"
+"""The Debian suite that has all that is needed: Wine 10, and a libvkd3d that takes DXIL."""
+
+EXE = "dmlcts-directml-host.exe"
+SETUP = "dmlcts setup"
+CHROOT, ENGINES = "chroot", ("podman", "docker")
+FORGOTTEN = 7 * 86400.0
+"""Seconds after which a copy of a DLL that no run has used is removed."""
+
+
+def cache_folder() -> Path:
+    """Where prepared things lie: DMLCTS_CACHE if it is set, else ``dmlcts`` where this platform keeps caches."""
+    if own := os.environ.get("DMLCTS_CACHE"):
+        return Path(own).expanduser().absolute()
+    if os.name == "nt":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "dmlcts"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dmlcts"
+
+
+def home() -> Path:
+    """The part of the cache that is DirectML's."""
+    return cache_folder() / "directml"
+
+
+def packages_seen() -> dict[str, str]:
+    """The packages of a stack, and the versions with which this suite was measured."""
+    lines = (NATIVE / "wine" / "packages.txt").read_text(encoding="utf-8").splitlines()
+    words = [line.split() for line in lines if line and not line.startswith("#")]
+    return {word[0]: word[1] for word in words}
+
+
+def system_id() -> str:
+    """What a Debian system is named by: its suite and its packages. Their versions move, and are recorded instead."""
+    return _digest([SUITE.encode(), *(name.encode() for name in packages_seen())])
+
+
+def host_id() -> str:
+    """What a host is named by: its sources, and what it runs in."""
+    folders = [NATIVE / name for name in ("src", "cmake", "wine")]
+    files = [NATIVE / "CMakeLists.txt", *sorted(file for folder in folders for file in folder.iterdir() if file.is_file())]
+    parts = (part for file in files for part in (file.name.encode(), file.read_bytes().replace(b"\r\n", b"\n")))
+    return _digest([*parts, system_id().encode()])
+
+
+def _digest(parts: Sequence[bytes]) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """A Debian system with Wine and the host in it. ``kind`` is ``chroot`` or a container engine's name; ``folder`` is its folder in the cache."""
+
+    kind: str
+    folder: Path
+    host: str
+
+    @property
+    def root(self) -> Path:
+        """The Debian system of a chroot."""
+        return self.folder / "root"
+
+    @property
+    def image(self) -> str:
+        """The name of a container image."""
+        return f"dmlcts-directml:{self.host}"
+
+    @property
+    def inside(self) -> str:
+        """The host's folder, as it is called in the Debian system."""
+        return f"/dmlcts/host-{self.host}"
+
+    @property
+    def dlls(self) -> Path:
+        """Where DLLs under test are put, on this machine; the Debian system has it as /dmlcts/dll."""
+        return self.root / "dmlcts" / "dll" if self.kind == CHROOT else self.folder / "dll"
+
+    @property
+    def marker(self) -> Path:
+        """The file that says that everything is there and was tried."""
+        return self.folder / f"ready-{self.host}.json"
+
+    def command(self, dll: Dll, options: Sequence[str]) -> list[str]:
+        """The command that runs the host on a DLL, which is copied to where the host sees it."""
+        words = ["--dll", f"Z:\\dmlcts\\dll\\{place(dll, self.dlls)}\\DirectML.dll", *options]
+        if self.kind == CHROOT:
+            return enter(self.root, ["/bin/sh", f"{self.inside}/run.sh", *words])
+        # No network, and nothing of this machine but the DLLs. Shaders are kept from one run to the next.
+        mounts = ["--volume", f"{self.dlls}:/dmlcts/dll:ro", "--volume", "dmlcts-shaders:/dmlcts/shaders"]
+        passed = [f"--env={name}" for name in _debug_variables()]
+        limits = ["--network=none", "--security-opt=label=disable"]
+        return [self.kind, "run", "--interactive", "--rm", *limits, *mounts, *passed, self.image, *words]
+
+
+def enter(root: Path, command: Sequence[str]) -> list[str]:
+    """A command that runs ``command`` in a chroot. Needs root.
+
+    /proc and /dev are mounted in a mount namespace that ends with the command: nothing stays mounted below the cache.
+    """
+    script = 'mount --rbind /proc "$1/proc" && mount --rbind /dev "$1/dev" && exec chroot "$@"'
+    return ["unshare", "--mount", "--propagation", "private", "/bin/sh", "-c", script, "sh", str(root), *command]
+
+
+def environment() -> dict[str, str]:
+    """The environment of what runs in a chroot: nothing of the user's own but how much Wine and vkd3d are to tell."""
+    return {
+        "PATH": os.pathsep.join(filter(None, (os.environ.get("PATH"), "/usr/sbin:/usr/bin:/sbin:/bin"))),
+        "LANG": "C.UTF-8",
+        "HOME": "/dmlcts/home",
+        "WINEPREFIX": "/dmlcts/prefix",
+        "MESA_SHADER_CACHE_DIR": "/dmlcts/shaders",
+        **_debug_variables(),
+    }
+
+
+def _debug_variables() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("WINEDEBUG", "VKD3D_DEBUG", "VKD3D_SHADER_DEBUG") if name in os.environ}
+
+
+def place(dll: Dll, folder: Path) -> str:
+    """Copies a DLL below ``folder``, into a folder that is named by its contents, so that runs with different DLLs do not meet.
+
+    Wine's server opens files for all its programs: a name that means another file for each of them would mix them up.
+    """
+    name = dll.sha256[:16]
+    there = folder / name / "DirectML.dll"
+    if not there.exists():
+        there.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=there.parent, suffix=".part", delete=False) as part:
+            part.write(dll.path.read_bytes())
+        Path(part.name).chmod(0o644)
+        Path(part.name).replace(there)
+    os.utime(there.parent)
+    for old in folder.iterdir():
+        with suppress(OSError):
+            if old.stat().st_mtime < time.time() - FORGOTTEN:
+                shutil.rmtree(old)
+    return name
+
+
+def stack_of(kind: str) -> Stack:
+    """The stack of this kind for this version of the suite, whether it is there or not."""
+    return Stack(kind, home() / f"{kind}-{system_id()}", host_id())
+
+
+def prepared() -> tuple[Stack, Mapping[str, Any]] | None:
+    """The stack that is ready, with what its marker says; None if there is none."""
+    for kind in (CHROOT, *ENGINES):
+        stack = stack_of(kind)
+        with suppress(OSError, ValueError):
+            return stack, json.loads(stack.marker.read_text(encoding="utf-8"))
+    return None
+
+
+def check_platform() -> None:
+    """Raises BackendUnavailable where no stack can be."""
+    if sys.platform != "linux" or platform.machine().lower() not in ("x86_64", "amd64"):
+        raise BackendUnavailable(
+            f"a DirectML.dll runs on Windows and on Linux, on an x86-64 machine, and this is {platform.system()} on {platform.machine()}"
+        )
+
+
+def need_prepared() -> tuple[Stack, Path]:
+    """The stack that is ready, and its own DirectML.dll.
+
+    Raises:
+        BackendUnavailable: there is none, or this is no machine for one; the message says how to get it.
+    """
+    check_platform()
+    found = prepared()
+    if found is None:
+        older = next(home().glob("*/ready-*.json"), None) if home().is_dir() else None
+        missing = f"there is none in {home()}" if older is None else f"the one in {home()} is of another version of this suite"
+        raise BackendUnavailable(f"Wine and the host are not prepared ({missing}); run `{SETUP}`")
+    stack, marker = found
+    if stack.kind == CHROOT and os.geteuid() != 0:
+        raise BackendUnavailable(
+            f"{stack.folder} is entered by chroot, which needs root: run this as root, or install podman and run `{SETUP} --engine podman`"
+        )
+    return stack, home() / marker["dll"]

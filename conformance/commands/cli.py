@@ -1,0 +1,102 @@
+"""``dmlcts``: the command line. One module a subcommand, in conformance/commands; each is imported when it is called.
+
+Exit codes: 0 all passed, 1 something failed (or differs, or survives, or nothing passed), 2 usage or input error, 3 a backend could not be started,
+130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from dmlcts.conformance.runner.terminal import set_encoding, silence
+
+COMMANDS = {
+    "backends": "what is usable here, and why not",
+    "bounds": "what the spec allows, against the errors of runs",
+    "exec": "run a DxDispatch model",
+    "generate": "write pytest modules",
+    "merge": "put the results of several shards together",
+    "mutants": "how many planted faults the suite finds",
+    "probe": "what a backend accepts and refuses, against the documentation",
+    "report": "write the reports of a results file",
+    "repro": "write a case out: its model and its arrays",
+    "run": "execute cases on a backend and report",
+    "setup": "prepare what the backend directml needs",
+    "show": "print a case, or list cases",
+    "spec": "list, show, check, cover and compare the specs",
+}
+"""Each subcommand and its help in a line; its module is ``commands/NAME.py`` (``exec`` has another name)."""
+
+_MODULES = {"exec": "exec_model"}
+
+
+class _Lazy(click.Group):
+    """A group that imports a subcommand's module only when it is needed, so that ``--help`` is quick."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"dmlcts.conformance.commands.{_MODULES.get(name, name)}").command
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=_Lazy,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=__doc__.partition("\n\n")[2],
+)
+@click.version_option(package_name="directml-conformance", prog_name="dmlcts")
+def dmlcts() -> None:
+    """A conformance suite for implementations of Microsoft's DirectML operators."""
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Runs the command line and exits. What a user can mend is said in a line and never shown as a traceback."""
+    set_encoding()
+    try:
+        code = dmlcts.main(args=arguments, prog_name="dmlcts", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        silence()
+        sys.exit(1)  # as click has it, and much like the signal that ends other programs then
+    except Exception as error:
+        known = exit_code_of(error)
+        if known is None:
+            raise
+        click.echo(f"dmlcts: {error}", err=True)
+        sys.exit(known)
+    sys.exit(code if isinstance(code, int) else 0)  # click returns the code of an Exit
+
+
+def exit_code_of(error: Exception) -> int | None:
+    """The exit code that an exception stands for, None if it is a defect. The classes are imported here, so that ``--help`` is quick."""
+    from dmlcts.conformance.backends.backend import BackendUnavailable
+    from dmlcts.conformance.dxdispatch.model_json import ModelError
+    from dmlcts.conformance.runner.options import UsageError
+    from dmlcts.generator.attributes import NotGenerable
+    from dmlcts.reports.record import RecordError
+    from dmlcts.reports.waivers import WaiverError
+    from dmlcts.spec.document import SpecError
+
+    if isinstance(error, BackendUnavailable):
+        return 3
+    return (
+        2 if isinstance(error, UsageError | ModelError | SpecError | RecordError | WaiverError | NotGenerable | OSError) else None
+    )

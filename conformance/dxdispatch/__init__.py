@@ -1,0 +1,1 @@
+"""Models in DxDispatch's JSON form: read, run and written."""

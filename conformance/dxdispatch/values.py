@@ -1,0 +1,180 @@
+"""What a resource of a model holds at the start, as bytes. DxDispatch's guide has five ways to say it:
+
+| ``initialValues`` | what it is |
+|---|---|
+| ``[1, 2, "nan"]`` | the values, all of ``initialValuesDataType`` |
+| ``[{"name": ..., "type": ..., "value": ...}]`` | values of several types, one after the other; the data type is UNKNOWN or left out |
+| ``{"valueCount": 4, "value": 0}`` | one value repeated |
+| ``{"valueCount": 4, "valueStart": 1, "valueDelta": 2.5}`` | a sequence: each the one before plus the delta, in the data type |
+| ``{"sourcePath": "x.npy"}`` | a file: an array with its own type, or raw bytes (any other extension) of ``initialValuesDataType`` |
+
+Beyond DxDispatch, values may be of the 4-bit types; two share a byte, the first in the low nibble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PureWindowsPath
+from reprlib import repr as short
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.conformance.backends.backend import Bytes
+from dmlcts.conformance.backends.buffers import write_tensor
+from dmlcts.conformance.dxdispatch.model_json import ModelError, check
+from dmlcts.spec.abi import DataType, abi, data_type
+from dmlcts.spec.desc import UNKNOWN, TensorDesc
+from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
+
+Array = NDArray[Any]
+
+IMAGES = (".png", ".jpg", ".jpeg")
+"""Files that DxDispatch reads and writes through a graphics library, and that nothing here does."""
+
+
+def initial_values(data: Any, given: str, folder: Path, where: str) -> tuple[str, Bytes]:
+    """The data type and the bytes that ``initialValues`` stands for. ``given`` is the data type beside it, UNKNOWN if there is none.
+
+    Raises:
+        ModelError: it says nothing that can be read, or a value is not of the data type.
+    """
+    if isinstance(data, str):
+        said = "deferred resources are for ONNX models and not supported here" if data == "deferred" else f"not {data!r}"
+        raise ModelError(f"{where} must be an array or an object; {said}")
+    if isinstance(data, Mapping) and "sourcePath" in data:
+        check(data, "file", where)
+        return _from_file(data["sourcePath"], given, folder, f"{where}.sourcePath")
+    if isinstance(data, Sequence) and given == UNKNOWN:
+        return UNKNOWN, _typed(data, where)
+    if given == UNKNOWN:
+        raise ModelError(f"{where.removesuffix('.initialValues')}.initialValuesDataType is missing")
+    if isinstance(data, Sequence):
+        return given, packed(numbers(data, given, where), given)
+    if "value" in data:
+        check(data, "constant", where)
+        array = np.repeat(numbers([data["value"]], given, f"{where}.value", False), int(data["valueCount"]))
+    elif "valueStart" in data or "valueDelta" in data:
+        check(data, "sequence", where)
+        array = _sequence(data, data_type(given), where)
+    else:
+        raise ModelError(f"{where} must have value, or valueStart and valueDelta, or sourcePath")
+    return given, packed(array, given)
+
+
+def numbers(values: Sequence[Any], name: str, where: str, indexed: bool = True) -> Array:
+    """JSON's numbers, and "nan", "inf" and "-inf", as an array of the data type ``name``.
+
+    Raises:
+        ModelError: one is no number or out of the type's range; the message gives its index.
+    """
+    entry = data_type(name)
+    read = [_number(value, entry, f"{where}[{index}]" if indexed else where) for index, value in enumerate(values)]
+    if not entry.is_float:
+        return np.array(read, np.int8 if entry.bits < 8 else numpy_dtype(name)).astype(numpy_dtype(name))
+    exact = np.array(read, np.float64)
+    with np.errstate(over="ignore"):
+        # DxDispatch reads a FLOAT16 as float, then rounds it once more.
+        rounded = (exact.astype(np.float32) if entry.bits < 32 else exact).astype(numpy_dtype(name))
+    wrong = np.isinf(rounded) & np.isfinite(exact)
+    if wrong.any():
+        index = int(wrong.argmax())
+        raise ModelError(f"{where}{f'[{index}]' if indexed else ''}: {values[index]} is out of the range of {name}")
+    return rounded
+
+
+def _number(value: Any, entry: DataType, where: str) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ModelError(f"{where} must be a number, not {short(value)}")
+    if entry.is_float:
+        if isinstance(value, str) and value.lower() not in ("nan", "inf", "-inf"):
+            raise ModelError(f'{where} must be a number or "nan", "inf" or "-inf", not {short(value)}')
+        try:
+            return float(value)
+        except OverflowError:
+            raise ModelError(f"{where}: {short(value)} is out of the range of {entry.name}") from None
+    if not isinstance(value, int):
+        raise ModelError(f"{where} must be a whole number, as {entry.name} has no {short(value)}")
+    if not entry.holds(value):
+        raise ModelError(f"{where}: {short(value)} is out of the range of {entry.name}")
+    return value
+
+
+def packed(array: Array, name: str) -> Bytes:
+    """A flat array of the data type ``name`` as bytes; two elements of a 4-bit type share one."""
+    if data_type(name).bits >= 8:
+        return np.ascontiguousarray(array).view(np.uint8)
+    found = np.zeros((array.size + 1) // 2, np.uint8)
+    write_tensor(found, TensorDesc(name, (array.size,)), array)
+    return found
+
+
+def _sequence(data: Mapping[str, Any], entry: DataType, where: str) -> Array:
+    start, delta = (numbers([data[key]], entry.name, f"{where}.{key}", False) for key in ("valueStart", "valueDelta"))
+    count = int(data["valueCount"])
+    if entry.is_float:
+        # Added up one by one in the type itself, as DxDispatch does, and not start + i * delta.
+        with np.errstate(all="ignore"):
+            return np.add.accumulate(np.concatenate([start, np.repeat(delta, count - 1)]), dtype=start.dtype)
+    first, step = (np.int64(value[0]).astype(np.uint64) if entry.kind == "int" else np.uint64(value[0]) for value in (start, delta))
+    with np.errstate(over="ignore"):
+        wide = np.arange(count, dtype=np.uint64) * step + first  # integers wrap around
+    if entry.bits < 8:
+        nibbles = (wide & np.uint64(15)).astype(np.int8)
+        return ((nibbles ^ 8) - 8 if entry.kind == "int" else nibbles).astype(start.dtype)
+    return wide.astype(bits_dtype(entry.name)).view(start.dtype)
+
+
+def _typed(data: Sequence[Any], where: str) -> Bytes:
+    parts = [np.zeros(0, np.uint8)]
+    for index, element in enumerate(data):
+        place = f"{where}[{index}]"
+        if not isinstance(element, Mapping):
+            raise ModelError(
+                f"{place}: without initialValuesDataType, a value is an object with type and value, not {short(element)}"
+            )
+        check(element, "typed", place)
+        name = data_type_named(element["type"], f"{place}.type")
+        if name == UNKNOWN or data_type(name).bits < 8:
+            raise ModelError(f"{place}.type must be a data type of whole bytes, not {element['type']}")
+        parts.append(packed(numbers([element["value"]], name, f"{place}.value", False), name))
+    return np.concatenate(parts)
+
+
+def data_type_named(text: str, where: str) -> str:
+    """The short name of a data type that may have its prefix. Raises ModelError."""
+    short = text.removeprefix("DML_TENSOR_DATA_TYPE_")
+    if short != UNKNOWN and short not in abi().data_types:
+        raise ModelError(f"{where}: unknown data type {text!r}; known: {', '.join((UNKNOWN, *abi().data_types))}")
+    return short
+
+
+def _from_file(source: str, given: str, folder: Path, where: str) -> tuple[str, Bytes]:
+    path = Path(PureWindowsPath(source).as_posix())  # a model from Windows may have backslashes
+    if path.suffix.lower() in IMAGES:
+        raise ModelError(f"{where}: images are not supported here")
+    file = folder / path if (folder / path).exists() else path
+    try:
+        if path.suffix.lower() == ".npy":
+            with file.open("rb") as stream:
+                array = np.lib.format.read_array(stream, allow_pickle=False)
+            return _array_bytes(array, given, where)
+        raw = np.fromfile(file, np.uint8)
+    except OSError as error:
+        raise ModelError(f"{where}: {source} cannot be read: {error.strerror or error} (looked in {folder})") from None
+    except (ValueError, EOFError, OverflowError) as error:
+        raise error if isinstance(error, ModelError) else ModelError(f"{where}: {source} is no .npy file: {error}") from None
+    if given == UNKNOWN:
+        raise ModelError(f"{where}: raw bytes have no type; initialValuesDataType must say what {source} holds")
+    return given, raw
+
+
+def _array_bytes(array: Array, given: str, where: str) -> tuple[str, Bytes]:
+    native = array.astype(np.uint8 if array.dtype == np.bool_ else array.dtype.newbyteorder("="))
+    found = next((n for n, entry in abi().data_types.items() if entry.bits >= 8 and numpy_dtype(n) == native.dtype), None)
+    if found is None:
+        raise ModelError(f"{where}: an array of {array.dtype} cannot be a tensor")
+    if given not in (UNKNOWN, found):
+        raise ModelError(f"{where}: the file holds {found}, and initialValuesDataType says {given}")
+    return found, np.ascontiguousarray(native).reshape(-1).view(np.uint8)

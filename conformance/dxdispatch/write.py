@@ -1,0 +1,147 @@
+"""A case as a model in DxDispatch's JSON form, so that dxdispatch.exe can run it as well as ``dmlcts exec``.
+
+Inputs are laid out by their strides, with the bytes between elements that execution puts there. They stand in the model where they are
+few and packed, and in files of raw bytes beside it otherwise. What DxDispatch does not know is said in what it does: 4-bit tensors are
+resources of bytes, with their total size given; a scalar that is no finite number is a member of its union.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.conformance.backends.backend import Bytes
+from dmlcts.conformance.dxdispatch.model_json import dumps
+from dmlcts.conformance.dxdispatch.values import numbers, packed
+from dmlcts.conformance.execution.execute import lay_out
+from dmlcts.generator.case import REFERENCE, VALUES, Case
+from dmlcts.spec.abi import abi
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc_json import write_desc
+from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import Operator
+
+INLINE = 64
+"""How many values of an input stand in the model itself, at most."""
+
+
+def write_model(case: Case, arrays: Mapping[str, NDArray[Any]], folder: Path) -> Path:
+    """Writes ``model.json`` into an existing folder, and the inputs that do not stand in it. Returns its path.
+
+    ``arrays`` are the inputs by tensor name, packed, each of its tensor's sizes.
+
+    Raises:
+        ValueError: the case is one that expects no values. OSError: the folder cannot be written.
+    """
+    if case.expect not in (REFERENCE, VALUES):
+        raise ValueError(f"{case.id} expects {case.expect}, which a model cannot say")
+    operator = load(case.operator)
+    dispatch = lay_out(case, arrays, {}).dispatch
+    tensors = dict(case.desc.tensors())
+    holder = {name: case.in_place.get(name, name) for name in tensors}  # whose resource a tensor is in
+    resources = {}
+    for name in dict.fromkeys(holder.values()):
+        binding = dispatch.bindings[name]
+        content = dispatch.resources[binding.resource][binding.offset : binding.offset + binding.size]
+        fill = name in dispatch.outputs
+        resources[name] = _constant(content, tensors[name]) if fill else _values(content, tensors[name], name, folder)
+    owned = {name for name, tensor in tensors.items() if tensor.flags & abi().tensor_flags["OWNED_BY_DML"]}
+    dispatchable = {
+        "type": f"DML_OPERATOR_{case.operator}",
+        "desc": desc_fields(case.desc, operator),
+        "bindings": _bindings({name: holder[name] for name in tensors if name in owned}),
+    }
+    model = {
+        "description": f"{case.id}: {case.note}" if case.note else case.id,
+        "resources": resources,
+        "dispatchables": {"operator": {key: value for key, value in dispatchable.items() if value}},
+        "commands": [
+            {
+                "type": "dispatch",
+                "dispatchable": "operator",
+                "bindings": _bindings({name: holder[name] for name in tensors if name not in owned}),
+            },
+            *({"type": "print", "resource": holder[name]} for name in dispatch.outputs),
+        ],
+    }
+    file = folder / "model.json"
+    file.write_text(dumps(model) + "\n", encoding="utf-8", newline="\n")
+    return file
+
+
+def _constant(content: Bytes, tensor: TensorDesc) -> dict[str, Any]:
+    """A resource filled with the byte that an output has everywhere before the run, as one value of the tensor's type."""
+    name, dtype = _shown_as(tensor)
+    value = np.repeat(content[:1], dtype.itemsize).view(dtype)[0].item()
+    last = sum((size - 1) * stride for size, stride in zip(tensor.sizes, tensor.effective_strides, strict=True))
+    padding = content.size - (last + 1) * dtype.itemsize
+    count = last + 1 if 0 <= padding < 4 else -(-content.size // dtype.itemsize)  # what rounding up adds is not shown
+    return {"initialValuesDataType": name, "initialValues": {"valueCount": count, "value": value}}
+
+
+def _values(content: Bytes, tensor: TensorDesc, name: str, folder: Path) -> dict[str, Any]:
+    """A resource that holds these bytes."""
+    type_name, dtype = _shown_as(tensor)
+    size = tensor.count * dtype.itemsize
+    if tensor.type.bits >= 8 and tensor.strides is None and tensor.count <= INLINE and content.size - size < 4:
+        values = [value if isfinite(value) else str(value) for value in content[:size].view(dtype).tolist()]
+        # Not every NaN can be written as one; bits that matter go into a file.
+        if np.array_equal(packed(numbers(values, type_name, name), type_name), content[:size]):
+            return {"initialValuesDataType": type_name, "initialValues": values}
+    file = folder / f"{name}.bin"
+    file.write_bytes(content.tobytes())
+    return {"initialValuesDataType": type_name, "initialValues": {"sourcePath": file.name}}
+
+
+def _shown_as(tensor: TensorDesc) -> tuple[str, np.dtype[Any]]:
+    """The data type of a tensor's resource. DxDispatch has none of 4 bits."""
+    name = tensor.data_type if tensor.type.bits >= 8 else "UINT8"
+    return name, numpy_dtype(name)
+
+
+def _bindings(bound: Mapping[str, str]) -> dict[str, Any]:
+    """Resources by tensor field; those of an array of tensors in its order."""
+    found: dict[str, Any] = {}
+    for name, resource in bound.items():
+        field, bracket, _ = name.partition("[")
+        if bracket:
+            found.setdefault(field, []).append(resource)
+        else:
+            found[field] = resource
+    return found
+
+
+def desc_fields(desc: OperatorDesc, operator: Operator) -> dict[str, Any]:
+    """The fields of an operator desc as DxDispatch reads them."""
+    sized = {name: _sized(value) for name, value in desc.fields.items()}
+    written = write_desc(OperatorDesc(desc.type, sized))
+    fields: dict[str, Any] = written["Desc"] if "Desc" in written else {k: v for k, v in written.items() if k != "Type"}
+    for entry in operator.fields:
+        value = desc.fields.get(entry.name)
+        if isinstance(value, bool):
+            fields[entry.name] = int(value)
+        if entry.type == "SCALAR_UNION" and isinstance(value, float) and not isfinite(value):
+            fields[entry.name] = _member(value, str(desc.fields.get(entry.data_type or "")))
+    return fields
+
+
+def _sized(value: object) -> object:
+    """Tensors of 4-bit types with their total size, which DxDispatch cannot compute."""
+    if isinstance(value, tuple) and all(isinstance(element, TensorDesc) for element in value):
+        return tuple(_sized(element) for element in value)
+    if isinstance(value, TensorDesc) and value.type.bits < 8:
+        return replace(value, total_size=value.bytes)
+    return value
+
+
+def _member(value: float, data_type: str) -> dict[str, Any]:
+    if data_type == "FLOAT16":
+        return {"UInt16": int(np.float16(value).view(np.uint16))}
+    return {data_type.capitalize(): str(value)}

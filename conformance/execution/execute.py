@@ -1,0 +1,359 @@
+"""One case on one backend: lay out, dispatch, look at every byte, judge, and say what happened.
+
+Nothing is taken on trust. Outputs are filled with the complement of the right answer before the run, so that an element left unwritten
+is always wrong; guard bytes stand around every binding; inputs are compared with what they were; and where a case asks for it, so are the
+bytes between the elements of a strided output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.conformance.backends.backend import (
+    Backend,
+    BackendFault,
+    BackendInfo,
+    BufferBinding,
+    Bytes,
+    Dispatch,
+    Rejected,
+    Unsupported,
+)
+from dmlcts.conformance.backends.buffers import element_bytes, read_tensor, write_tensor
+from dmlcts.conformance.execution.judge import Verdict, judge
+from dmlcts.generator.case import REJECTION, VALUES, Case
+from dmlcts.generator.data import inputs as case_inputs
+from dmlcts.generator.recipes import RECIPES
+from dmlcts.reference.answer import Answer, host
+from dmlcts.reference.registry import compute, references
+from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc_json import write_desc
+from dmlcts.spec.dtypes import bits_dtype, literal_array, literal_defined, numpy_dtype
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import Literal, Operator, Tolerance
+
+Array = NDArray[Any]
+
+GUARD = 64
+"""Guard bytes before and after each binding: more than a vector store reaches, and a multiple of the alignment of a binding."""
+
+_GUARD_BYTE, _GAP_BYTE, _INPUT_BYTE = 0xA5, 0xC3, 0x3C
+"""What stands before and after an output, between its elements, and around and between those of an input. They differ, so that an
+operator that goes on past the end (OR, AND, MIN and copies among them) does not write over a guard what is there already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A dispatch ready to run, and what was where before: ``snapshot`` holds a copy of every resource.
+
+    ``resources`` are the dispatch's, in a list that no backend can change.
+    """
+
+    dispatch: Dispatch
+    resources: tuple[Bytes, ...]
+    snapshot: tuple[Bytes, ...]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a case: the fields of a Result that execution fills in."""
+
+    status: str
+    message: str = ""
+    verdicts: list[Verdict] = field(default_factory=list)
+    whose: str = ""
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+def execute(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Result:
+    """Runs one case that is no property case (conformance/properties/relations has those) and judges it.
+
+    ``timeout`` limits the dispatch, in seconds. Never raises for what the backend does; an error of the suite's own is raised.
+    """
+    started = perf_counter()
+    outcome = outcome_of(case, backend, info, timeout)
+    return result_of(case, outcome, perf_counter() - started)
+
+
+def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Outcome:
+    """What becomes of a case that is no property case."""
+    operator = load(case.operator)
+    missing = unclaimed(case, info)
+    if missing:
+        return Outcome(UNSUPPORTED, missing)
+    inputs = case_inputs(case)
+    if case.expect == REJECTION:
+        return rejection_outcome(case, backend, inputs, timeout)
+    if case.expect == VALUES:
+        bounds = compute(case.desc, inputs) if case.operator in references() else {}
+        answers = {
+            whose: {
+                name: _as_answer(literal, bounds.get(name), tolerance_of(operator, name, case.desc).judge)
+                for name, literal in outputs.items()
+            }
+            for whose, outputs in case.answers.items()
+        }
+    else:
+        answers = {case.basis: compute(case.desc, inputs)}
+    first = next(iter(answers.values()))
+    layout = lay_out(case, inputs, first, timeout)
+    said = attempt(backend, layout.dispatch)
+    if said is not None:
+        return said
+    trespass = trespasses(case, layout)
+    if trespass:
+        return Outcome(FAIL, trespass, evidence={"memory": trespass})
+    outcome = _judged(case, operator, layout, answers, info)
+    if outcome.status == FAIL and case.expect != VALUES and info.denormals != "preserve" and operator.tolerance.compare != "bits":
+        # An implementation may flush denormal inputs to zero: then the answer is the one for flushed inputs.
+        flushed = {name: array if holds_bits(operator, name) else flush_denormals(array) for name, array in inputs.items()}
+        if any(flushed[name] is not array for name, array in inputs.items()):
+            retried = _judged(case, operator, layout, {case.basis: compute(case.desc, flushed)}, info)
+            return retried if retried.status == PASS else outcome
+    return outcome
+
+
+def _as_answer(literal: Literal, computed: Answer | None, judge: str) -> Answer:
+    """A literal output as an answer; what bounds its error is the reference's, whose value is not looked at.
+
+    The slack of class discrete belongs to a value before rounding, which a literal is not.
+    """
+    array, defined = literal_array(literal), literal_defined(literal)
+    if computed is None:
+        return Answer(array, defined=defined)
+    slack = None if judge == "discrete" else computed.slack
+    return Answer(
+        array, defined=defined, magnitude=computed.magnitude, terms=computed.terms, argument=computed.argument, slack=slack
+    )
+
+
+def flush_denormals(array: Array) -> Array:
+    """The array with denormals turned to zeros of their sign; the same object where it has none."""
+    if array.dtype.kind != "f":
+        return array
+    tiny = (np.abs(array) < np.finfo(array.dtype).smallest_normal) & (array != 0)
+    return np.where(tiny, np.copysign(array.dtype.type(0), array), array) if tiny.any() else array
+
+
+def holds_bits(operator: Operator, name: str) -> bool:
+    """Whether an input's values are bit patterns to the operator, whatever their type (``Recipe.bits``): none of them is a denormal."""
+    values = operator.values.get(name.partition("[")[0])
+    return values is None or RECIPES[values.recipe].bits
+
+
+def unclaimed(case: Case, info: BackendInfo) -> str:
+    """Why a backend does not claim what the case needs, empty if it does. Cases that must be refused are always tried."""
+    if case.expect == REJECTION or not info.data_types:
+        return ""
+    missing = sorted({tensor.data_type for _, tensor in case.desc.tensors()} - set(info.data_types))
+    return f"{info.name} does not claim {', '.join(missing)}" if missing else ""
+
+
+def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
+    """Runs a dispatch; what is said if it did not complete, None if it did."""
+    try:
+        backend.run(dispatch)
+    except Rejected as error:
+        evidence = {"stage": error.stage, "code": error.code}
+        return Outcome(FAIL, f"refused at {error.stage}{f' with {error.code}' if error.code else ''}: {error}", evidence=evidence)
+    except Unsupported as error:
+        return Outcome(UNSUPPORTED, str(error))
+    except BackendFault as error:
+        return Outcome(ERROR, str(error), evidence={"fault": error.evidence} if error.evidence else {})
+    except (Exception, SystemExit) as error:  # a Python backend may raise anything; it costs this case
+        return Outcome(ERROR, f"{type(error).__name__}: {error}", evidence={"traceback": _traceback(error)})
+    return None
+
+
+def rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array], timeout: float | None) -> Outcome:
+    """Runs a case that must be refused: only a rejection passes, whatever else happens."""
+    layout = lay_out(case, inputs, {}, timeout)
+    try:
+        backend.run(layout.dispatch)
+    except Rejected as error:
+        return Outcome(PASS, evidence={"stage": error.stage, "code": error.code})
+    except Unsupported as error:
+        return Outcome(UNSUPPORTED, str(error))
+    except BackendFault as error:
+        return Outcome(
+            ERROR, f"must be refused ({case.rule}), and: {error}", evidence={"fault": error.evidence} if error.evidence else {}
+        )
+    except (Exception, SystemExit) as error:
+        said = f"must be refused ({case.rule}) with Rejected, and raised {type(error).__name__}: {error}"
+        return Outcome(ERROR, said, evidence={"traceback": _traceback(error)})
+    return Outcome(FAIL, f"accepted what must be refused: {case.rule}")
+
+
+def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answer], timeout: float | None = None) -> Layout:
+    """Resources and bindings for a case: one resource a tensor, guarded, but one for both where the case is in place."""
+    resources: list[Bytes] = []
+    bindings: dict[str, BufferBinding] = {}
+    outputs = output_names(load(case.operator), case.desc)
+    for name, tensor in case.desc.tensors():
+        special = case.bindings.get(name)
+        if special is not None and special.absent:
+            continue
+        if name in case.in_place:
+            bindings[name] = bindings[case.in_place[name]]
+            continue
+        size = _bound_bytes(tensor)
+        # An offset of its own for each, so that one taken for another's shows; a multiple of what a binding must be aligned to.
+        offset = GUARD + 16 * len(resources) + (special.offset if special else 0)
+        written = name in outputs or name in case.in_place.values()
+        resource = np.full(offset + size + GUARD + (16 if special else 0), _GUARD_BYTE if written else _INPUT_BYTE, np.uint8)
+        resource[offset : offset + size] = _GAP_BYTE if written else _INPUT_BYTE
+        content = inputs[name] if name in inputs else poison(answers.get(name), tensor) if name in outputs else None
+        if content is not None:
+            write_tensor(resource, tensor, content, offset)
+        bindings[name] = BufferBinding(len(resources), offset, size - (special.short if special else 0))
+        resources.append(resource)
+    dispatch = Dispatch(case.desc, resources, MappingProxyType(bindings), tuple(n for n in outputs if n in bindings), timeout)
+    return Layout(dispatch, tuple(resources), tuple(resource.copy() for resource in resources))
+
+
+def _bound_bytes(tensor: TensorDesc) -> int:
+    """Bytes to bind; an invalid desc gets enough for what it might be taken for."""
+    valid = tensor.data_type != "UNKNOWN" and (tensor.strides is None or len(tensor.strides) == len(tensor.sizes))
+    if not valid or 0 in tensor.sizes:
+        return 8 * max(64, 4 * tensor.count)
+    return max(tensor.bytes, tensor.least_bytes)
+
+
+def output_names(operator: Operator, desc: OperatorDesc) -> tuple[str, ...]:
+    """The names of the output tensors that a desc has."""
+    names = {output.name for output in operator.outputs()}
+    return tuple(name for name, _ in desc.tensors() if name.partition("[")[0] in names)
+
+
+def poison(answer: Answer | None, tensor: TensorDesc) -> Array | None:
+    """What stands in an output before the run: floats of other bits throughout, integers half of their range away from the right ones.
+
+    So no unwritten element is right, nor near it.
+    """
+    if answer is None:
+        return None
+    with np.errstate(all="ignore"):
+        right: Array = host(answer.stored).astype(numpy_dtype(tensor.data_type), copy=False)
+    if tensor.type.bits < 8:
+        return (right.astype(np.uint8) ^ np.uint8(15)).astype(right.dtype)
+    bits = np.ascontiguousarray(right).view(bits_dtype(tensor.data_type))
+    wrong: Array = ~bits if tensor.type.is_float else bits ^ bits.dtype.type(1 << (tensor.type.bits - 1))
+    return wrong.view(right.dtype).reshape(tensor.sizes)
+
+
+def trespasses(case: Case, layout: Layout) -> str:
+    """What was written where nothing may be: guard bytes, inputs, and gaps if the case checks them. Empty if nothing was."""
+    dispatch = layout.dispatch
+    written = {dispatch.bindings[name].resource for name in dispatch.outputs}
+    for name, binding in dispatch.bindings.items():
+        now, before = layout.resources[binding.resource], layout.snapshot[binding.resource]
+        end = binding.offset + dispatch.desc.tensor(name).bytes  # the total size may be overwritten, more room in the binding not
+        if binding.resource not in written:
+            if now.tobytes() != before.tobytes():
+                return f"the input {name} was changed, first at byte {_first(now, before) - binding.offset}"
+            continue
+        past = now[end:] != before[end:]  # an input that is wider than the output in its place has bytes of its own there
+        if past.any():
+            return f"{past.sum()} bytes past the end of {name} were overwritten, first {int(past.argmax())} bytes after it"
+        if (now[: binding.offset] != _GUARD_BYTE).any():
+            return f"bytes before the beginning of {name} were overwritten"
+    if "gaps" in case.checks:
+        return _overwritten_gaps(case, layout)
+    return ""
+
+
+def _overwritten_gaps(case: Case, layout: Layout) -> str:
+    dispatch = layout.dispatch
+    for name in dispatch.outputs:
+        tensor, binding = case.desc.tensor(name), dispatch.bindings[name]
+        now = layout.resources[binding.resource][binding.offset : binding.offset + tensor.bytes]
+        before = layout.snapshot[binding.resource][binding.offset : binding.offset + tensor.bytes]
+        changed = (now != before) & ~element_bytes(tensor)
+        if changed.any():
+            return f"{changed.sum()} bytes between elements of {name} were overwritten, first at byte {int(changed.argmax())}"
+    return ""
+
+
+def _first(now: Bytes, before: Bytes) -> int:
+    return int((now != before).argmax())
+
+
+def _judged(
+    case: Case, operator: Operator, layout: Layout, answers: Mapping[str, Mapping[str, Answer]], info: BackendInfo
+) -> Outcome:
+    """The verdict by the first answer that is agreed with, or by the first of all if none is."""
+    outcomes = []
+    for whose, outputs in answers.items():
+        verdicts = [_judge(case, operator, layout, name, answer, info) for name, answer in outputs.items()]
+        ok = all(verdict.ok for verdict in verdicts)
+        message = next((verdict.message for verdict in verdicts if not verdict.ok), "")
+        outcome = Outcome(PASS if ok else FAIL, message, verdicts, whose if len(answers) > 1 else "")
+        if ok:
+            return outcome
+        outcomes.append(outcome)
+    return replace(outcomes[0], whose="")
+
+
+def _judge(case: Case, operator: Operator, layout: Layout, name: str, answer: Answer, info: BackendInfo) -> Verdict:
+    tensor, binding = case.desc.tensor(name), layout.dispatch.bindings[name]
+    actual = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
+    return judge(actual, answer, tolerance_of(operator, name, case.desc), tensor.data_type, info, name, case.checks)
+
+
+def tolerance_of(operator: Operator, output: str, desc: OperatorDesc) -> Tolerance:
+    """An output's tolerance: that of the activation which is fused into the desc, if there is one, since it computes the result.
+
+    What the operator itself may be off by before it stands in the answer's slack. An activation that is exact of itself only selects: what it
+    selects is rounded as the operator's own result.
+    """
+    data_type = desc.tensor(output).data_type
+    inner = next((value for value in desc.fields.values() if isinstance(value, OperatorDesc)), None)
+    if inner is None:
+        return operator.tolerance.of(output, data_type, desc.fields)
+    activation = load(inner.type)
+    found = activation.tolerance.of(activation.outputs()[0].name, data_type, inner.fields)
+    return operator.tolerance.of(output, data_type, desc.fields) if found.judge == "exact" else found
+
+
+def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
+    """The result record of a case."""
+    verdicts = outcome.verdicts
+    ulps = [verdict.worst_ulp for verdict in verdicts if verdict.worst_ulp is not None]
+    shares = [verdict.worst_share for verdict in verdicts if verdict.worst_share is not None]
+    failed = outcome.status != PASS
+    warnings = [warning for verdict in verdicts for warning in verdict.warnings]
+    return Result(
+        case=case.id,
+        operator=case.operator,
+        data_type=case.data_type,
+        kind=case.kind,
+        basis=case.basis,
+        feature_level=case.feature_level,
+        status=outcome.status,
+        message=outcome.message,
+        seconds=seconds,
+        desc=write_desc(case.desc) if failed else None,
+        mismatches=tuple(m for verdict in verdicts for m in verdict.mismatches) if failed else (),
+        wrong=sum(verdict.wrong for verdict in verdicts),
+        elements=sum(verdict.elements for verdict in verdicts),
+        worst_ulp=max(ulps, default=None),
+        worst_share=max(shares, default=None),
+        grade=next((verdict.grade for verdict in verdicts if verdict.grade), ""),
+        whose=outcome.whose,
+        evidence=outcome.evidence | ({"warnings": warnings} if warnings else {}),
+    )
+
+
+def _traceback(error: BaseException) -> str:
+    """The last frames of an exception's traceback."""
+    from traceback import format_exception
+
+    return "".join(format_exception(error)[-6:])

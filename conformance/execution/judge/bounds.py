@@ -1,0 +1,300 @@
+"""How far from the reference a result may lie: one small function a tolerance class, and the table of them, ``CLASSES``.
+
+Each takes what is ``Given`` and answers with a ``Bound``; the comparison itself (compare.py) is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.conformance.backends.backend import BackendInfo
+from dmlcts.conformance.execution.judge.formats import EXTENDED, FORMATS, Format, ulp, widened
+from dmlcts.conformance.execution.judge.spread import Spread
+from dmlcts.reference.answer import Answer, host
+from dmlcts.spec.abi import DataType
+from dmlcts.spec.model import Tolerance
+
+Array = NDArray[Any]
+
+
+class Given:
+    """What a bound is computed from.
+
+    ``actual`` and ``expected`` have the output's sizes; ``expected`` is None where the answer is a property (class check).
+    ``format`` is None for integers.
+    """
+
+    def __init__(
+        self, actual: Array, expected: Array | None, answer: Answer, tolerance: Tolerance, data_type: DataType, info: BackendInfo
+    ) -> None:
+        self.actual, self.expected, self.answer, self.tolerance = actual, expected, answer, tolerance
+        self.data_type, self.info, self.format = data_type, info, FORMATS.get(data_type.name)
+
+    @property
+    def form(self) -> Format:
+        """The format of an output that is known to be floating-point."""
+        assert self.format is not None
+        return self.format
+
+    @cached_property
+    def wide(self) -> np.dtype[Any]:
+        """What this output is computed in: float64, or more where that does not hold every value."""
+        if self.format is not None:
+            return self.format.wide
+        return EXTENDED if self.data_type.bits == 64 else np.dtype(np.float64)
+
+    @cached_property
+    def reference(self) -> Array:
+        """The expected values, wide and not rounded."""
+        assert self.expected is not None
+        return widened(self.expected, self.wide)
+
+    @property
+    def reference_rounded(self) -> bool:
+        """Whether the reference of a FLOAT64 output is no wider than the output, so that it may be half an ULP off itself."""
+        assert self.expected is not None
+        return self.wide == np.float64 or self.expected.dtype == np.float64
+
+    @cached_property
+    def size(self) -> Array:
+        """``|r|``, at most 2^(emax+1): an overflowing reference is judged as that."""
+        size: Array = np.fmin(np.abs(self.reference), self.form.limit)
+        return size
+
+    @cached_property
+    def ulp(self) -> Array:
+        """``ulp_T(r)``."""
+        return ulp(self.size, self.form)
+
+    @cached_property
+    def slack(self) -> Array | float:
+        """``d``: the error that the exact value may have, as its argument is itself computed; 0 where the answer gives none.
+
+        It is 0 too where the answer gives infinity or NaN: a bound that accepts everything would look like a verdict.
+        """
+        if self.answer.slack is None:
+            return 0.0
+        slack = local(self.answer.slack).astype(self.wide)
+        return np.where(np.isfinite(slack), np.maximum(slack, 0), 0)
+
+    @cached_property
+    def spare(self) -> Array | float:
+        """What is left of ``d`` at ``size``: what lies beyond 2^(emax+1) counts as that, and the slack must first lead back there."""
+        if self.answer.slack is None:
+            return 0.0
+        # An infinite reference has no distance to anything: fmax takes the 0 for its NaN.
+        return np.fmax(self.slack - (np.abs(self.reference) - self.size), 0)
+
+    @property
+    def reach(self) -> Array:
+        """``|r| + d``, where the values are the largest that the slack leads to."""
+        return self.size + self.spare
+
+    def parameter(self, name: str, default: float | None = None) -> float:
+        """The tolerance's parameter for this data type. Raises KeyError."""
+        return self.tolerance.parameter(name, self.data_type.name, default)
+
+    def needs(self, name: str) -> Array:
+        """What the reference gave as ``Answer.name``. Raises ValueError if it did not."""
+        value = getattr(self.answer, name)
+        if value is None:
+            raise ValueError(f"tolerance class {self.tolerance.judge} needs Answer.{name}: the reference must give it")
+        return widened(local(value), self.wide)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a class accepts: an absolute error of at most ``allowed`` or, where ``right`` is there, exactly the elements it marks.
+
+    ``because`` stands behind the allowed ULPs in messages; ``says`` words what is allowed of the element with that flat index.
+    ``infinite`` marks elements that may also be an infinity of the reference's sign, ``nonfinite`` those that may be either infinity or
+    NaN. ``spread`` asks for the statistics of a long sum.
+    """
+
+    allowed: Array | float = 0.0
+    right: Array | None = None
+    because: str = ""
+    says: Callable[[int], str] | None = None
+    infinite: Array | None = None
+    nonfinite: Array | None = None
+    spread: Spread | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def local(array: Any) -> Array:
+    """An array of NumPy or CuPy, or a number, as a NumPy array."""
+    return np.asarray(host(array))
+
+
+def equal(actual: Array, expected: Array) -> Array:
+    """Which elements are equal numbers, exactly."""
+    # NumPy would compare a 64-bit integer and a float as floats, in which 2^53 + 1 is 2^53; Python compares them exactly.
+    if actual.dtype.kind in "iu" and actual.dtype.itemsize == 8 and expected.dtype.kind == "f":
+        actual, expected = actual.astype(object), expected.astype(object)
+    found: Array = np.equal(actual, expected)
+    return found
+
+
+def bits(array: Array, data_type: DataType) -> Array:
+    """The bit patterns of ``array``. Raises ValueError if it is not of the output's own width."""
+    width = max(data_type.bits // 8, 1)
+    if array.dtype.itemsize != width or array.dtype.kind not in "iufb":
+        raise ValueError(f"compare: bits needs Answer.value in the output's own type: {data_type.name}, not {array.dtype}")
+    return array.view(f"u{width}")
+
+
+def exact(given: Given) -> Bound:
+    """Equal numbers, or equal bit patterns where the spec says ``compare: bits``."""
+    assert given.expected is not None
+    if given.tolerance.compare == "bits":
+        right = bits(given.actual, given.data_type) == bits(given.expected, given.data_type)
+        return Bound(right=right, says=lambda _: "equal bits")
+    # Real numbers take the shared comparison with no error allowed: it knows NaN, the sign of zero and flushed denormals.
+    return Bound(right=None if given.format else equal(given.actual, given.expected), says=lambda _: "exact")
+
+
+def ulps(given: Given) -> Bound:
+    """``n * ulp_T(|r| + d) + d``."""
+    return _with_slack(given, given.parameter("ulps", 1.0) * _unit(given))
+
+
+def mixed(given: Given) -> Bound:
+    """The larger of ``n * ulp_T(r)`` and ``a``, for exp and pow also of ``|r| * 2^-p * (b + 1 + |x|)``; all at ``|r| + d``, and ``d``."""
+    count, absolute = given.parameter("ulps", 1.0), given.parameter("absolute", 0.0)
+    unit = _unit(given)
+    allowed = np.maximum(count * unit, absolute)
+    because = f"{count:g} ULP or {absolute:.4g}" if absolute else ""
+    if "argument" not in given.tolerance.parameters:
+        return _with_slack(given, allowed, because)
+    # An infinite argument has the result 0 or inf, which must be exact: 0 * inf is no bound.
+    x = np.nan_to_num(np.abs(given.needs("argument")), nan=0.0, posinf=0.0)
+    relative = given.reach * 2.0**-given.form.p
+    # The 1 is the rounding of the result, and that of a denormal one is a whole ULP, more than |r| * 2^-p.
+    grown = relative * (given.parameter("argument") + x) + np.maximum(relative, unit)
+    return _with_slack(given, np.maximum(allowed, grown), because)
+
+
+def _unit(given: Given) -> Array:
+    """``ulp_T(|r| + d)``: a result may be rounded where the slack leads to."""
+    return given.ulp if given.answer.slack is None else ulp(given.reach, given.form)
+
+
+def _with_slack(given: Given, allowed: Array, because: str = "") -> Bound:
+    """A bound that allows ``d`` besides, and says so; where that accepts every number, with a warning."""
+    spare = given.spare
+    if not np.any(spare):
+        return Bound(allowed, because=because)
+    said = "the slack of a computed argument included"
+    vacuous = np.broadcast_to(spare >= given.form.largest, given.actual.shape)
+    return Bound(
+        allowed + spare, because=f"{because}, {said}" if because else said, warnings=_vacuous(vacuous, "its slack overflows")
+    )
+
+
+def accumulate(given: Given) -> Bound:
+    """The composed bound of a sum of ``L`` terms: rounding while accumulating, then rounding to the output's type, and ``d``."""
+    form, p_acc = given.form, accumulator(given)
+    sums = accumulator_format(p_acc)
+    magnitude, terms = given.needs("magnitude"), given.needs("terms") + given.parameter("terms", 0.0)
+    error = terms * unit_roundoff(given, p_acc)
+    # From L * u = 1 on, Higham's bound says nothing.
+    vacuous = error >= 1
+    grown = np.where(vacuous, np.inf, error / (1 - error)) * magnitude
+    # Storing rounds once more, unless the sum already has the output's format.
+    stored = 0.0 if p_acc == form.p else ulp(given.size + grown, form)
+    # Each term may have been flushed, in the accumulator's range.
+    allowed = stored + grown + terms * sums.smallest + given.parameter("ulps", 0.0) * given.ulp + given.parameter("absolute", 0.0)
+    # Every term is 0: there is nothing to round.
+    allowed = np.where(magnitude == 0, 0.0, allowed) + given.spare
+    # Whether a partial sum overflows depends on the order: at most, the terms of one sign come before all of the other.
+    infinite, nonfinite = ((magnitude + sign * np.abs(given.reference)) / 2 * (1 + error) >= sums.limit for sign in (1, -1))
+    said = f"L = {int(np.max(terms, initial=0))}, p_acc = {p_acc}"
+    return Bound(
+        allowed,
+        because=f"{said}, {'to nearest' if given.info.nearest else 'any rounding'}",
+        infinite=infinite,
+        nonfinite=nonfinite,
+        spread=Spread.of(form, sums, p_acc, magnitude, terms),
+        warnings=_vacuous(np.broadcast_to(vacuous, given.actual.shape), said),
+    )
+
+
+def _vacuous(where: Array, said: str) -> tuple[str, ...]:
+    hit = int(np.count_nonzero(where))
+    return (f"the bound is vacuous ({said}): {hit} of {where.size} elements could not be judged",) if hit else ()
+
+
+def product(given: Given) -> Bound:
+    """``|r| * ((1+u)^n - 1)`` for ``n`` factors, and the rounding to the output's type."""
+    form, p_acc = given.form, accumulator(given)
+    factors = given.needs("terms")
+    grown = given.size * np.expm1(factors * np.log1p(unit_roundoff(given, p_acc)))
+    # Multiplied in the output's own format, the result is rounded already; but a denormal one not relative to itself.
+    stored = ulp(np.zeros_like(given.size), form) if p_acc == form.p else ulp(given.size + grown, form)
+    return Bound(grown + stored, because=f"{int(np.max(factors, initial=0))} factors, p_acc = {p_acc}")
+
+
+ROUNDINGS = (np.rint, np.trunc, np.floor, np.ceil)
+"""What ``rounding`` numbers: to nearest even, toward zero, down, up."""
+
+
+def discrete(given: Given) -> Bound:
+    """Every integer that rounding some value in ``[v - d, v + d]`` gives; an integer type saturates."""
+    rounded = ROUNDINGS[int(given.parameter("rounding", 0.0))]
+    value = given.reference
+    low, high = rounded(value - given.slack), rounded(value + given.slack)
+    if given.format is None:
+        least, most = given.data_type.limits
+        low, high = (np.clip(end, given.wide.type(least), given.wide.type(most)) for end in (low, high))
+    actual = given.actual.astype(given.wide)
+    right = ((low <= actual) & (actual <= high) & (actual == np.rint(actual))) | (np.isnan(actual) & np.isnan(value))
+    return Bound(right=right, says=lambda i: f"an integer from {low.flat[i]:.20g} to {high.flat[i]:.20g}")
+
+
+def check(given: Given) -> Bound:
+    """The elements that the property in ``Answer.value`` marks; without one, exact where ``Answer.defined`` says so."""
+    if given.expected is not None:
+        return exact(given)
+    right = np.broadcast_to(np.asarray(given.answer.value(given.actual), dtype=bool), given.actual.shape)
+    return Bound(right=right, says=lambda _: property_text(given.answer))
+
+
+CLASSES: dict[str, Callable[[Given], Bound]] = {
+    "exact": exact,
+    "ulp": ulps,
+    "mixed": mixed,
+    "accumulate": accumulate,
+    "product": product,
+    "discrete": discrete,
+    "check": check,
+}
+
+
+def property_text(answer: Answer) -> str:
+    """A property in words: the first line of its docstring, or its name."""
+    words = getattr(answer.value, "__doc__", None) or getattr(answer.value, "__name__", "a property")
+    return str(words).strip().splitlines()[0]
+
+
+def accumulator(given: Given) -> int:
+    """``p_acc``: what the backend says of itself, else the spec, else FLOAT32 (FLOAT64 for FLOAT64)."""
+    # A backend speaks of FLOAT32 and FLOAT16 only: FLOAT64 has no wider and no narrower way.
+    if given.info.accumulator and given.data_type.name != "FLOAT64":
+        return given.info.accumulator
+    return int(given.parameter("accumulator", max(given.form.p, FORMATS["FLOAT32"].p)))
+
+
+def accumulator_format(p_acc: int) -> Format:
+    """The format that keeps ``p_acc`` bits; its range says when a sum overflows and what may be flushed."""
+    return next((form for form in FORMATS.values() if p_acc <= form.p), FORMATS["FLOAT64"])
+
+
+def unit_roundoff(given: Given, p_acc: int) -> float:
+    """``u``: half of a unit in the last place where the backend rounds to nearest, a whole one where it may truncate."""
+    return float(2.0 ** -(p_acc + given.info.nearest))

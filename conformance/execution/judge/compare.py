@@ -1,0 +1,235 @@
+"""The comparison that all tolerance classes share, and what stands around it: ``judge``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.conformance.backends.backend import BackendInfo
+from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, Given, bits, equal, local, property_text
+from dmlcts.conformance.execution.judge.formats import steps
+from dmlcts.conformance.execution.judge.verdict import CORRECTLY_ROUNDED, Verdict, mismatch_message, value_text
+from dmlcts.reference.answer import Answer
+from dmlcts.reports.record import Mismatch
+from dmlcts.spec.abi import DataType, abi
+from dmlcts.spec.model import Tolerance
+
+Array = NDArray[Any]
+
+ZERO_SIGN = "zero-sign"
+"""The check (``Case.checks``) that a zero has the sign it should."""
+
+MEASURED = ("ulp", "mixed", "accumulate", "product")
+"""The classes that measure errors against an unrounded reference."""
+
+GRADED = ("ulp", "mixed", "accumulate")
+"""The classes in which results within half an ULP earn the grade ``correctly rounded``."""
+
+CARRIERS: dict[str, tuple[np.dtype[Any], ...]] = {
+    **{name: (np.dtype(name.lower()),) for name in ("FLOAT16", "FLOAT32", "FLOAT64")},
+    **{f"{kind}{width}": (np.dtype(f"{kind}{width}".lower()),) for kind in ("INT", "UINT") for width in (8, 16, 32, 64)},
+    "INT4": (np.dtype(ml_dtypes.int4), np.dtype(np.int8)),
+    "UINT4": (np.dtype(ml_dtypes.uint4), np.dtype(np.uint8)),
+}
+"""The NumPy types that an output of each data type may come in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Which elements are ``right``; where errors are measured, each in ULP and with its sign.
+
+    ``excused`` are right by a policy (a flushed denormal, an overflow on the way) and not by their distance; ``unsigned`` are zeros of
+    the wrong sign. ``shares`` are the errors as shares of what is allowed: NaN for 0 of 0.
+    """
+
+    right: Array
+    ulps: Array | None = None
+    signed: Array | None = None
+    excused: Array | None = None
+    unsigned: Array | None = None
+    shares: Array | None = None
+
+
+def judge(
+    actual: Array,
+    answer: Answer,
+    tolerance: Tolerance,
+    data_type: str,
+    info: BackendInfo,
+    tensor: str = "OutputTensor",
+    checks: Collection[str] = (),
+    limit: int = 8,
+) -> Verdict:
+    """Judges one output tensor; ``limit`` is the number of wrong elements that are written out.
+
+    Raises:
+        ValueError: the answer does not fit the output or its tolerance class; the reference is wrong, not the backend.
+        KeyError: no such data type or tolerance class.
+    """
+    output = abi().data_types[data_type]
+    if actual.dtype not in CARRIERS[data_type]:
+        raise ValueError(f"{tensor} is {data_type} and came as {actual.dtype}")
+    expected = None if callable(answer.value) else local(answer.value)
+    if expected is not None:
+        if expected.shape != actual.shape:
+            raise ValueError(f"{tensor} has the sizes {list(actual.shape)} and its reference {list(expected.shape)}")
+        if output.bits == 4:
+            # NumPy cannot compare the 4-bit types of ml_dtypes with its own.
+            actual, expected = (x.astype(np.int8) if x.dtype.kind == "V" else x for x in (actual, expected))
+        if tolerance.compare == "bits" and output.is_float and expected.dtype.kind == "u":
+            # Bit patterns, perhaps of NaNs whose payload counts.
+            expected = bits(expected, output).view(actual.dtype)
+    name = tolerance.judge
+    # Integers are exact: the spec says wrap or saturate, and the classes for real numbers speak of the operator's float types.
+    if not output.is_float and name not in ("discrete", "check"):
+        name = "exact"
+    if name in ("exact", "check") and expected is not None and _all_equal(actual, expected, tolerance, output, checks):
+        return Verdict(True, 0, _count(answer, actual))
+    with np.errstate(all="ignore"):
+        given = Given(actual, expected, answer, tolerance, output, info)
+        bound = CLASSES[name](given)
+        found = within(given, bound, checks) if bound.right is None else Comparison(bound.right)
+        return _verdict(given, bound, found, name, tensor, limit)
+
+
+def _all_equal(actual: Array, expected: Array, tolerance: Tolerance, data_type: DataType, checks: Collection[str]) -> bool:
+    """Whether a single comparison of arrays already shows that all is well."""
+    if tolerance.compare == "bits":
+        return bool((bits(actual, data_type) == bits(expected, data_type)).all())
+    return bool(equal(actual, expected).all()) and not (data_type.is_float and ZERO_SIGN in checks)
+
+
+def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
+    """Compares real numbers: ``|actual - r| <= allowed``, and the values that are no numbers."""
+    form, reference = given.form, given.reference
+    actual = given.actual.astype(given.wide)
+    clipped = np.copysign(given.size, reference)
+    signed = actual - clipped
+    error = np.abs(signed)
+    infinite = np.isinf(actual)
+    if infinite.any():
+        # An infinite result lies at 2^(emax+1), one ULP past the largest number.
+        error = np.where(infinite, (form.largest - np.copysign(1, actual) * clipped) + form.last, error)
+    allowed = _stored(given, bound)
+    right = error <= allowed
+    special = ~np.isfinite(reference)
+    if special.any():
+        # NaN with NaN, whatever its payload; infinities by sign.
+        same = (actual == reference) | (np.isnan(actual) & np.isnan(reference))
+        right, error = np.where(special, same, right), np.where(special, np.where(same, 0.0, np.inf), error)
+    excused = None
+    if not right.all():
+        excused = np.zeros_like(right)
+        if bound.infinite is not None and bound.nonfinite is not None:
+            excused |= bound.infinite & (actual == np.copysign(np.inf, reference))
+            excused |= bound.nonfinite & ~np.isfinite(actual)
+        # Direct3D flushes a denormal result to a zero of its sign; the sign is looked at below, with that of every other zero.
+        if given.info.denormals != "preserve":
+            excused |= (actual == 0) & (given.size < form.smallest)
+        excused &= ~right
+        right |= excused
+    unsigned = None
+    if ZERO_SIGN in checks:
+        # Where the exact value may lie on either side of zero, so may a zero.
+        unsigned = right & (actual == 0) & (np.signbit(actual) != np.signbit(reference)) & ~(given.slack > np.abs(reference))
+        right &= ~unsigned
+    # A ratio that float64 does not hold, of errors in FLOAT64, counts as infinite: no JSON holds it either.
+    ulps, shares = ((error / unit).astype(np.float64, copy=False) for unit in (given.ulp, allowed))
+    return Comparison(right, ulps, signed, excused, unsigned, shares)
+
+
+def _stored(given: Given, bound: Bound) -> Array | float:
+    """What is allowed, with what the store and the reference themselves may add. Where nothing is allowed, nothing is added."""
+    allowed = bound.allowed
+    # Direct3D lets a FLOAT16 store truncate.
+    if given.data_type.name == "FLOAT16" and given.info.half_store == "truncate":
+        return np.where(np.greater(allowed, 0), np.maximum(allowed, given.ulp), allowed)
+    # No format is wider than FLOAT64, or the reference did not use it: then it is rounded itself.
+    if given.data_type.name == "FLOAT64" and given.reference_rounded:
+        return np.where(np.greater(allowed, 0), allowed + given.ulp / 2, allowed)
+    return allowed
+
+
+def _verdict(given: Given, bound: Bound, found: Comparison, name: str, tensor: str, limit: int) -> Verdict:
+    defined = None if given.answer.defined is None else local(given.answer.defined).astype(bool)
+    if defined is not None:
+        found = replace(found, right=found.right | ~defined)
+    elements, wrong = _count(given.answer, given.actual), int(found.right.size - np.count_nonzero(found.right))
+    if not wrong:
+        return _right(given, bound, found, name, tensor, elements, defined)
+    if given.format is not None and name not in MEASURED and given.expected is not None and given.expected.dtype != object:
+        # Both are numbers of the type, so their distance is counted in these.
+        found = replace(found, ulps=steps(given.actual, given.expected.astype(given.actual.dtype)))
+    at = np.flatnonzero(~found.right)
+    mismatches = tuple(_mismatch(given, bound, found, tensor, int(i)) for i in at[:limit])
+    # What has no distance (a NaN in the wrong place) is the worst.
+    far = at[0] if found.ulps is None else at[np.argmax(np.nan_to_num(found.ulps.flat[at], nan=np.inf))]
+    message = mismatch_message(wrong, elements, _mismatch(given, bound, found, tensor, int(far)))
+    worst, share = _worst(found, defined)
+    share = share if name in MEASURED else None
+    return Verdict(False, wrong, elements, mismatches, worst, share, "", bound.warnings, message)
+
+
+def _right(given: Given, bound: Bound, found: Comparison, name: str, tensor: str, elements: int, defined: Array | None) -> Verdict:
+    """The verdict where every element is right by itself."""
+    warnings, remark = bound.warnings, ""
+    if bound.spread is not None and found.signed is not None:
+        judged = found.right if found.excused is None else found.right & ~found.excused
+        remark = bound.spread.remark(found.signed, given.reference, judged if defined is None else judged & defined)
+        # Statistics presume rounding to nearest: of a backend that does not declare it, they are only a hint.
+        if remark and not given.info.nearest:
+            warnings, remark = (*warnings, remark), ""
+    worst, share = _worst(found, defined) if name in MEASURED else (None, None)
+    # A result that a policy excuses is in order, and not correctly rounded.
+    rounded = worst is not None and worst <= 0.5 and (found.excused is None or not found.excused.any())
+    grade = CORRECTLY_ROUNDED if rounded and name in GRADED else ""
+    return Verdict(not remark, 0, elements, (), worst, share, grade, warnings, remark and f"{tensor}: {remark}")
+
+
+def _worst(found: Comparison, defined: Array | None) -> tuple[float | None, float | None]:
+    """The largest finite error in ULP among the elements that are judged by their distance, and as a share of what was allowed.
+
+    There is no such share of nothing: None where an error stands where none is allowed.
+    """
+    if found.ulps is None:
+        return None, None
+    counted = np.isfinite(found.ulps)
+    if defined is not None:
+        counted &= defined
+    if found.excused is not None:
+        counted &= ~found.excused
+    if not counted.any():
+        return None, None
+    worst = float(np.max(found.ulps, where=counted, initial=0.0))
+    # fmax passes over the NaN of an element where nothing is allowed and nothing is off.
+    share = float("inf") if found.shares is None else float(np.fmax.reduce(found.shares, axis=None, where=counted, initial=0.0))
+    return worst, share if np.isfinite(share) else None
+
+
+def _mismatch(given: Given, bound: Bound, found: Comparison, tensor: str, i: int) -> Mismatch:
+    as_bits = given.tolerance.compare == "bits"
+    index = tuple(int(x) for x in np.unravel_index(i, given.actual.shape))
+    actual = value_text(given.actual.flat[i], given.data_type, as_bits)
+    values = given.expected
+    expected = property_text(given.answer) if values is None else value_text(values.flat[i], given.data_type, as_bits)
+    error = None if found.ulps is None or not np.isfinite(found.ulps.flat[i]) else float(found.ulps.flat[i])
+    return Mismatch(tensor, index, expected, actual, error, _allowed(given, bound, found, i))
+
+
+def _allowed(given: Given, bound: Bound, found: Comparison, i: int) -> str:
+    if found.unsigned is not None and found.unsigned.flat[i]:
+        return "a zero of the expected sign"
+    if bound.says is not None:
+        return bound.says(i)
+    allowed = np.broadcast_to(_stored(given, bound), given.actual.shape).flat[i] / given.ulp.flat[i]
+    return f"{float(allowed):.4g} ULP" + (f" ({bound.because})" if bound.because else "")
+
+
+def _count(answer: Answer, actual: Array) -> int:
+    """How many elements are judged."""
+    return actual.size if answer.defined is None else int(np.count_nonzero(local(answer.defined)))

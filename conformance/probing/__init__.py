@@ -1,0 +1,1 @@
+"""What an implementation accepts and refuses, against the documentation's tables."""

@@ -1,0 +1,182 @@
+"""The functions of a law that dispatch: ``f``, and the other operators that it uses.
+
+Two kinds of operators are called in two ways. Where every tensor has the sizes of the first one (or a single element), all variables have
+one shape, whose rows the operator works on alike, and a whole batch of examples is one dispatch. Where tensors differ, an argument has its
+tensor's own sizes, and those of the output follow from them by the spec's shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.conformance.backends.backend import Backend, BackendInfo
+from dmlcts.conformance.backends.buffers import read_tensor
+from dmlcts.conformance.execution.execute import Outcome, attempt, holds_bits, lay_out, tolerance_of, trespasses, unclaimed
+from dmlcts.generator.attributes import NotGenerable
+from dmlcts.generator.case import REFERENCE, Case
+from dmlcts.generator.properties import choice_of, used_types
+from dmlcts.generator.shapes import choices_for, make_desc, padded_run, usual_dimension_count
+from dmlcts.generator.solver import spread
+from dmlcts.generator.types import Types, type_choices
+from dmlcts.reports.record import FAIL, UNSUPPORTED
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import ABSENT, PRESENT, Operator, Relation
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a property case is tried on."""
+
+    case: Case
+    operator: Operator
+    backend: Backend
+    info: BackendInfo
+    timeout: float | None
+
+
+class Incomplete(Exception):
+    """A dispatch inside a law did not complete; ``outcome`` is what became of it."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.message)
+        self.outcome = outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """An operator that a law calls: data types, choice of attributes, dimension count, and the variables' sizes if they have one shape."""
+
+    operator: Operator
+    types: Types
+    choice: Mapping[str, object]
+    count: int
+    sizes: tuple[int, ...] | None
+
+
+def dispatching(trial: Trial, relation: Relation, sizes: tuple[int, ...] | None) -> dict[str, Callable[..., Array]]:
+    """``f``, and the other operators that the relation uses. ``sizes`` are those of all variables, None where each has its own."""
+    desc = trial.case.desc
+    count = next(desc.tensors())[1].DimensionCount
+    called = {"f": _Called(trial.operator, all_types(trial.operator, desc), choice_of(trial.operator, desc), count, sizes)}
+    for name, other in relation.uses.items():
+        operator = load(other)
+        chosen = used_types(operator, desc)
+        usual = choices_for(operator, chosen)[0]
+        called[name] = _Called(operator, chosen.types, usual, usual_dimension_count(operator, chosen), sizes)
+    return {name: partial(_on_tensors if sizes is None else _on_rows, trial, entry) for name, entry in called.items()}
+
+
+def all_types(operator: Operator, desc: OperatorDesc) -> Types:
+    """The data types of a desc's tensors, and of those that it leaves out what may stand with them."""
+    present = {name: tensor.data_type for name, tensor in desc.tensors()}
+    fitting = (choice for choice in type_choices(operator) if present.items() <= dict(choice.types).items())
+    return next((choice.types for choice in fitting), tuple(present.items()))
+
+
+def in_rows(operator: Operator) -> bool:
+    """Whether a law about the operator has variables of one shape."""
+    return spread(operator)
+
+
+def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Array:
+    """One dispatch of tensors that have the variables' sizes."""
+    operator, sizes = called.operator, called.sizes
+    assert sizes is not None
+    inputs = operator.inputs()
+    absent = inputs[len(arguments) :]
+    if len(arguments) > len(inputs) or not all(field.optional for field in absent):
+        raise ValueError(f"{trial.case.id}: {operator.name} has {len(inputs)} inputs, and its law gives it {len(arguments)}")
+    run = padded_run(sizes, called.count)
+    desc = make_desc(operator, called.types, run, {**called.choice, **{field.name: ABSENT for field in absent}})
+    given = {}
+    for field, argument in zip(inputs, arguments, strict=False):
+        if desc.fields[field.name] is None:  # the choice leaves an optional tensor out
+            continue
+        tensor = desc.tensor(field.name)
+        content = _content(operator, field.name, argument, tensor.data_type, sizes_in_law(tensor, sizes))
+        given[field.name] = content.reshape(tensor.sizes)
+    output = operator.outputs()[0].name
+    return _dispatched(trial, operator, desc, given, output).reshape(sizes_in_law(desc.tensor(output), sizes))
+
+
+def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = "", **named: Any) -> Array:
+    """One dispatch of tensors with sizes of their own.
+
+    ``named`` are further inputs, attributes in place of the case's, and the sizes of outputs that do not follow from the inputs'.
+    """
+    operator = called.operator
+    inputs = operator.inputs()
+    wanted = {field.name: tuple(int(size) for size in named.pop(field.name)) for field in operator.outputs() if field.name in named}
+    if len(arguments) > len(inputs):
+        raise ValueError(f"{trial.case.id}: {operator.name} has {len(inputs)} inputs, and its law gives it {len(arguments)}")
+    tensors = {field.name for field in inputs}
+    given = {field.name: np.asarray(argument) for field, argument in zip(inputs, arguments, strict=False)}
+    given |= {name: np.asarray(value) for name, value in named.items() if name in tensors}
+    attributes = {
+        name: tuple(value) if isinstance(value, list | range) else value for name, value in named.items() if name not in tensors
+    }
+    unknown = attributes.keys() - {field.name for field in operator.attributes()}
+    missing = [field.name for field in inputs if field.name not in given and not field.optional]
+    if unknown or missing:
+        said = f"no {', '.join(missing)}" if missing else f"{', '.join(sorted(unknown))}, which it has not"
+        raise ValueError(f"{trial.case.id}: a law gives {operator.name} {said}")
+    presence = {field.name: PRESENT if field.name in given else ABSENT for field in inputs if field.optional}
+    known = {name: array.shape for name, array in given.items() if array.ndim} | wanted
+    try:
+        desc = make_desc(operator, called.types, (1,) * called.count, {**called.choice, **attributes, **presence}, known=known)
+    except NotGenerable as error:
+        raise ValueError(f"{trial.case.id}: a law calls {operator.name} with tensors that do not fit: {error}") from None
+    content = {
+        name: _content(operator, name, array, desc.tensor(name).data_type, desc.tensor(name).sizes) for name, array in given.items()
+    }
+    return _dispatched(trial, operator, desc, content, output or operator.outputs()[0].name)
+
+
+def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Array:
+    """What one dispatch writes into the output called ``name``, as a law computes with it. Raises Incomplete."""
+    case: Case = replace(trial.case, desc=desc, expect=REFERENCE, data={})
+    whose = "" if operator is trial.operator else f"{operator.name}, which the law uses: "
+    missing = unclaimed(case, trial.info)
+    if missing:
+        raise Incomplete(Outcome(UNSUPPORTED, f"{whose}{missing}"))
+    layout = lay_out(case, given, {}, trial.timeout)
+    said = attempt(trial.backend, layout.dispatch)
+    if said is not None:
+        raise Incomplete(replace(said, message=f"{whose}{said.message}"))
+    trespass = trespasses(case, layout)
+    if trespass:
+        raise Incomplete(Outcome(FAIL, f"{whose}{trespass}"))
+    tensor, binding = desc.tensor(name), layout.dispatch.bindings[name]
+    output = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
+    if tolerance_of(operator, name, desc).compare == "bits":
+        return output.view(bits_dtype(tensor.data_type))
+    if tensor.type.is_float:
+        return output.astype(np.float64)
+    return output.astype(np.int64) if output.dtype.itemsize < 8 else output
+
+
+def sizes_in_law(tensor: TensorDesc, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The sizes of a tensor's values in a law: those of the variables, or one value for each row, or for all."""
+    if tensor.count == prod(sizes):
+        return sizes
+    return (1,) * len(sizes) if tensor.count == 1 else (*sizes[:-1], 1)
+
+
+def _content(operator: Operator, name: str, argument: Any, type_name: str, sizes: tuple[int, ...]) -> Array:
+    """An argument as the elements of an input tensor."""
+    filled = np.ascontiguousarray(np.broadcast_to(np.asarray(argument), sizes))
+    dtype = numpy_dtype(type_name)
+    if filled.dtype == bits_dtype(type_name) and dtype.kind == "f" and holds_bits(operator, name):
+        return filled.view(dtype)
+    return filled.astype(dtype)

@@ -1,0 +1,175 @@
+"""Laws: the relations of a spec, evaluated on a backend. Nothing here knows what an operator computes.
+
+A law is an expression over variables, which take the values of tensors, and functions. Where all tensors have the same sizes
+(conformance/properties/calls), all work element by element, on rows of elements or on one row alike; elsewhere each variable has its tensor's sizes:
+
+| in a law | is |
+|---|---|
+| ``f(a, b)`` | the operator: one dispatch. Arguments go to the inputs in order, a number fills a tensor; optional inputs without one are absent |
+| ``f(a, Mode="CONVOLUTION", BiasTensor=c, output="Y")`` | the same with another attribute, a further input, another output (where tensors have sizes of their own) |
+| ``f(a, b, OutputTensor=sizes(a))`` | with these sizes of an output, where they do not follow from the inputs' |
+| ``log(x)`` with ``uses: {log: ELEMENT_WISE_LOG}`` | that operator, with its usual attributes, on the same data types |
+| ``near(a, b)``, ``near(a, b, 2)`` | ``abs(a - b)`` is within the operator's tolerance for a and for b together, twice that |
+| ``round_to(x)`` | ``x`` rounded to the output's data type; an integer wraps |
+| ``total(x)`` | the sum of each row, in float64 |
+| ``sums(x, axes)``, ``largest(x, axes)`` | the sum in float64, and the largest, along axes that stay as ones |
+| ``concat(a, b, axis)``, ``swapped(x, axis, axis)``, ``reshaped(x, sizes)`` | NumPy's concatenate of two, swapaxes and reshape |
+| ``sizes(x)`` | its sizes; an attribute's name is its value in the case's desc |
+| ``padded(x, before, after)`` | ``x`` with zeros around it: how many, along each axis |
+| ``like(x, value)`` | an array of ``x``'s sizes, filled with a number |
+| ``where``, ``minimum``, ``maximum``, ``floor``, ``isnan``, ``sign``, ``sqrt`` | NumPy's |
+| ``implies(p, q)`` | ``q`` holds wherever ``p`` does |
+| ``width`` | the bits of an element of the first variable |
+
+Subscripts and slices are NumPy's. Real numbers are float64 throughout, which holds what any tensor
+holds: so ``f(-x) == -f(x)`` compares the outputs' own values, and ``2 * f(x)`` does not overflow in FLOAT16. An argument is rounded to its
+tensor's type. A variable of an integer type wraps as that type does; integer outputs are int64 (UINT64's uint64), so that ``f(a) + f(b)``
+does not. Where the operator works on bit patterns, a variable is an unsigned integer of the pattern, and so is an output under
+``compare: bits``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.conformance.execution.execute import Outcome, holds_bits, tolerance_of
+from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, Given
+from dmlcts.conformance.execution.judge.compare import within
+from dmlcts.conformance.properties.calls import Incomplete, Trial, dispatching, in_rows
+from dmlcts.reference.answer import Answer
+from dmlcts.reports.record import FAIL, PASS
+from dmlcts.spec.abi import data_type
+from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.model import Operator, Relation
+
+Array = NDArray[Any]
+
+
+def relation_of(operator: Operator, label: str) -> Relation:
+    """The operator's relation of that label. Raises KeyError."""
+    for relation in operator.relations:
+        if relation.label == label:
+            return relation
+    raise KeyError(f"{operator.name} has no relation {label!r}")
+
+
+def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
+    """Evaluates the case's law once on variables of any sizes that their tensors may have; a row is the last dimension.
+
+    ``arrays`` maps each variable to values of its tensor's type. The outcome fails at the first element for which the law does not hold
+    although the relation's ``where`` does; it is what a dispatch gave where one did not complete.
+
+    Raises:
+        ValueError: the law calls an operator with the wrong arguments, or one that takes none of the data types.
+    """
+    case, operator = trial.case, trial.operator
+    relation = relation_of(operator, case.relation)
+    types = {variable: case.desc.tensor(name).data_type for variable, name in relation.given.items()}
+    variables = {
+        variable: _variable(operator, name, arrays[variable], types[variable]) for variable, name in relation.given.items()
+    }
+    rows = in_rows(operator)
+    sizes = next(iter(variables.values())).shape if rows else None
+    scope: dict[str, object] = {
+        **{field.name: case.desc.fields[field.name] for field in operator.attributes()},
+        **variables,
+        "width": data_type(next(iter(types.values()))).bits,
+        **_functions(trial),
+    }
+    with np.errstate(all="ignore"):
+        mask = np.asarray(True) if relation.where is None else np.asarray(relation.where.evaluate(scope), np.bool_)
+        try:
+            holds = np.asarray(relation.law.evaluate({**scope, **dispatching(trial, relation, sizes)}), np.bool_)
+        except Incomplete as error:
+            return error.outcome
+        except IndexError as error:  # an output that is an index, and is none of its tensor
+            return Outcome(FAIL, f"{relation.law.text} cannot hold: {error}")
+    broken = np.argwhere(~np.broadcast_to(holds, sizes or holds.shape) & mask)
+    if not len(broken):
+        return Outcome(PASS)
+    at = tuple(int(i) for i in broken[0])
+    if rows:
+        said = ", ".join(f"{name} = {_shown(values[at])}" for name, values in variables.items())
+    else:
+        said = ", ".join(f"{name} of {'x'.join(map(str, values.shape))}" for name, values in variables.items()) + f" at {list(at)}"
+    law = {"text": relation.law.text, "index": list(at), "values": said}
+    return Outcome(FAIL, f"{relation.law.text} does not hold for {said}", evidence={"law": law})
+
+
+def _variable(operator: Operator, name: str, array: Array, type_name: str) -> Array:
+    """A tensor's values as a law computes with them."""
+    is_float = data_type(type_name).is_float
+    if holds_bits(operator, name) and (is_float or operator.tolerance.compare == "bits"):
+        return array.view(bits_dtype(type_name))
+    if data_type(type_name).bits < 8:  # NumPy's own arithmetic knows no 4-bit types
+        return array.astype(np.int8 if data_type(type_name).kind == "int" else np.uint8)
+    return array.astype(np.float64) if is_float else array
+
+
+def _shown(value: Any) -> str:
+    return f"{value} ({value:#x})" if isinstance(value, np.unsignedinteger) else repr(value.item())
+
+
+def _functions(trial: Trial) -> dict[str, Callable[..., Any]]:
+    """What a law may call besides the operators: the ``RELATION_FUNCTIONS`` of spec/law."""
+    output = trial.operator.outputs()[0].name
+    type_name = trial.case.desc.tensor(output).data_type
+    return {
+        "floor": np.floor,
+        "implies": lambda p, q: np.logical_or(np.logical_not(p), q),
+        "isnan": np.isnan,
+        "maximum": np.maximum,
+        "minimum": np.minimum,
+        "near": partial(_near, trial, output, type_name),
+        "round_to": partial(_rounded, type_name),
+        "sign": np.sign,
+        "sqrt": np.sqrt,
+        "sums": lambda x, axes: np.sum(np.asarray(x), axis=_axes(axes), keepdims=True, dtype=np.float64),
+        "largest": lambda x, axes: np.max(np.asarray(x), axis=_axes(axes), keepdims=True),
+        "concat": lambda a, b, axis: np.concatenate((a, b), axis=axis),
+        "sizes": np.shape,
+        "swapped": np.swapaxes,
+        "reshaped": lambda x, sizes: np.reshape(x, tuple(sizes)),
+        "padded": lambda x, before, after: np.pad(x, list(zip(before, after, strict=True))),
+        "like": np.full_like,
+        "total": lambda x: np.sum(np.asarray(x), axis=-1, keepdims=True, dtype=np.float64),
+        "where": np.where,
+    }
+
+
+def _axes(axes: int | Sequence[int]) -> int | tuple[int, ...]:
+    return axes if isinstance(axes, int) else tuple(axes)
+
+
+def _rounded(type_name: str, value: Any) -> Array:
+    rounded = np.asarray(value).astype(numpy_dtype(type_name))
+    return rounded.astype(np.float64) if data_type(type_name).is_float else rounded.astype(np.int64)
+
+
+def _near(trial: Trial, output: str, type_name: str, a: Any, b: Any, factor: float = 1.0) -> Array:
+    """Whether ``a`` and ``b`` may both stand for one number in an output of the operator: NaN for NaN, an infinity for its like.
+
+    Each may be off by the tolerance class's bound for it. Classes ``ulp`` and ``mixed`` have such a bound; the others' results are
+    equal (bounds on sums need to know what was summed, so that a spec cannot use this with them). The argument that a bound of class
+    ``mixed`` grows with is ``log|r|``: what it was for exp and pow, whose bounds these are. Error that comes with the arguments (a scale
+    and bias, an ``f(f(x))``) is not in the bound: a law about them gives a factor, or ``when`` leaves them out.
+    """
+    tolerance = tolerance_of(trial.operator, output, trial.case.desc)
+    if not data_type(type_name).is_float or tolerance.compare == "bits":
+        return np.asarray(np.equal(a, b))
+    a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
+
+    def given(actual: Array, expected: Array) -> Given:
+        answer = Answer(expected, argument=np.log(np.abs(expected)))
+        return Given(actual, expected, answer, tolerance, data_type(type_name), trial.info)
+
+    bounded = tolerance.judge in ("ulp", "mixed")
+    allowed = factor * sum(CLASSES[tolerance.judge](given(x, x)).allowed for x in (a, b)) if bounded else 0.0
+    # Neither is the reference: what a policy excuses in one (a denormal that became 0) it excuses in either.
+    found: Array = within(given(a, b), Bound(allowed), ()).right | within(given(b, a), Bound(allowed), ()).right
+    return found

@@ -1,0 +1,137 @@
+"""Property cases: many examples of sizes, layouts and data are tried, and a law decides.
+
+Two kinds of law: ``agreement`` with the reference, and the relations of the spec (conformance/properties/laws), which outputs keep among themselves
+and which need no reference. The examples follow from the case's id and the run's seed alone (conformance/properties/examples). Those of a relation
+are tried all at once, so that every call in the law is one dispatch.
+
+Only where one fails does Hypothesis look for a small example that fails as well (conformance/properties/shrink); where it finds none, the one that
+failed is cut in halves for as long as one half fails. No failure is lost: one that never comes again is reported as that. The example
+becomes a case of its own, with its data written out, so that it can be run again (``dmlcts run --case-file``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+
+from dmlcts.conformance.backends.backend import Backend, BackendInfo
+from dmlcts.conformance.execution.execute import Outcome, outcome_of, result_of, unclaimed
+from dmlcts.conformance.properties.calls import Trial, in_rows
+from dmlcts.conformance.properties.examples import (
+    Draft,
+    agreement_cases,
+    draft_case,
+    relation_draft,
+    simpler,
+    sized_draft,
+    with_data,
+)
+from dmlcts.conformance.properties.laws import law_outcome
+from dmlcts.generator.case import AGREEMENT, RELATION, Case, to_json
+from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.spec.dtypes import literal_array
+from dmlcts.spec.loader import load
+
+EXAMPLES = {"smoke": 5, "core": 10, "full": 100}
+"""How many examples a property case has, by the run's level."""
+
+_SHARE = 5
+"""Of operators whose tensors have sizes of their own as many times fewer examples are tried: they have more choices of attributes, too."""
+
+_UNSTEADY = "an example of {} that does not fail every time: the backend is not deterministic"
+
+
+def execute_property(
+    case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None, examples: int = 25, run_seed: str = ""
+) -> Result:
+    """Tries a property case on ``examples`` examples, or on the one that it carries as literal data.
+
+    Raises:
+        ValueError: the relation calls an operator as it cannot be called; the spec is wrong, not the backend.
+    """
+    started = perf_counter()
+    trial = Trial(case, load(case.operator), backend, info, timeout)
+    missing = unclaimed(case, info)
+    if missing:
+        outcome = Outcome(UNSUPPORTED, missing)
+    elif case.expect == RELATION and all(data.literal is not None for data in case.data.values()):
+        outcome = _outcome(trial, case)
+    else:
+        outcome = _tried(trial, examples, f"{run_seed}{case.id}")
+    return result_of(case, outcome, perf_counter() - started)
+
+
+def _outcome(trial: Trial, example: Case) -> Outcome:
+    """What becomes of an example that has its data written out."""
+    if example.expect != RELATION:
+        return outcome_of(example, trial.backend, trial.info, trial.timeout)
+    return law_outcome(trial, {name: literal_array(data.literal) for name, data in example.data.items() if data.literal})
+
+
+def _tried(trial: Trial, examples: int, seed: str) -> Outcome:
+    """What becomes of all examples: a pass, or what the first that does not pass comes to once it is made small."""
+    draft, outcome = (_first_of_agreement if trial.case.expect == AGREEMENT else _batch)(trial, examples, seed)
+    law = trial.case.relation or "agreement"
+    if outcome.status in (PASS, UNSUPPORTED):
+        return outcome
+    if outcome.status != FAIL:
+        return _with_example(draft_case(trial, draft), outcome, f"an example of {law}")
+    # Hypothesis takes a tenth of a second to import, and a run in which all goes well does without it.
+    from dmlcts.conformance.properties.shrink import search
+
+    found = search(trial, lambda example: _outcome(trial, example), examples, seed)
+    remark = f"shrunken example of {law}"
+    if found is None:
+        found = _cut_down(trial, draft, outcome)
+        remark = f"example of {law}, cut down"
+    example, outcome, steady = found
+    if outcome.status == UNSUPPORTED:
+        return outcome
+    if outcome.status != FAIL:
+        remark = f"an example of {law}"
+    return _with_example(example, outcome, remark if steady else _UNSTEADY.format(law))
+
+
+def _first_of_agreement(trial: Trial, examples: int, seed: str) -> tuple[Draft, Outcome]:
+    """The first example that does not pass, a pass if all do."""
+    for draft, case in agreement_cases(trial, _fewer(trial, examples), seed):
+        outcome = outcome_of(case, trial.backend, trial.info, trial.timeout)
+        if outcome.status != PASS:
+            return with_data(draft, case), outcome
+    return Draft({}), Outcome(PASS)
+
+
+def _fewer(trial: Trial, examples: int) -> int:
+    return examples if in_rows(trial.operator) else -(-examples // _SHARE)
+
+
+def _batch(trial: Trial, examples: int, seed: str) -> tuple[Draft, Outcome]:
+    """All examples of a relation at once; where its tensors differ in their sizes, fewer of them, one by one."""
+    if in_rows(trial.operator):
+        draft = relation_draft(trial, examples, seed)
+        return draft, law_outcome(trial, draft.arrays)
+    for index in range(_fewer(trial, examples)):
+        draft = sized_draft(trial, f"{seed}/{index}")
+        outcome = law_outcome(trial, draft.arrays)
+        if outcome.status != PASS:
+            break
+    return draft, outcome
+
+
+def _cut_down(trial: Trial, draft: Draft, outcome: Outcome) -> tuple[Case, Outcome, bool]:
+    """The last of a chain of simpler drafts that all fail: as a case, its outcome, and whether the first one failed again."""
+    example = draft_case(trial, draft)
+    again = _outcome(trial, example)
+    if again.status == PASS:
+        return example, outcome, False
+    outcome, candidates = again, simpler(trial, draft)
+    while outcome.status == FAIL and (candidate := next(candidates, None)) is not None:
+        smaller = draft_case(trial, candidate)
+        said = _outcome(trial, smaller)
+        if said.status != PASS:
+            example, outcome, candidates = smaller, said, simpler(trial, candidate)
+    return example, outcome, True
+
+
+def _with_example(example: Case, outcome: Outcome, remark: str) -> Outcome:
+    return replace(outcome, message=f"{outcome.message} ({remark})", evidence={**outcome.evidence, "example": to_json(example)})

@@ -1,0 +1,180 @@
+"""``dmlcts run`` from beginning to end: open, select, execute under pytest, collect."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from importlib import metadata
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+
+from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
+from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.collect import CaseRun, Control, not_run
+from dmlcts.conformance.runner.options import RunOptions, UsageError, selected_cases
+from dmlcts.conformance.runner.progress import Progress
+from dmlcts.conformance.runner.session import Session
+from dmlcts.conformance.runner.terminal import command_text
+from dmlcts.generator.case import Case
+from dmlcts.reports.record import Manifest, Record
+from dmlcts.reports.verdict import verdict
+from dmlcts.spec.abi import feature_level
+from dmlcts.spec.loader import operators_folder
+
+EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes: all passed; something failed; usage or input error; a backend could not be started; stopped by Ctrl-C."""
+
+
+def run(options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = ()) -> Record:
+    """Executes what ``options`` choose and returns the record, whatever happens on the way.
+
+    ``processes`` 0 runs in this process, N in N others through pytest-xdist. The output folder is emptied of an older run's reports and
+    holds the parts (conformance/runner/journal) until ``journal.end``, which is for the caller when the reports are written.
+
+    Raises:
+        UsageError: no case is selected, or the output folder cannot be written. BackendUnavailable: the backend cannot be started.
+        WaiverError: the waiver file is wrong.
+    """
+    with Session(options) as session:
+        options = replace(options, feature_level=options.feature_level or session.info.feature_level)
+        cases = selected_cases(options)
+        if not cases:
+            raise UsageError("no case matches these options; `dmlcts spec list` and `dmlcts show` say what there is")
+        manifest = manifest_of(options, session.info, cases, command)
+        folder = _begun(Path(options.out), Record(manifest, tuple(not_run(case) for case in cases)))
+        clock = perf_counter()
+        progress.begin(len(cases), processes)
+        if processes:
+            session.close()  # the others open their own, and a device may be for one
+            own: CaseRun | Control = Control(session, cases, folder)
+        else:
+            own = CaseRun(session, cases, folder, "main")
+        with progress:
+            code = _pytest(_arguments(options, processes, folder), [progress, own])
+    reason = journal.reason_to_stop(folder)
+    if reason:
+        raise BackendUnavailable(f"{reason} (in one of {processes} processes; fewer of them, -n 1 or -n 0, may be able to)")
+    record = journal.read_parts(folder)
+    seconds, interrupted = perf_counter() - clock, code == pytest.ExitCode.INTERRUPTED
+    return replace(record, manifest=replace(record.manifest, finished=_now(), seconds=seconds, interrupted=interrupted))
+
+
+def _begun(out: Path, record: Record) -> Path:
+    try:
+        return journal.begin(out, record)
+    except OSError as error:
+        said = error.strerror or error
+        raise UsageError(f"the output folder {out} cannot be written: {said}; choose another with --out") from None
+
+
+_UNUSED = (
+    "cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin", "setuponly",
+    "setupplan", "stepwise", "subtests", "terminal", "threadexception", "unraisableexception", "warnings",
+)  # fmt: skip
+"""pytest's own plugins that a run has no use for; each costs time in every case."""
+
+_ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
+"""What makes pytest load no plugin and no option that it is not told to, in worker processes too."""
+
+
+@contextlib.contextmanager
+def _environment() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in _ENVIRONMENT}
+    os.environ.update(_ENVIRONMENT)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _pytest(arguments: list[str], plugins: list[object]) -> int:
+    """Runs pytest, and returns its exit status."""
+    with _environment():
+        try:
+            return pytest.main(arguments, plugins=plugins)
+        except KeyboardInterrupt:  # in a moment in which pytest itself does not listen
+            return pytest.ExitCode.INTERRUPTED
+
+
+def _arguments(options: RunOptions, processes: int, folder: Path) -> list[str]:
+    """pytest's command line: our collection and nothing that the run does not use, whatever the user's folder configures."""
+    configuration = folder / "pytest.ini"
+    configuration.write_text("[pytest]\n", encoding="utf-8")
+    arguments = ["-c", str(configuration), "--rootdir", str(folder), "--noconftest"]
+    for name in _UNUSED:
+        arguments += ["-p", f"no:{name}"]
+    if processes:
+        arguments += ["-p", "xdist.plugin", "-n", str(processes), "--maxschedchunk", "200", "--max-worker-restart", "1000000"]
+        arguments += ["-p", "dmlcts.conformance.runner.collect", "--dmlcts-run", options.to_json()]
+    return arguments
+
+
+def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], command: Sequence[str] = ()) -> Manifest:
+    """The manifest of a run that starts now, and counts as interrupted until it has ended."""
+    return Manifest(
+        suite_version=metadata.version("directml-conformance"),
+        spec_version=spec_version(),
+        backend=info.to_json(),
+        backend_spec=options.backend,
+        command=command_text(["dmlcts", *(command or ["run"])]),
+        level=options.level,
+        basis=options.basis,
+        feature_level=str(feature_level(options.feature_level)),
+        seed=options.seed,
+        platform={
+            "system": platform.system(),
+            "release": platform.release(),
+            "version": platform.version(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+        },
+        started=_now(),
+        selected=len(cases),
+        shard=options.shard,
+        interrupted=True,
+        selection=options.expression or ", ".join((*options.cases, *options.case_files)),
+    )
+
+
+def spec_version() -> str:
+    """A short hash of every spec file's name and bytes: two runs with the same one tested the same promises."""
+    digest = sha256()
+    for file in spec_files():
+        digest.update(file.stem.encode())
+        digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
+    return digest.hexdigest()[:12]
+
+
+def spec_files() -> Iterator[Path]:
+    """Every spec file that comes with the package, in a fixed order."""
+    yield from sorted(operators_folder().rglob("*.yaml"), key=lambda file: file.stem)
+
+
+def exit_code(record: Record) -> int:
+    """The exit code that a record stands for. A run in which nothing passed and nothing is waived shows nothing, and is no success."""
+    if record.manifest.interrupted:
+        return EXIT_INTERRUPTED
+    counts = verdict(record).counts
+    failed = counts["fail"] + counts["error"] + counts["unexpected_pass"] + counts["not_run"]
+    return EXIT_FAILED if failed or not counts["pass"] + counts["waived"] else EXIT_PASSED
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def command_line() -> list[str]:
+    """The arguments as the user gave them."""
+    return sys.argv[1:]

@@ -1,0 +1,87 @@
+"""A backend that is open, and cases run on it: the one piece of code behind ``dmlcts run``, emitted modules and mutants."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dmlcts.conformance.backends.backend import Backend
+from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.execution.execute import execute
+from dmlcts.conformance.properties.relations import EXAMPLES, execute_property
+from dmlcts.conformance.runner.options import RunOptions, read_case
+from dmlcts.conformance.runner.terminal import command_text
+from dmlcts.generator.case import AGREEMENT, RELATION, Case
+from dmlcts.reports.record import PASS, UNSUPPORTED, Result
+from dmlcts.reports.waivers import apply_waivers, read_waivers
+
+
+class Session:
+    """Runs cases on one backend under one set of options. A context manager: leaving it closes the backend.
+
+    Raises, when made:
+        BackendUnavailable: the backend cannot be started. WaiverError: the waiver file is wrong.
+    """
+
+    def __init__(self, options: RunOptions, backend: Backend | None = None) -> None:
+        self.options = options
+        self.waivers = tuple(waiver for file in options.waivers for waiver in read_waivers(Path(file)))
+        self.backend: Backend | None = open_backend(options.backend) if backend is None else backend
+        self.info = self.backend.describe()
+        self.today = datetime.now(UTC).date()
+
+    def run(self, case: Case) -> Result:
+        """Runs one case of any kind, applies waivers, and says how to run it again if it did not pass. Raises ValueError once closed."""
+        if self.backend is None:
+            raise ValueError("the session is closed")
+        if case.expect in (RELATION, AGREEMENT):
+            examples = EXAMPLES[self.options.level]
+            result = execute_property(case, self.backend, self.info, self.options.timeout, examples, self.options.seed)
+        else:
+            result = execute(case, self.backend, self.info, self.options.timeout)
+        return self.settled(result)
+
+    def settled(self, result: Result) -> Result:
+        """A result under the run's waivers, with the command that runs its case again if it did not pass."""
+        if self.waivers:
+            result = apply_waivers(result, self.waivers, self.today)
+        return result if result.status in (PASS, UNSUPPORTED) else replace(result, repro=self._repro(result))
+
+    def close(self) -> None:
+        """Closes the backend, once. What that raises is said and costs nothing: every result is in."""
+        backend, self.backend = self.backend, None
+        if backend is not None:
+            try:
+                backend.close()
+            except Exception as error:  # whatever a Python backend raises
+                print(f"dmlcts: the backend's close() raised {type(error).__name__}: {error}", file=sys.stderr)
+
+    def _repro(self, result: Result) -> str:
+        """The command that runs the case again; a shrunken example is written down for it."""
+        file = self._files.get(result.case)
+        example = result.evidence.get("example")
+        if example is not None:
+            folder = Path(self.options.out) / "examples"
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json"
+            file.write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")
+        what = ("--case", result.case) if file is None else ("--case-file", file.as_posix())
+        return command_text(("dmlcts", "run", "--backend", self.options.backend, *what))
+
+    @cached_property
+    def _files(self) -> dict[str, Path]:
+        """The cases that came from files, which have no other name."""
+        return {read_case(Path(file)).id: Path(file) for file in self.options.case_files}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""Published reference pages: read, and held against the specs."""

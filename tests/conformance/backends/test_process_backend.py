@@ -1,0 +1,402 @@
+"""Hosts that misbehave: each costs exactly one case, with evidence, and the next case finds a host that was started anew."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlcts.conformance.backends.backend import (
+    BackendFault,
+    BackendInfo,
+    BackendUnavailable,
+    BufferBinding,
+    Dispatch,
+    Rejected,
+    Unsupported,
+)
+from dmlcts.conformance.backends.process import STDERR_TAIL, ProcessBackend, open_process, split_command
+from dmlcts.conformance.backends.protocol import WireError
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+
+HOST = Path(__file__).parents[2] / "hosts" / "misbehaving.py"
+LONG = 20.0
+"""Seconds: a fault that takes a fourth of it was not found at once, but by its limit."""
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals and descriptors of POSIX")
+
+
+def host(*arguments: str) -> list[str]:
+    return [sys.executable, "-S", "-E", str(HOST), *arguments]
+
+
+def dispatch(size: int = 12, timeout: float | None = None) -> Dispatch:
+    tensor = TensorDesc("UINT8", (1, 1, 1, size))
+    desc = OperatorDesc("ELEMENT_WISE_BIT_OR", dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), tensor))
+    resources = [np.full(size, fill, np.uint8) for fill in (1, 2, 0xCD)]
+    bindings = {name: BufferBinding(index, 0, size) for index, name in enumerate(desc.fields)}
+    return Dispatch(desc, resources, bindings, ("OutputTensor",), timeout)
+
+
+def pid(backend: ProcessBackend) -> int:
+    """The host's process id: what it writes into the output."""
+    good = dispatch()
+    backend.run(good)
+    return int(good.resources[2][:4].view("<u4")[0])
+
+
+@pytest.fixture
+def opened() -> Iterator[list[ProcessBackend]]:
+    """Backends to be closed at the end. No thread of theirs may be left then."""
+    before = set(threading.enumerate())
+    backends: list[ProcessBackend] = []
+    yield backends
+    for backend in backends:
+        backend.close()
+    assert set(threading.enumerate()) <= before
+
+
+FAULTS = {
+    "exits": ("the output ended before a frame; the host ended with exit code 41", "out of memory: 12 GB"),
+    "closes_its_output": ("the output ended before a frame; the host was killed", "requests answered since it was started: 2"),
+    "prints": ("the output is no frame; only frames may be", "62 69 74 20 6f 72 3a 20.*as text: bit or: 12 elements\n"),
+    "prints_two_letters_and_waits": ("the output is no frame.*the host was killed", "bytes that it sent: 6f 6b\nas text: ok"),
+    "garbles": ("the output is no frame", r"ff fe fd fc .* \.\.\.\n"),
+    "speaks_version_2": ("the output is no frame", "44 4d 4c 43 54 53 02 0a"),
+    "claims_a_payload_of_2_to_the_60": ("payload has 1152921504606846976 bytes, and what it returns has 12", ""),
+    "claims_a_header_of_4_gb": ("claims a header of 4294967295 bytes; 1048576 are the most", "ff ff ff ff"),
+    "sends_4_bytes_too_few": ("payload has 8 bytes, and what it returns has 12", ""),
+    "sends_4_bytes_too_many": ("payload has 16 bytes, and what it returns has 12", ""),
+    "cuts_off_its_prefix": ("ended inside a frame; the host ended with exit code 0", "bytes that it sent: 44 4d 4c"),
+    "cuts_off_its_header": ("ended inside a header; the host ended with exit code 0", 'as text: {"status": "ok",'),
+    "cuts_off_its_payload": ("ended inside a payload, 9 bytes into the 12 of a resource; the host ended", ""),
+    "answers_no_json": ("a header is no JSON: Expecting property name", "as text: {'status': 'ok'}"),
+    "answers_no_utf_8": ("a header is no JSON: 'utf-8' codec can't decode", "22 ff fe 22"),
+    "answers_nan": ("a header is no JSON: NaN is no JSON", '"id": NaN'),
+    "answers_an_array": ("a header is no JSON object", r'\["ok"\]'),
+    "answers_deep_nesting": ("a header is no JSON: maximum recursion", r"5b 5b 5b"),
+    "answers_with_the_wrong_id": ("the answer has the id 1, and the request had 2", ""),
+    "answers_without_an_id": ("the answer's id is missing; it must be an integer", ""),
+    "answers_with_an_id_in_words": ("the answer's id is 'two'; it must be an integer", ""),
+    "answers_without_a_status": ("the answer's status is missing; it must be a string", ""),
+    "answers_with_an_unknown_status": ("the answer has the status 'fine'; there are ok, rejected", ""),
+    "answers_without_resources": ("the answer's resources is missing; it must be an array", ""),
+    "returns_no_resource": ("resource 2 did not come back, and OutputTensor is bound to it", ""),
+    "returns_another_resource": ("resource 2 did not come back", ""),
+    "returns_a_resource_twice": (r"resources must be different integers from 0 to 2, not \[2, 2\]", ""),
+    "returns_a_resource_that_is_not_there": (r"different integers from 0 to 2, not \[2, 3\]", ""),
+    "returns_a_resource_by_true": (r"different integers from 0 to 2, not \[2, True\]", ""),
+    "rejects_with_a_payload": ("payload has 12 bytes, and what it returns has 0", ""),
+    "rejects_without_a_message": ("the answer's message is missing; it must be a string", ""),
+    "rejects_at_an_unknown_stage": ("the answer has the stage 'lunch'; there are create, compile", ""),
+    "floods_its_stderr_and_exits": (
+        "the host ended with exit code 3",
+        "its last 4096 bytes at most:\n.*warning\n\ufffd.31mthe last line",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_costs_one_case_and_is_found_at_once(name: str, opened: list[ProcessBackend]) -> None:
+    message, evidence = FAULTS[name]
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    started = time.monotonic()
+    with pytest.raises(BackendFault, match=message) as fault:
+        backend.run(dispatch())
+    assert time.monotonic() - started < LONG / 4
+    assert re.search(evidence, fault.value.evidence, re.DOTALL), fault.value.evidence
+    assert fault.value.evidence.startswith("exit: ")
+    assert pid(backend) not in (first, 0)
+
+
+@posix
+def test_a_signal_is_named(opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host("is_ended_by_a_signal"), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    with pytest.raises(BackendFault, match="the output ended before a frame; the host was ended by SIGKILL"):
+        backend.run(dispatch())
+    assert pid(backend) != first
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence"),
+    [
+        ("hangs", "its last 4096 bytes at most:\nwaiting for the device"),
+        ("hangs_inside_a_frame", "bytes that it sent: 44 4d .* 0a 05"),
+    ],
+)
+def test_a_hang_costs_its_limit_and_one_case(name: str, evidence: str, opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    started = time.monotonic()
+    with pytest.raises(BackendFault, match=r"no answer within 0\.4 s; the host was killed") as fault:
+        backend.run(dispatch(timeout=0.4))
+    assert 0.4 <= time.monotonic() - started < LONG / 4
+    assert re.search(evidence, fault.value.evidence), fault.value.evidence
+    assert pid(backend) != first
+
+
+def test_the_limit_of_a_case_without_one_is_the_backend_s(opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host("hangs"), timeout=1.0)
+    opened.append(backend)
+    pid(backend)
+    with pytest.raises(BackendFault, match="no answer within 1 s"):
+        backend.run(dispatch())
+
+
+def test_a_child_that_keeps_the_pipes_open_cannot_hold_the_suite(opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host("leaves_a_child_with_its_pipes"), timeout=LONG)
+    opened.append(backend)
+    pid(backend)
+    with pytest.raises(BackendFault, match="the host ended with exit code 7"):
+        backend.run(dispatch(timeout=0.5))
+    assert pid(backend)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("answers_and_exits", "the output ended|had not read"), ("prints_after_its_answer", "the output is no frame")],
+)
+def test_what_comes_after_an_answer_is_found_with_the_next(name: str, message: str, opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    first = [pid(backend), pid(backend)]
+    assert first[0] == first[1]
+    with pytest.raises(BackendFault, match=message) as fault:
+        backend.run(dispatch())
+    assert "requests answered since it was started: 3" in fault.value.evidence
+    assert pid(backend) != first[0]
+
+
+BIG = 8 << 20
+"""Bytes: more than any pipe holds."""
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("prints_much_before_it_reads", "the output is no frame"),
+        ("answers_before_it_has_read", "it answered a request that it had not read to its end"),
+        ("exits", "the output ended before a frame"),
+        ("prints_two_letters_and_waits", "the output is no frame"),
+    ],
+)
+def test_a_large_request_to_a_host_that_does_not_read_it(name: str, message: str, opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    with pytest.raises(BackendFault, match=message):
+        backend.run(dispatch(BIG, timeout=1.5))
+    assert pid(backend) != first
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("floods_its_stderr", 12), ("floods_its_stderr", BIG), ("floods_its_stderr_before_it_reads", BIG), ("sends_slowly", 12)],
+)
+def test_a_flood_of_errors_or_a_trickle_of_answers_is_no_fault(name: str, size: int, opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    work = dispatch(size)
+    backend.run(work)
+    assert (work.resources[2].view("<u4") == first).all()
+    assert pid(backend) == first
+
+
+def test_only_the_last_of_a_flood_is_evidence(opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host("floods_its_stderr_and_exits"), timeout=LONG)
+    opened.append(backend)
+    pid(backend)
+    with pytest.raises(BackendFault) as fault:
+        backend.run(dispatch())
+    assert len(fault.value.evidence) < STDERR_TAIL + 300
+    assert "\x1b" not in fault.value.evidence
+
+
+@pytest.mark.parametrize("name", ["claims_a_payload_of_2_to_the_60", "claims_a_header_of_4_gb"])
+def test_a_claimed_length_is_not_allocated(name: str, opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    pid(backend)
+    tracemalloc.start()
+    try:
+        with pytest.raises(BackendFault, match=r"claims a header of|payload has"):
+            backend.run(dispatch())
+        assert tracemalloc.get_traced_memory()[1] < 2 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_a_host_says_is_passed_on_and_costs_it_nothing(opened: list[ProcessBackend]) -> None:
+    said: dict[str, BaseException] = {}
+    for name in ("rejects", "rejects_without_a_code", "does_not_support", "reports_an_error"):
+        backend = ProcessBackend(host(name), timeout=LONG)
+        opened.append(backend)
+        first = pid(backend)
+        with pytest.raises((Rejected, Unsupported, BackendFault)) as raised:
+            backend.run(dispatch())
+        said[name] = raised.value
+        assert pid(backend) == first
+    rejected, uncoded, unsupported, error = said.values()
+    assert isinstance(rejected, Rejected)
+    assert (str(rejected), rejected.stage, rejected.code) == ("OutputTensor is too small", "bind", "0x80070057")
+    assert isinstance(uncoded, Rejected)
+    assert (uncoded.stage, uncoded.code) == ("compile", "")
+    assert isinstance(unsupported, Unsupported)
+    assert str(unsupported) == "no 8-bit types"
+    assert isinstance(error, BackendFault)
+    assert (str(error), error.evidence) == ("device removed", '{"reason": "0x887A0005"}')
+
+
+def test_resources_come_back_in_the_order_that_the_answer_says(opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host("returns_every_resource"), timeout=LONG)
+    opened.append(backend)
+    pid(backend)
+    work = dispatch()
+    before = list(work.resources)
+    backend.run(work)
+    assert [resource.tobytes() for resource in work.resources] == [b"A" * 12, b"B" * 12, b"C" * 12]
+    assert all(now is then for now, then in zip(work.resources, before, strict=True))
+
+
+def test_a_desc_that_cannot_be_sent_is_not_the_host_s_fault(opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host("behaves"), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    wrong = dispatch()
+    with pytest.raises(WireError, match="ATensor must be a TensorDesc, not 3"):
+        backend.run(Dispatch(wrong.desc.with_fields(ATensor=3), wrong.resources, wrong.bindings, wrong.outputs))
+    with pytest.raises(KeyError, match="NO_SUCH"):
+        backend.run(Dispatch(OperatorDesc("NO_SUCH"), wrong.resources, wrong.bindings, wrong.outputs))
+    assert pid(backend) == first
+
+
+def test_an_interrupted_case_does_not_leave_its_answer_to_the_next(
+    opened: list[ProcessBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = ProcessBackend(host("behaves"), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+
+    def interrupt(header: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dmlcts.conformance.backends.process.raise_status", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            backend.run(dispatch())
+    assert pid(backend) != first
+
+
+# Starting and ending
+
+
+def test_it_is_what_its_host_says(opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host("behaves"), timeout=LONG)
+    opened.append(backend)
+    assert backend.describe() == BackendInfo("misbehaving", "0.1", denormals="preserve", details={"pid": pid(backend)})
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("exits_at_once", "describe: the output ended before a frame; the host ended with exit code 1(?s:.*)no device"),
+        ("is_silent", r"describe: no answer within 0\.5 s; the host was killed"),
+        ("greets", "describe: the output is no frame(?s:.*)as text: Welcome to the host"),
+        ("has_no_name", "describe: the description has no name"),
+        ("has_an_unknown_field", "describe: the description has an unknown field 'denormal'; there are name, version"),
+        ("has_an_unknown_level", "describe: the description's feature_level cannot be '9_9'"),
+        ("describes_with_a_payload", "describe: the answer's payload has 4 bytes; it must have none"),
+        ("reports_no_device", "describe: no device of that name"),
+    ],
+)
+def test_a_host_that_does_not_describe_itself_is_unavailable(name: str, message: str, opened: list[ProcessBackend]) -> None:
+    with pytest.raises(BackendUnavailable, match=f"^process:.*{name}: {message}"):
+        ProcessBackend(host(name), timeout=0.5 if name == "is_silent" else LONG)
+
+
+def test_a_program_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+    missing = (tmp_path / "missing").as_posix()
+    with pytest.raises(BackendUnavailable, match=f"cannot start '{missing}': .*; name a program by its full path"):
+        open_process(f"'{missing}' --fast" if os.name == "posix" else f'"{missing}" --fast')
+
+
+@posix
+def test_a_file_that_is_no_program_is_unavailable(tmp_path: Path) -> None:
+    file = tmp_path / "host"
+    file.write_text("", encoding="utf-8")
+    with pytest.raises(BackendUnavailable, match=r"cannot start .*: Permission denied"):
+        open_process(shlex.quote(str(file)))
+    file.chmod(0o755)
+    with pytest.raises(BackendUnavailable, match=r"cannot start .*: Exec format error"):
+        open_process(shlex.quote(str(file)))
+
+
+def test_a_host_that_does_not_come_back_costs_each_case_of_its_own(tmp_path: Path, opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host("starts_once", str(tmp_path / "marker")), timeout=LONG)
+    opened.append(backend)
+    pid(backend)
+    with pytest.raises(BackendFault, match="the host ended with exit code 41"):
+        backend.run(dispatch())
+    for _ in range(2):
+        with pytest.raises(BackendFault, match="could not be started again: describe: the output ended") as fault:
+            backend.run(dispatch())
+        assert "the licence has run out" in fault.value.evidence
+    (tmp_path / "marker").unlink()
+    assert pid(backend)
+
+
+@pytest.mark.parametrize(("name", "longest"), [("behaves", 1.5), ("ignores_close", 5.0)])
+def test_close_ends_the_host(name: str, longest: float, opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    assert backend._host is not None
+    popen = backend._host.popen
+    started = time.monotonic()
+    backend.close()
+    assert time.monotonic() - started < longest
+    assert popen.returncode is not None
+    assert (popen.returncode == 0) == (name == "behaves")
+    assert all(stream is not None and stream.closed for stream in (popen.stdin, popen.stdout, popen.stderr))
+    backend.close()
+
+
+def test_the_environment_is_the_host_s() -> None:
+    code = "import os, sys; sys.exit(os.environ['HOST_SAYS'])"
+    environment = {**os.environ, "HOST_SAYS": "hello from the environment"}
+    with pytest.raises(BackendUnavailable, match="hello from the environment"):
+        ProcessBackend([sys.executable, "-S", "-E", "-c", code], LONG, environment)
+
+
+@pytest.mark.parametrize(
+    ("command", "windows", "words"),
+    [
+        ("host --device 0", False, ["host", "--device", "0"]),
+        ("'my host' \"two words\" back\\ slash", False, ["my host", "two words", "back slash"]),
+        (r'"C:\Program Files\host.exe" --model C:\m.bin', True, [r"C:\Program Files\host.exe", "--model", r"C:\m.bin"]),
+        (r'C:\host.exe "open', True, None),
+        ("host 'open", False, None),
+        ("  ", False, None),
+        ("", True, None),
+    ],
+)
+def test_a_command_is_split_as_its_platform_does(command: str, windows: bool, words: list[str] | None) -> None:
+    if words is None:
+        with pytest.raises(BackendUnavailable, match="process:"):
+            split_command(command, windows)
+    else:
+        assert split_command(command, windows) == words

@@ -1,0 +1,288 @@
+"""The command line apart from ``run``: help, listings and their JSON, exit codes, encodings, pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmlcts.conformance.commands.cli import COMMANDS, dmlcts, exit_code_of, main
+from dmlcts.conformance.runner import terminal
+from dmlcts.generator.coverage import COLUMNS
+from dmlcts.generator.suite import operator_cases
+from dmlcts.spec.loader import load, operator_names
+
+PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
+CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
+
+
+def code_of(*arguments: object) -> int:
+    """The exit code of a command in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def started(*arguments: object, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """A command in a process of its own."""
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)], env={**os.environ, **environment}, capture_output=True, timeout=100, check=False
+    )
+
+
+# Help
+
+
+def test_every_command_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("--help") == 0
+    said = capsys.readouterr().out
+    assert "Exit codes: 0 all passed, 1 something failed" in " ".join(said.split())
+    for name, line in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(line)}$", said, re.MULTILINE)
+        assert code_of(name, "--help") == 0
+        helped = capsys.readouterr().out
+        assert helped.startswith(f"Usage: dmlcts {name} ")
+        assert "``" not in helped
+    for name in ("list", "show", "check", "coverage", "compare"):
+        assert code_of("spec", name, "-h") == 0
+        assert capsys.readouterr().out.startswith(f"Usage: dmlcts spec {name} ")
+    assert code_of("--version") == 0
+    assert re.fullmatch(r"dmlcts, version \d+\.\d+\.\d+\S*\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--help"], ("numpy", "pytest", "hypothesis", "yaml", "jinja2", "rich", "dmlcts.spec", "dmlcts.generator")),
+        (["run", "--help"], ("pytest", "hypothesis", "jinja2", "rich", "dmlcts.reports")),
+    ],
+)
+def test_help_loads_nothing_that_takes_time(arguments: list[str], heavy: tuple[str, ...]) -> None:
+    script = f"import sys; from dmlcts.conformance.commands.cli import dmlcts; dmlcts.main({arguments}, standalone_mode=False); " \
+             f"print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == "[]\n"
+
+
+def test_the_exit_codes_of_run_are_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("run", "--help") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "0 all passed",
+        "1 something failed",
+        "2 usage or input error",
+        "3 the backend could not be started",
+        "130 stopped",
+    ):
+        assert words in said
+    assert "Python code cannot be stopped" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nosuch"], "No such command 'nosuch'"),
+        (["--nosuch"], "No such option"),
+        (["spec", "nosuch"], "No such command 'nosuch'"),
+        (["spec", "show", "NOSUCH"], "NOSUCH"),
+        (["spec", "coverage", "NOSUCH"], "NOSUCH"),
+        (["spec", "compare", "nosuch.md"], "nosuch.md: cannot be read"),
+        (["show", "ELEMENT_WISE_BIT_OR/UINT8/4dd"], f"near it: {CASE}"),
+        (["show", "-k", "(("], "not an expression"),
+        (["show", "--level", "huge"], "'huge' is not one of"),
+        (["report", "nosuch", "--out", "o"], "'nosuch' does not exist"),
+        (["report", "{empty}", "--out", "o"], "neither results.jsonl nor a folder parts"),
+        (["report", "{file}", "--out", "o"], "not a line of a results file"),
+        (["report", "{file}"], "Missing option '--out'"),
+        (["merge", "--out", "o"], "Missing argument 'SHARDS"),
+        (["merge", "{file}", "--out", "{empty}"], "is a directory"),
+        (["generate", "--out", "{file}"], "is a file"),
+        (["generate", "--out", "{empty}", "--level", "smoke", "-k", "nothing-is-called-so"], "no case matches"),
+        (["generate", "--out", "{empty}", "--feature-level", "9_9"], "unknown feature level '9_9'"),
+    ],
+)
+def test_wrong_input_is_exit_code_2(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("hello\n", encoding="utf-8")
+    before = set(tmp_path.rglob("*"))
+    assert code_of(*(argument.format(empty=tmp_path / "empty", file=tmp_path / "file") for argument in arguments)) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert "Traceback" not in captured.err
+    assert (captured.out, set(tmp_path.rglob("*"))) == ("", before)
+
+
+def test_a_defect_is_shown_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the user cannot mend must not be dressed as a line."""
+
+    def fault(**_: object) -> None:
+        raise LookupError("a defect")
+
+    monkeypatch.setattr(dmlcts, "main", fault)
+    with pytest.raises(LookupError, match="a defect"):
+        main([])
+    assert exit_code_of(LookupError()) is None
+
+
+def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fault(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dmlcts, "main", fault)
+    assert code_of("spec", "list") == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+# Listings
+
+
+def listed(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> Any:
+    assert code_of(*arguments, "--json") == code
+    said = capsys.readouterr()
+    assert said.err == ""
+    return json.loads(said.out)
+
+
+def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    names = list(operator_names())
+    assert [row["operator"] for row in listed(capsys, "spec", "list")] == names
+    shown = listed(capsys, "spec", "show", "element_wise_round")
+    assert (shown["name"], shown["fields"][0]["name"]) == ("ELEMENT_WISE_ROUND", "InputTensor")
+    assert listed(capsys, "spec", "check") == {"checked": len(names), "problems": []}
+    sample = ["ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ROUND"]  # without names it is all that there are
+    monkeypatch.setattr("dmlcts.conformance.commands.spec.load_all", lambda: tuple(map(load, sample)))
+    rows = listed(capsys, "spec", "coverage")
+    for row in rows:
+        assert (list(row["columns"]), row["complete"]) == (list(COLUMNS), True)
+        assert all(column["covered"] == column["promised"] and column["missing"] == [] for column in row["columns"].values())
+        assert row["cases"] == len(operator_cases(row["operator"]))
+    assert [row["operator"] for row in rows] == sample
+    assert [row["operator"] for row in listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND")] == ["ELEMENT_WISE_ROUND"]
+
+    assert listed(capsys, "show", "--level", "smoke", "-k", "nothing-is-called-so") == []
+    rows = listed(capsys, "show", "-k", "ROUND", "--level", "smoke")
+    assert code_of("show", "-k", "ROUND", "--level", "smoke") == 0
+    assert capsys.readouterr().out.split() == [row["id"] for row in rows]
+    assert {row["level"] for row in rows} == {"smoke"}
+    shown = listed(capsys, "show", CASE)
+    assert (shown["id"], shown["desc"]["Type"]) == (CASE, "ELEMENT_WISE_BIT_OR")
+
+    (row,) = listed(capsys, "backends", "reference")
+    assert (row["backend"], row["usable"], row["info"]["name"]) == ("reference", True, "reference")
+    first, second = listed(capsys, "backends", "reference", "python:nosuch:X", code=3)
+    assert (first["usable"], second["usable"], second["info"]) == (True, False, None)
+    assert "nosuch" in second["said"]
+    assert {row["backend"] for row in listed(capsys, "backends")} >= {"reference", "reference:cuda"}
+
+
+def test_what_is_wrong_is_in_the_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text("name: [\n", encoding="utf-8")
+    found = listed(capsys, "spec", "check", file, code=1)
+    assert found["checked"] == 1
+    assert found["problems"][0]["file"] == str(file)
+    assert str(file) in found["problems"][0]["problem"]
+    assert code_of("spec", "check", file) == 1
+    assert str(file) in capsys.readouterr().err
+
+
+def test_a_comparison_has_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "---\ntitle: DML_ELEMENT_WISE_ROUND_OPERATOR_DESC\n---\n\n## -struct-fields\n\n### -field InputTensor\n\nType: **int**\n",
+        encoding="utf-8",
+    )
+    (found,) = listed(capsys, "spec", "compare", page, code=1)
+    assert (found["page"], found["operator"]) == (str(page), "ELEMENT_WISE_ROUND")
+    keys = [difference["key"] for difference in found["differences"]]
+    assert keys
+    assert code_of("spec", "compare", page) == 1
+    said = capsys.readouterr().out
+    assert f"{len(keys)} difference" in said
+    assert all(f"  {key}: " in said for key in keys)
+
+
+def test_coverage_that_is_missing_is_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from dmlcts.conformance.commands import spec
+    from dmlcts.generator.coverage import Column, Coverage
+
+    missing = Coverage("ELEMENT_WISE_ROUND", (Column("support", 2, ("support/2_1/InputTensor/FLOAT32/4d",)),), 1)
+    monkeypatch.setattr(spec, "coverage", lambda *_: missing)
+    (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
+    assert (row["complete"], row["columns"]["support"]["missing"]) == (False, ["support/2_1/InputTensor/FLOAT32/4d"])
+    assert code_of("spec", "coverage", "ELEMENT_WISE_ROUND") == 1
+    said = capsys.readouterr().out
+    assert "no case: ELEMENT_WISE_ROUND support/2_1/InputTensor/FLOAT32/4d" in said
+    assert "0 of 1 specs are complete" in said
+
+
+def test_text_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing in it is taken for markup or for the name of an emoji, and no line is cut where there is no terminal."""
+    console = terminal.console()
+    console.print("python:dog:Dog " + "x" * 500)
+    assert capsys.readouterr().out == "python:dog:Dog " + "x" * 500 + "\n"
+    assert code_of("spec", "list") == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in operator_names())
+    assert "…" not in said
+    assert code_of("show", CASE) == 0
+    assert f"run it: dmlcts run --case {CASE}\n" in capsys.readouterr().out
+
+
+# Encodings and pipes
+
+
+def test_the_summary_needs_no_unicode(tmp_path: Path) -> None:
+    folder = tmp_path / "vergleich ä b"
+    for environment, mark in (({"PYTHONIOENCODING": "ascii"}, "? pass"), ({"PYTHONIOENCODING": "", "LC_ALL": "C"}, "✓ pass")):
+        done = started("run", "-q", "--case", CASE, "--out", folder, **environment, NO_COLOR="1", PYTHONUTF8="0")
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert mark.encode() in done.stdout
+        assert b"\x1b" not in done.stdout
+    assert (folder / "index.html").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_a_terminal_gets_colours_and_a_bar(no_color: str, tmp_path: Path) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "NO_COLOR": no_color, "TERM": "xterm-256color", "COLUMNS": "90"}
+    process = subprocess.Popen(
+        [*PROGRAM, "run", "--level", "smoke", "-k", "BIT_OR", "--out", str(tmp_path)], stdout=theirs, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    said = b""
+    with open(ours, "rb", buffering=0) as stream:  # noqa: PTH123 (a descriptor)
+        try:
+            while chunk := stream.read(4096):
+                said += chunk
+        except OSError:  # how Linux says that the other side is closed
+            pass
+    assert process.wait(60) == 0
+    assert (b"\x1b[32m" in said) == (not no_color)  # green
+    assert "✓ pass".encode() in said
+    assert "\N{BOX DRAWINGS HEAVY HORIZONTAL}".encode() in said  # the bar
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a pipe that nobody reads is reported differently on Windows")
+@pytest.mark.parametrize("arguments", [("show", "--level", "smoke"), ("run", "--level", "smoke", "-k", "BIT_OR", "--out", "{out}")])
+def test_a_reader_that_goes_away_costs_no_run_and_gets_no_traceback(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)  # `| head` that has already gone
+    words = [argument.format(out=tmp_path) for argument in arguments]
+    done = subprocess.run([*PROGRAM, *words], stdout=theirs, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (0 if arguments[0] == "run" else 1, b"")
+    assert arguments[0] != "run" or (tmp_path / "results.jsonl").exists()

@@ -1,0 +1,195 @@
+"""Bytes written where none may be, and outputs bound to the resource of an input: each is found and said."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from wrong_backends import OR, Good, after, end, output, put, resource, run, start, swapped, write
+
+from dmlcts.conformance.backends.backend import Dispatch
+from dmlcts.conformance.backends.buffers import element_bytes
+from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.execution.execute import GUARD, lay_out, trespasses
+from dmlcts.generator.data import inputs
+from dmlcts.generator.suite import find_case
+from dmlcts.reference.registry import compute
+
+# Places where nothing may be written
+
+
+def test_bindings_are_guarded_on_both_sides_and_aligned() -> None:
+    case = find_case(OR)
+    layout = lay_out(case, inputs(case), compute(case.desc, inputs(case)))
+    for name, binding in layout.dispatch.bindings.items():
+        size = case.desc.tensor(name).bytes
+        assert (binding.size, binding.offset % 16) == (size, 0)
+        assert binding.offset >= GUARD
+        assert layout.resources[binding.resource].size >= binding.offset + size + GUARD
+    offsets = [binding.offset for binding in layout.dispatch.bindings.values()]
+    assert len(set(offsets)) == len(offsets)  # one taken for another's shows
+    assert trespasses(case, layout) == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: put(d, end(d), 0), "1 bytes past the end of OutputTensor were overwritten, first 0 bytes after it"),
+        (lambda d: put(d, end(d) + 63, 0), "1 bytes past the end of OutputTensor were overwritten, first 63 bytes after it"),
+        (lambda d: resource(d)[end(d) :].fill(0), "64 bytes past the end of OutputTensor were overwritten, first 0 bytes after it"),
+        (lambda d: put(d, start(d) - 1, 0), "bytes before the beginning of OutputTensor were overwritten"),
+        (lambda d: put(d, 0, 0), "bytes before the beginning of OutputTensor were overwritten"),
+        (
+            lambda d: put(d, start(d, "ATensor") + 2, 1, "ATensor"),
+            "the input ATensor was changed, first at byte 2",
+        ),
+        (
+            lambda d: put(d, end(d, "BTensor") + 5, 1, "BTensor"),
+            "the input BTensor was changed, first at byte 37",
+        ),
+        (
+            lambda d: put(d, start(d, "BTensor") - 3, 1, "BTensor"),
+            "the input BTensor was changed, first at byte -3",
+        ),
+    ],
+)
+def test_a_write_where_nothing_may_be_written(change: Callable[[Dispatch], object], message: str) -> None:
+    result = after(OR, change)
+    assert (result.status, result.message, result.evidence) == ("fail", message, {"memory": message})
+
+
+@pytest.mark.parametrize("at", [0, -1])
+def test_the_first_and_the_last_guard_byte_of_an_input_count(at: int) -> None:
+    for name in ("ATensor", "BTensor"):
+        result = after(OR, lambda d, name=name: put(d, at, 0, name))
+        assert result.message.startswith(f"the input {name} was changed"), result
+
+
+@pytest.mark.parametrize(
+    "name", ["ELEMENT_WISE_BIT_OR/UINT8/4d", "ELEMENT_WISE_BIT_XOR/UINT8/4d", "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT8/4d"]
+)
+@pytest.mark.parametrize("too_far", [1, 4, 16])
+def test_an_operator_that_goes_on_past_the_end_is_seen_whatever_it_computes_there(name: str, too_far: int) -> None:
+    """What it reads past the end of its inputs must not give what stands past the end of its output."""
+
+    def longer(dispatch: Dispatch) -> None:
+        a, b = (resource(dispatch, tensor)[end(dispatch, tensor) :][:too_far] for tensor in ("ATensor", "BTensor"))
+        size = slice(end(dispatch), end(dispatch) + too_far)
+        operation = {"OR": np.bitwise_or, "XOR": np.bitwise_xor, "RIGHT": lambda x, y: x >> (y & 7)}[
+            name.split("/")[0].split("_")[-1]
+        ]
+        resource(dispatch)[size] = operation(a, b)
+
+    result = after(name, longer)
+    assert result.message == f"{too_far} bytes past the end of OutputTensor were overwritten, first 0 bytes after it"
+
+
+@pytest.mark.parametrize("operation", [np.bitwise_or, np.bitwise_and, np.minimum, np.maximum, lambda a, b: a, lambda a, b: ~a])
+def test_guards_of_inputs_do_not_make_the_guard_of_an_output(operation: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> None:
+    layout = lay_out(find_case(OR), inputs(find_case(OR)), {})
+    a, b, out = (resource(layout.dispatch, name)[:GUARD] for name in ("ATensor", "BTensor", "OutputTensor"))
+    assert (operation(a, b) != out).all()
+
+
+@pytest.mark.parametrize(
+    "case", ["ELEMENT_WISE_BIT_OR/UINT8/gaps/Output-padded", "ELEMENT_WISE_ROUND/FLOAT16/gaps/Output-spread/HALVES_TO_NEAREST_EVEN"]
+)
+def test_every_byte_of_every_gap_is_looked_at(case: str) -> None:
+    tensor = find_case(case).desc.tensor("OutputTensor")
+    gaps = np.flatnonzero(~element_bytes(tensor))
+    assert gaps.size
+    for at in {int(gaps[0]), int(gaps[-1]), int(gaps[gaps.size // 2])}:
+        result = after(case, lambda d, at=at: put(d, start(d) + at, 0))
+        assert (result.status, result.message) == (
+            "fail",
+            f"1 bytes between elements of OutputTensor were overwritten, first at byte {at}",
+        )
+
+
+def test_gaps_may_be_overwritten_where_the_case_does_not_ask() -> None:
+    """The documentation lets an output overwrite its total size."""
+    case = replace(find_case("ELEMENT_WISE_BIT_OR/UINT8/gaps/Output-padded"), checks=())
+
+    def overwritten(dispatch: Dispatch) -> None:
+        values = output(dispatch)
+        resource(dispatch)[start(dispatch) : end(dispatch)] = 0
+        write(dispatch, values)
+
+    assert after(case, overwritten).status == "pass"
+    assert after(replace(case, checks=("gaps",)), overwritten).status == "fail"
+
+
+@pytest.mark.parametrize("name", ["ELEMENT_WISE_BIT_XOR/UINT8", "ELEMENT_WISE_BIT_OR/UINT64"])
+def test_more_room_in_a_binding_is_not_the_tensors_and_in_its_total_size_it_is(name: str) -> None:
+    def next_byte(dispatch: Dispatch) -> None:
+        tensor = dispatch.desc.tensor("OutputTensor")
+        put(dispatch, start(dispatch) + tensor.least_bytes, 0)
+
+    assert after(f"{name}/slack/Output-total-size", next_byte).status == "pass"
+    result = after(f"{name}/slack/Output-binding", next_byte)
+    assert result.message == "1 bytes past the end of OutputTensor were overwritten, first 0 bytes after it"
+
+
+def test_values_are_not_judged_where_memory_was_overwritten() -> None:
+    def both(dispatch: Dispatch) -> None:
+        put(dispatch, end(dispatch), 0)
+        swapped(dispatch)
+
+    result = after(OR, both)
+    assert (result.wrong, result.mismatches) == (0, ())
+    assert "past the end" in result.message
+
+
+# In place
+
+
+IN_PLACE = "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/in-place/Output-on-{}/packed"
+
+
+@pytest.mark.parametrize("shared", ["A", "B"])
+def test_in_place_both_tensors_are_bound_to_one_resource(shared: str) -> None:
+    seen: dict[str, Any] = {}
+    result = after(IN_PLACE.format(shared), lambda d: seen.update(d.bindings, count=len(d.resources)))
+    assert result.status == "pass"
+    assert seen["OutputTensor"] == seen[f"{shared}Tensor"]
+    assert seen["count"] == 2
+
+
+@pytest.mark.parametrize("shared", ["A", "B"])
+def test_a_hazard_shows_only_in_place(shared: str) -> None:
+    """One that clears the output first, as a tiled implementation might."""
+
+    def clearing(dispatch: Dispatch) -> None:
+        resource(dispatch)[start(dispatch) : end(dispatch)] = 0
+        ReferenceBackend().run(dispatch)
+
+    assert run("ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/4d", Good(instead=clearing)).status == "pass"
+    result = run(IN_PLACE.format(shared), Good(instead=clearing))
+    assert (result.status, result.message.partition(":")[0]) == ("fail", "OutputTensor")
+
+
+@pytest.mark.parametrize("shared", ["A", "B"])
+def test_element_after_element_in_the_wrong_order_is_a_hazard(shared: str) -> None:
+    """Writes each element before it reads the next one's inputs, one place too early."""
+
+    def rolling(dispatch: Dispatch) -> None:
+        a = resource(dispatch, "ATensor")[start(dispatch, "ATensor") : end(dispatch, "ATensor")].view(np.uint32)
+        b = resource(dispatch, "BTensor")[start(dispatch, "BTensor") : end(dispatch, "BTensor")].view(np.uint32)
+        out = resource(dispatch)[start(dispatch) : end(dispatch)].view(np.uint32)
+        for i in range(a.size):
+            out[i] = a[i] >> (b[i] & 31)
+            if i + 1 < a.size:
+                out[i + 1] = 0  # scratch
+
+    assert run("ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/4d", Good(instead=rolling)).status == "pass"
+    assert run(IN_PLACE.format(shared), Good(instead=rolling)).status == "fail"
+
+
+def test_in_place_the_other_input_must_stay_and_guards_too() -> None:
+    case = IN_PLACE.format("A")
+    assert (
+        after(case, lambda d: put(d, start(d, "BTensor"), 99, "BTensor")).message
+        == "the input BTensor was changed, first at byte 0"
+    )
+    assert "past the end of" in after(case, lambda d: put(d, end(d), 0)).message

@@ -1,0 +1,84 @@
+"""Which tolerance an output is judged by: the operator's own, or that of the activation which is fused into it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlcts.conformance.backends.backend import BackendInfo
+from dmlcts.conformance.execution.execute import tolerance_of
+from dmlcts.conformance.execution.judge import judge
+from dmlcts.reference.fused import activated
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.expression import compile_expression
+from dmlcts.spec.loader import load, load_file
+from dmlcts.spec.model import Operator, Tolerance, ToleranceException
+
+GEMM: Operator = load_file(Path(__file__).parents[2] / "data" / "operators" / "gemm.yaml")
+EXP = load("ELEMENT_WISE_EXP")
+PLAIN = OperatorDesc("ELEMENT_WISE_EXP", {"InputTensor": None, "OutputTensor": None, "ScaleBias": None})
+
+
+def gemm(activation: OperatorDesc | None, data_type: str = "FLOAT32") -> OperatorDesc:
+    tensor = TensorDesc(data_type, (1, 1, 4, 4))
+    fields: dict[str, object] = {"ATensor": tensor, "BTensor": tensor, "CTensor": None, "OutputTensor": tensor}
+    return OperatorDesc("GEMM", {**fields, "Alpha": 1.0, "Beta": 0.0, "FusedActivation": activation})
+
+
+def test_without_an_activation_it_is_the_operators_own() -> None:
+    assert GEMM.tolerance.judge != EXP.tolerance.judge
+    assert tolerance_of(GEMM, "OutputTensor", gemm(None)) is GEMM.tolerance
+
+
+def test_with_an_activation_it_is_the_activations() -> None:
+    assert tolerance_of(GEMM, "OutputTensor", gemm(PLAIN)) is EXP.tolerance
+
+
+def fused_with(tolerance: Tolerance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gives the activation another tolerance."""
+    changed = replace(EXP, tolerance=tolerance)
+    monkeypatch.setattr("dmlcts.conformance.execution.execute.load", {"ELEMENT_WISE_EXP": changed}.__getitem__)
+
+
+def test_exceptions_of_the_activation_hold_by_the_data_type_of_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = Tolerance("ulp", parameters={"ulps": 7})
+    fused_with(replace(EXP.tolerance, exceptions=(ToleranceException(narrow, data_types=("FLOAT16",)),)), monkeypatch)
+    assert tolerance_of(GEMM, "OutputTensor", gemm(PLAIN, "FLOAT16")) is narrow
+    assert tolerance_of(GEMM, "OutputTensor", gemm(PLAIN, "FLOAT32")).judge == "mixed"
+
+
+def test_conditions_of_the_activation_read_its_own_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    steep = Tolerance("ulp", parameters={"ulps": 9})
+    condition = compile_expression("Alpha > 5")
+    fused_with(replace(EXP.tolerance, exceptions=(ToleranceException(steep, when=condition),)), monkeypatch)
+    for alpha, expected in ((10.0, "ulp"), (1.0, "mixed")):
+        inner = OperatorDesc("ELEMENT_WISE_EXP", {"Alpha": alpha})
+        assert tolerance_of(GEMM, "OutputTensor", gemm(inner).with_fields(Alpha=11.0 - alpha)).judge == expected
+
+
+def test_exceptions_of_the_operator_do_not_reach_the_activation() -> None:
+    lax = Tolerance("ulp", parameters={"ulps": 1e6})
+    operator = replace(GEMM, tolerance=replace(GEMM.tolerance, exceptions=(ToleranceException(lax),)))
+    assert tolerance_of(operator, "OutputTensor", gemm(PLAIN)) is EXP.tolerance
+    assert tolerance_of(operator, "OutputTensor", gemm(None)) is lax
+
+
+def test_exceptions_for_an_output_of_the_activation_are_for_the_one_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator's output may be called otherwise than the activation's."""
+    single = Tolerance("ulp", parameters={"ulps": 3})
+    fused_with(replace(EXP.tolerance, exceptions=(ToleranceException(single, outputs=("OutputTensor",)),)), monkeypatch)
+    tensor = TensorDesc("FLOAT32", (4,))
+    desc = OperatorDesc("GEMM", {"OutputSingleTensor": tensor, "FusedActivation": PLAIN})
+    assert tolerance_of(GEMM, "OutputSingleTensor", desc) is single
+
+
+def test_the_error_of_the_sum_is_allowed_beside_the_activations_own() -> None:
+    value, error = np.full((1, 1, 4, 4), 2.0), np.full((1, 1, 4, 4), 1e-4)
+    answer = activated(np, gemm(PLAIN).fields, value, error)
+    tolerance = tolerance_of(GEMM, "OutputTensor", gemm(PLAIN))
+    for off, ok in ((0.0, True), (0.9e-4, True), (-0.9e-4, True), (1.1e-4, False), (-1.1e-4, False)):
+        actual = np.exp(value + off).astype(np.float32)
+        assert judge(actual, answer, tolerance, "FLOAT32", BackendInfo("any")).ok == ok, off

@@ -1,0 +1,128 @@
+"""Emitted modules under plain pytest: the same cases through the same code, and pytest's outcomes for what becomes of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dmlcts.conformance.commands.cli import main
+from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.plugin import explanation, generated_from
+from dmlcts.conformance.runner.run import spec_version
+from dmlcts.reports.record import Mismatch, Result
+
+pytest_plugins = ["pytester"]
+
+Pytest = Callable[..., tuple[int, str]]
+
+HOSTS = Path(__file__).parents[2] / "hosts"
+EXPRESSION = "BIT_OR/UINT8 or BIT_OR/UINT32"
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The modules of a few cases of level smoke."""
+    folder = tmp_path_factory.mktemp("emitted")
+    with pytest.raises(SystemExit, match="0"):
+        main(["generate", "--level", "smoke", "-k", EXPRESSION, "--out", str(folder)])
+    return folder
+
+
+@pytest.fixture
+def under_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+    """Runs pytest on a folder; gives its exit code and its output."""
+    monkeypatch.syspath_prepend(str(HOSTS))
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+
+    def run(folder: Path, *options: object) -> tuple[int, str]:
+        done = pytester.runpytest_inprocess("-rA", "-p", "no:cacheprovider", "--rootdir", folder, folder, *map(str, options))
+        return int(done.ret), str(done.stdout) + str(done.stderr)
+
+    return run
+
+
+def outcomes(output: str) -> dict[str, str]:
+    """pytest's word for each case."""
+    found = re.findall(r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL) \S*?(?:\[1\] \S+|::test_\w+\[(\S+?)\])", output, re.MULTILINE)
+    return {f"ELEMENT_WISE_BIT_OR/{case}": word for word, case in found}
+
+
+def test_the_emitted_modules_run_the_cases_of_the_suite(modules: Path, under_pytest: Pytest) -> None:
+    assert [file.name for file in modules.iterdir() if file.suffix == ".py"] == ["test_element_wise_bit_or.py"]
+    code, output = under_pytest(modules)
+    cases = selected_cases(RunOptions(level="smoke", expression=EXPRESSION))
+    assert code == 0, output
+    assert outcomes(output) == {case.id: "PASSED" for case in cases}
+
+
+def test_a_failure_says_what_and_how_to_run_it_again(modules: Path, under_pytest: Pytest) -> None:
+    code, output = under_pytest(modules, "--dmlcts-backend", "python:unruly:Wrong")
+    assert code == 1
+    found = outcomes(output)
+    assert found.pop("ELEMENT_WISE_BIT_OR/UINT8/4d") == "FAILED"
+    assert set(found.values()) == {"PASSED"}
+    assert "fail: OutputTensor: 30 of 30 elements wrong" in output
+    assert "  OutputTensor[0, 0, 0, 0]: expected " in output
+    assert "again: dmlcts run --backend python:unruly:Wrong --case ELEMENT_WISE_BIT_OR/UINT8/4d" in output
+    assert "Traceback" not in output
+
+
+def test_statuses_are_pytests_own(modules: Path, tmp_path: Path, under_pytest: Pytest) -> None:
+    code, output = under_pytest(modules, "--dmlcts-backend", "python:unruly:Declines")
+    assert code == 0
+    assert "unsupported: no UINT8 in BIT_OR" in output
+    assert " 1 skipped" in output
+
+    waivers = tmp_path / "waivers.yaml"
+    waivers.write_text("waivers: [{cases: '*/UINT8/*', reason: known, issue: 'number 1'}]", encoding="utf-8")
+    code, output = under_pytest(modules, "--dmlcts-backend", "python:unruly:Raises", "--dmlcts-waivers", waivers)
+    found = outcomes(output)
+    assert found["ELEMENT_WISE_BIT_OR/UINT8/4d"] == "XFAIL"
+    assert "known (number 1)" in output
+    assert code == 0, output
+
+    code, output = under_pytest(modules, "--dmlcts-waivers", waivers)  # the reference passes, and is waived
+    assert code == 1
+    assert outcomes(output)["ELEMENT_WISE_BIT_OR/UINT8/4d"] == "FAILED"
+    assert "unexpected_pass: passes, and is waived: known (number 1); remove the waiver" in output
+
+
+@pytest.mark.parametrize("processes", [[], ["-n", "1"]])
+@pytest.mark.parametrize(
+    ("options", "expected", "said"),
+    [
+        (("--dmlcts-backend", "nosuch"), 3, "unknown backend 'nosuch'"),
+        (("--dmlcts-waivers", "nosuch.yaml"), 4, "nosuch.yaml: cannot be read"),
+    ],
+)
+def test_what_cannot_be_started_ends_pytest_with_a_line(
+    processes: list[str], options: tuple[str, ...], expected: int, said: str, modules: Path, under_pytest: Pytest
+) -> None:
+    code, output = under_pytest(modules, *options, *processes)
+    assert (code, outcomes(output)) == (expected, {})
+    assert said in output
+    assert "INTERNALERROR" not in output
+
+
+def test_modules_of_other_specs_are_refused(modules: Path, tmp_path: Path, under_pytest: Pytest) -> None:
+    generated_from(spec_version())
+    with pytest.raises(
+        pytest.UsageError, match=r"generated from spec 0123, and spec \w+ is installed: run `dmlcts generate` again"
+    ):
+        generated_from("0123")
+    text = (modules / "test_element_wise_bit_or.py").read_text(encoding="utf-8")
+    (tmp_path / "test_old.py").write_text(text.replace(spec_version(), "0" * 12), encoding="utf-8")
+    code, output = under_pytest(tmp_path)
+    assert code in (2, 4)  # which of the two is pytest's choice
+    assert "run `dmlcts generate` again" in output
+
+
+def test_an_explanation_is_readable() -> None:
+    result = Result(
+        "A/b", "A", "FLOAT32", "table", "documented", "1_0", "fail", "wrong",
+        mismatches=(Mismatch("Out", (1, 2), "1.0", "2.0"),), evidence={"stage": "bind", "example": {"long": 1}}, repro="dmlcts run",
+    )  # fmt: skip
+    assert explanation(result) == "fail: wrong\n  Out[1, 2]: expected 1.0, is 2.0\n  stage: bind\nagain: dmlcts run"

@@ -1,0 +1,336 @@
+"""``dmlcts run`` on backends that misbehave, in a case or altogether: what it costs, what is said of it, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from dmlcts.conformance.commands.cli import main
+from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.collect import Control, not_run, report_of, status_of
+from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.session import Session
+from dmlcts.reports.record import Result, read_lines, read_record
+
+HOSTS = Path(__file__).parents[2] / "hosts"
+AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
+PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
+CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
+"""A case in which the unruly backends misbehave."""
+
+
+@pytest.fixture(autouse=True)
+def _at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HOSTS))
+
+
+def dmlcts(*arguments: object) -> int:
+    """The exit code of a command in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def started(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process of its own, to its end."""
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)], env={**os.environ, "PYTHONPATH": AT_HAND, **environment},
+        capture_output=True, text=True, encoding="utf-8", errors="replace", timeout=100, check=False,
+    )  # fmt: skip
+
+
+def results(folder: Path) -> dict[str, Result]:
+    lines = (folder / "results.jsonl").read_text(encoding="utf-8").splitlines()
+    found = {result.case: result for result in read_record(folder / "results.jsonl").results}
+    assert len(found) == len(lines) - 1  # each case once
+    return found
+
+
+# In a case
+
+IN_A_CASE = {
+    "Raises": ("error", "ZeroDivisionError: on purpose [/bold]"),
+    "Exits": ("error", "SystemExit: 5"),
+    "Skips": ("error", "Skipped: pytest's own outcome"),
+    "Faults": ("error", "the device was removed"),
+    "Refuses": ("fail", "refused at compile with E_FAIL: not today"),
+    "Declines": ("unsupported", "no UINT8 in BIT_OR"),
+    "ReturnsNothing": ("error", "no OutputTensor among the outputs"),
+    "ReturnsNoOutput": ("error", "no OutputTensor among the outputs"),
+    "ReturnsAnotherShape": ("error", "must be uint8 of sizes [5, 1, 3, 2], and is uint8 of sizes [30]"),
+    "ReturnsAnotherType": ("error", "and is int8 of sizes [5, 1, 3, 2]"),
+    "ReturnsALesserCount": ("error", "and is uint8 of sizes [5, 1, 3, 1]"),
+    "ReturnsAList": ("error", "and is a list"),
+    "Wrong": ("fail", "30 of 30 elements wrong"),
+}
+
+
+@pytest.mark.parametrize("name", IN_A_CASE)
+def test_what_a_backend_does_in_a_case_costs_this_case_alone(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, said = IN_A_CASE[name]
+    backend = f"python:unruly:{name}"
+    code = dmlcts("run", "-q", "--level", "smoke", "-k", "BIT_OR/UINT8 or BIT_OR/INT8", "--backend", backend, "--out", tmp_path)
+    found = results(tmp_path)
+    assert {case: result.status for case, result in found.items() if result.status != "pass"} == {CASE: status}
+    assert len(found) > 1
+    assert said in found[CASE].message
+    assert code == (0 if status == "unsupported" else 1)
+    output = capsys.readouterr().out
+    if status == "unsupported":
+        assert "1 unsupported, which the claim leaves out" in output
+        assert found[CASE].repro == ""
+    else:
+        again = f"dmlcts run --backend {backend} --case {CASE}"
+        assert found[CASE].repro == again
+        assert again in output
+        assert found[CASE].message in output  # no markup is read in it
+        assert "No claim that reference" in output
+        assert Path(f"{tmp_path}/index.html").exists()
+
+
+def test_a_repro_command_repeats_what_it_speaks_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = ("run", "-q", "--backend", "python:unruly:Wrong", "-k", "BIT_OR/UINT8/property", "--seed", "3", "--out", "re sults")
+    assert dmlcts(*arguments) == 1
+    failed = [result for result in results(tmp_path / "re sults").values() if result.status == "fail"]
+    assert len(failed) >= 2
+    for result in failed:
+        words = shlex.split(result.repro)
+        assert words[0] == "dmlcts"
+        assert Path(words[words.index("--case-file") + 1]).is_file()  # the shrunken example
+        assert dmlcts(*words[1:], "-q") == 1
+        (again,) = results(tmp_path / "results-case").values()
+        assert again.status == "fail"
+        words = shlex.split(again.repro)  # ... whose own command names the file too: its id is no case of the suite
+        assert dmlcts(*words[1:], "-q") == 1
+
+
+def test_a_fault_of_the_suite_itself_costs_one_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dmlcts.conformance.runner import session
+
+    original = session.execute
+
+    def fault(case: object, *arguments: object) -> Result:
+        if getattr(case, "id", "") == CASE:
+            raise LookupError("a defect")
+        return original(case, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(session, "execute", fault)
+    assert dmlcts("run", "-q", "--level", "smoke", "-k", "BIT_OR", "--out", tmp_path) == 1
+    found = results(tmp_path)
+    assert Counter(result.status for result in found.values()) == {"pass": len(found) - 1, "error": 1}
+    assert found[CASE].message == "this case ended the suite's own code: LookupError: a defect"
+    assert "in fault" in found[CASE].evidence["traceback"]
+    assert found[CASE].repro
+
+
+def test_a_process_that_dies_costs_its_case_and_is_replaced(tmp_path: Path) -> None:
+    arguments = ("run", "-q", "--level", "smoke", "-k", "BIT_OR", "--backend", "python:unruly:Dies", "--out", tmp_path)
+    done = started(*arguments, "-n", 2)
+    assert (done.returncode, done.stderr) == (1, "")
+    found = results(tmp_path)
+    assert list(found) == [case.id for case in selected_cases(RunOptions(level="smoke", expression="BIT_OR"))]
+    assert Counter(result.status for result in found.values()) == {"pass": len(found) - 1, "error": 1}
+    assert (found[CASE].status, found[CASE].message) == ("error", "the process that ran it died")
+    assert found[CASE].repro in done.stdout
+
+
+def test_more_deaths_than_xdist_would_bear(tmp_path: Path) -> None:
+    """xdist gives up after four deaths a process if it is not told otherwise."""
+    chosen = [word for dimensions in range(1, 7) for word in ("--case", CASE.replace("4d", f"{dimensions}d"))]
+    done = started("run", "-q", *chosen, "-n", 1, "--backend", "python:unruly:Dies", "--out", tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert [result.status for result in results(tmp_path).values()] == ["error"] * 6
+
+
+def test_a_death_can_be_waived_like_any_failure(tmp_path: Path) -> None:
+    (case,) = selected_cases(RunOptions(cases=(CASE,)))
+    (tmp_path / journal.FOLDER).mkdir()
+    report = report_of(not_run(case))
+    with Session(RunOptions(waivers=(str(waived(tmp_path / "waivers.yaml", CASE)),))) as session:
+        Control(session, [case], tmp_path / journal.FOLDER).pytest_handlecrashitem(CASE, report)
+    assert status_of(report) == "waived"
+    ((_, _, data),) = read_lines(tmp_path / journal.FOLDER / journal.CRASHED)
+    assert (data["case"], data["status"], data["waiver"]) == (CASE, "waived", "known (https://example.org/1)")
+
+
+def test_a_process_host_that_hangs_costs_one_case(tmp_path: Path) -> None:
+    """The host hangs in the second case; to the others it answers nonsense."""
+    host = shlex.join([sys.executable, "-S", "-E", str(HOSTS / "misbehaving.py"), "hangs"])
+    cases = [CASE, CASE.replace("4d", "1d"), CASE.replace("4d", "8d")]
+    chosen = [word for case in cases for word in ("--case", case)]
+    assert dmlcts("run", "-q", *chosen, "--backend", f"process:{host}", "--timeout", "0.3", "--out", tmp_path) == 1
+    found = results(tmp_path)
+    assert [found[case].status for case in cases] == ["fail", "error", "fail"]
+    hung = found[cases[1]]
+    assert "no answer within 0.3 s; the host was killed" in hung.message
+    assert shlex.split(hung.repro) == ["dmlcts", "run", "--backend", f"process:{host}", "--case", cases[1]]
+
+
+# Before and after
+
+UNAVAILABLE = {
+    "nosuch": "unknown backend 'nosuch'; known: reference,",
+    "reference:nosuch": "reference:nosuch is unknown",
+    "python:": "must be python:MODULE:CLASS",
+    "python:unruly": "must be python:MODULE:CLASS",
+    "python:nosuchmodule:X": "cannot be imported: ModuleNotFoundError: No module named 'nosuchmodule'",
+    "python:unruly:NoSuch": "module 'unruly' has no attribute 'NoSuch'",
+    "python:broken:X": "cannot be imported: SyntaxError",
+    "python:exiting:X": "cannot be imported: SystemExit: 0",
+    "python:unruly:np": "could not be made: TypeError: 'module' object is not callable",
+    "python:unruly:RaisesWhenMade": "could not be made: RuntimeError: no device",
+    "python:unruly:ExitsWhenMade": "could not be made: SystemExit: 0",
+    "python:unruly:HasNoRun": "has no run; derive it from dmlcts.conformance.backends.array_backend.ArrayBackend",
+    "python:unruly:RaisesWhenAsked": "cannot describe itself: OSError: driver does not answer",
+    "python:unruly:DescribedByADict": "must describe itself by a BackendInfo, and gave a dict",
+    "python:unruly:OfNoLevel": "the description's feature_level cannot be '9_9'",
+    "python:unruly:OfNoType": "the description's data_types cannot be ['uint32']",
+    "python:unruly:OfNoJson": "Object of type object is not JSON serializable",
+    "process:": "needs a command",
+    "process:nosuchprogram --option": "cannot start 'nosuchprogram'",
+    'process:"open': "No closing quotation",
+    f"process:{shlex.join([sys.executable, '-c', 'print(1)'])}": "describe: ",
+}
+
+
+@pytest.mark.parametrize("backend", UNAVAILABLE)
+def test_a_backend_that_cannot_be_started_is_exit_code_3(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken.py").write_text("def x(:\n", encoding="utf-8")
+    (tmp_path / "exiting.py").write_text("import sys\nsys.exit(0)\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.iterdir())
+    assert dmlcts("run", "--level", "smoke", "--backend", backend) == 3
+    said = capsys.readouterr()
+    assert UNAVAILABLE[backend] in said.err
+    assert said.err.startswith("dmlcts: ")
+    assert "Traceback" not in said.err
+    assert (said.out, {file for file in tmp_path.iterdir() if file.name != "__pycache__"}) == ("", before)
+
+
+def test_a_device_for_one_process_says_so(tmp_path: Path) -> None:
+    arguments = ("run", "-q", "--level", "smoke", "-k", "BIT_OR", "--backend", "python:unruly:ForOne", "--out", tmp_path / "out")
+    lock = str(tmp_path / "lock")
+    one = started(*arguments, "-n", 1, UNRULY_LOCK=lock)  # the process that starts the other has given it back
+    assert (one.returncode, one.stderr) == (0, "")
+    assert not Path(lock).exists()
+    two = started(*arguments, "-n", 2, UNRULY_LOCK=lock)
+    assert (two.returncode, two.stdout) == (3, "")
+    assert "python:unruly:ForOne could not be made: RuntimeError: the device is taken (in one of 2 processes" in two.stderr
+    assert "Traceback" not in two.stderr
+    assert not Path(lock).exists()
+
+
+def test_what_close_raises_costs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert dmlcts("run", "-q", "--case", CASE, "--backend", "python:unruly:RaisesWhenClosed", "--out", tmp_path) == 0
+    assert capsys.readouterr().err == "dmlcts: the backend's close() raised RuntimeError: closed already\n"
+
+
+# What is not claimed
+
+
+def test_unsupported_is_neither_a_pass_nor_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert dmlcts("run", "-q", "--level", "smoke", "--backend", "python:unruly:Uint32Only", "--out", tmp_path) == 0
+    found = results(tmp_path)
+    for case in selected_cases(RunOptions(level="smoke")):
+        claimed = all(tensor.data_type == "UINT32" for _, tensor in case.desc.tensors())
+        if case.expect != "rejection":
+            assert found[case.id].status == ("pass" if claimed else "unsupported")
+    counts = Counter(result.status for result in found.values())
+    assert counts["unsupported"] > counts["pass"] > 0
+    said = capsys.readouterr().out
+    assert (
+        f"{counts['pass']:,} of {len(found):,} documented cases of level smoke passed; {counts['unsupported']:,} unsupported"
+        in said
+    )
+    claimed_by = {case.operator for case in selected_cases(RunOptions(level="smoke")) if found[case.id].status == "pass"}
+    assert "ELEMENT_WISE_BIT_OR" in claimed_by
+    assert f"for {len(claimed_by)} operators" in said
+    assert any("does not claim FLOAT16" in result.message for result in found.values())
+
+
+def test_a_run_in_which_nothing_passed_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert dmlcts("run", "-q", "--level", "smoke", "-k", "BIT_OR", "--backend", "python:unruly:Nothing", "--out", tmp_path) == 1
+    assert {result.status for result in results(tmp_path).values()} == {"unsupported"}
+    assert "No claim that nothing conforms" in capsys.readouterr().out
+
+
+# Waivers
+
+
+def waived(file: Path, cases: str, **more: object) -> Path:
+    entry = {"cases": cases, "reason": "known", "issue": "https://example.org/1", **more}
+    file.write_text(json.dumps({"waivers": [entry]}, default=str).replace('"DATE', "").replace('DATE"', ""), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def waiver_run(tmp_path: Path) -> Iterator[object]:
+    def run(backend: str, cases: str, **more: object) -> tuple[int, Result]:
+        file = waived(tmp_path / "waivers.yaml", cases, **more)
+        code = dmlcts("run", "-q", "--case", CASE, "--backend", backend, "--waivers", file, "--out", tmp_path / "out")
+        return code, results(tmp_path / "out")[CASE]
+
+    return run  # type: ignore[return-value]
+
+
+def test_waivers(waiver_run: object) -> None:
+    run = waiver_run
+    assert callable(run)
+    code, result = run("python:unruly:Wrong", "ELEMENT_WISE_BIT_OR/*")
+    assert (code, result.status, result.waiver) == (0, "waived", "known (https://example.org/1)")
+    code, result = run("python:unruly:Raises", CASE)
+    assert (code, result.status) == (0, "waived")
+    code, result = run("python:unruly:Wrong", "ELEMENT_WISE_BIT_XOR/*")
+    assert (code, result.status) == (1, "fail")
+    code, result = run("reference", "*")
+    assert (code, result.status) == (1, "unexpected_pass")
+    assert "remove the waiver" in result.message
+    code, result = run("python:unruly:Nothing", "*")
+    assert (code, result.status) == (1, "unsupported")  # which no waiver turns into anything else
+    today = date.today()
+    code, result = run("python:unruly:Wrong", "*", expires=f"DATE{today + timedelta(days=2)}DATE")
+    assert (code, result.status) == (0, "waived")
+    code, result = run("python:unruly:Wrong", "*", expires=f"DATE{today - timedelta(days=2)}DATE")
+    assert (code, result.status) == (1, "fail")
+    assert "its waiver expired on" in result.message
+    code, result = run("reference", "*", expires=f"DATE{today - timedelta(days=2)}DATE")
+    assert (code, result.status) == (0, "pass")
+
+
+def test_several_files_of_waivers_count_together(tmp_path: Path) -> None:
+    files = [waived(tmp_path / f"{number}.yaml", cases) for number, cases in enumerate(("ELEMENT_WISE_BIT_XOR/*", CASE))]
+    given = ["run", "-q", "--case", CASE, "--backend", "python:unruly:Wrong", "--out", tmp_path / "out"]
+    assert dmlcts(*given, "--waivers", files[0]) == 1
+    assert dmlcts(*given, "--waivers", files[0], "--waivers", files[1]) == 0
+    assert results(tmp_path / "out")[CASE].status == "waived"
+    options = RunOptions(waivers=tuple(map(str, files)), cases=(CASE,), seed="7")
+    assert RunOptions.from_json(options.to_json()) == options  # what worker processes are given
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("waivers: [", "cannot be read"),
+        ("waivers: {}", "must have a list `waivers`"),
+        ("waivers: [{cases: '*', reason: r}]", "waivers[0].issue is missing"),
+        ("waivers: [{cases: '*', reason: r, issue: i, expires: soon}]", "must be a date such as"),
+    ],
+)
+def test_malformed_waivers_are_exit_code_2(text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "w.yaml").write_text(text, encoding="utf-8")
+    assert dmlcts("run", "--case", CASE, "--waivers", tmp_path / "w.yaml", "--out", tmp_path / "out") == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

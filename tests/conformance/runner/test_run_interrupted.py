@@ -1,0 +1,193 @@
+"""A run that is stopped: by Ctrl-C, or without a word. What ran is kept, and nothing is claimed of the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from dmlcts.conformance.backends.backend import BackendInfo
+from dmlcts.conformance.commands.cli import main
+from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.collect import not_run
+from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.run import manifest_of
+from dmlcts.conformance.runner.session import Session
+from dmlcts.reports.record import Record, RecordError, read_record, result_json
+
+HOSTS = Path(__file__).parents[2] / "hosts"
+AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
+PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
+CHOICE = RunOptions(level="smoke", expression="not property")
+"""Of level smoke: each process makes its cases anew."""
+TOTAL = len(selected_cases(CHOICE))
+LEAST = 5
+"""Results that are waited for before a run is stopped. A case takes 50 ms, so that this is long before the end."""
+
+
+def dmlcts(*arguments: object) -> int:
+    """The exit code of a command in this process."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def begun(out: Path, processes: int) -> subprocess.Popen[str]:
+    """A run of slow cases, in a process group of its own, of which some have a result."""
+    run = subprocess.Popen(
+        [*PROGRAM, "run", "--backend", "python:unruly:Slow", "--level", "smoke", "-k", "not property", "-n", str(processes), "--out", str(out)],
+        env={**os.environ, "PYTHONPATH": AT_HAND}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
+        start_new_session=os.name == "posix", creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+    )  # fmt: skip
+    until = time.monotonic() + 60
+    while time.monotonic() < until and run.poll() is None:
+        if so_far(out) >= LEAST:
+            return run
+        time.sleep(0.02)
+    run.kill()
+    raise AssertionError(f"no results: {run.communicate()}")
+
+
+def so_far(out: Path) -> int:
+    """How many results there are."""
+    return sum(file.read_bytes().count(b"\n") for file in (out / journal.FOLDER).glob(ran("*")))
+
+
+def interrupt(run: subprocess.Popen[str], everyone: bool) -> tuple[str, str]:
+    """Ctrl-C, as a terminal sends it to the whole group, or as a program may to the first process alone; returns what was printed."""
+    if os.name != "posix":
+        run.send_signal(signal.CTRL_BREAK_EVENT)  # type: ignore[attr-defined,unused-ignore]
+    elif everyone:
+        os.killpg(run.pid, signal.SIGINT)
+    else:
+        run.send_signal(signal.SIGINT)
+    return run.communicate(timeout=60)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no Ctrl-C that a test can send: CTRL_BREAK ends Python at once")
+@pytest.mark.parametrize(("processes", "everyone"), [(0, True), (2, True), (2, False)])
+def test_ctrl_c_keeps_what_ran_and_says_what_did_not(processes: int, everyone: bool, tmp_path: Path) -> None:
+    run = begun(tmp_path, processes)
+    before = so_far(tmp_path)
+    out, err = interrupt(run, everyone)
+    assert (run.returncode, err) == (130, "")
+
+    record = read_record(tmp_path / "results.jsonl")
+    counts = record.counts()
+    assert len(record.results) == record.manifest.selected == TOTAL
+    assert (
+        before <= counts["pass"] < before + 80
+    )  # xdist hands a hundred cases to each process at once: they do not run these to the end
+    assert counts["not_run"] == TOTAL - counts["pass"]
+    assert record.manifest.interrupted
+    said = f"The run was interrupted: {counts['not_run']:,} of {TOTAL:,} cases were not run. Nothing is known of them."
+    assert said in out
+    assert "No claim that reference" in out
+    assert said in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert said in (tmp_path / "index.html").read_text(encoding="utf-8")
+    junit = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert len(junit.findall("testsuite/testcase/skipped[@type='not_run']")) == counts["not_run"]
+    ctrf = json.loads((tmp_path / "ctrf.json").read_text(encoding="utf-8"))["results"]["summary"]
+    assert (ctrf["passed"], ctrf["pending"], ctrf["failed"]) == (counts["pass"], counts["not_run"], 0)
+    assert not (tmp_path / journal.FOLDER).exists()
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_of_a_run_that_was_killed_the_reports_can_still_be_written(
+    processes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = begun(tmp_path, processes)
+    run.kill()
+    run.communicate(timeout=60)
+    assert not (tmp_path / "results.jsonl").exists()
+    assert dmlcts("report", tmp_path, "--out", tmp_path / "report") == 0
+    record = read_record(tmp_path / "report" / "results.jsonl")
+    counts = record.counts()
+    assert [result.case for result in record.results] == [case.id for case in selected_cases(CHOICE)]
+    assert counts["pass"] >= LEAST
+    assert counts["pass"] + counts["not_run"] == TOTAL
+    assert record.manifest.interrupted
+    assert (record.manifest.backend_spec, record.manifest.finished) == ("python:unruly:Slow", "")
+    said = capsys.readouterr().out
+    assert f"The run was interrupted: {counts['not_run']:,} of {TOTAL:,} cases" in said
+    assert "cases a second" not in said  # nobody knows how long it took
+    assert dmlcts("run", "-q", "--case", "ELEMENT_WISE_BIT_OR/UINT8/4d", "--out", tmp_path) == 0  # the next run starts anew
+    assert not (tmp_path / journal.FOLDER).exists()
+
+
+def test_an_interrupted_shard_makes_an_interrupted_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ("run", "-q", "--level", "smoke")
+    assert dmlcts(*options, "--shard", "1/2", "--out", tmp_path / "1") == 0
+    original, left = Session.run, iter(range(4))
+
+    def run(self: Session, case: object) -> object:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return original(self, case)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Session, "run", run)
+    assert dmlcts(*options, "--shard", "2/2", "--out", tmp_path / "2") == 130
+    assert Counter(result.status for result in read_record(tmp_path / "2" / "results.jsonl").results)["pass"] == 4
+    assert dmlcts("merge", tmp_path / "1", tmp_path / "2", "--out", tmp_path / "whole.jsonl") == 130
+    assert read_record(tmp_path / "whole.jsonl").manifest.interrupted
+
+
+# The folder of parts
+
+
+def killed(out: Path, *written: tuple[str, str]) -> Path:
+    """What a run of two cases leaves that is killed as soon as it has written these files."""
+    cases = selected_cases(RunOptions(level="smoke"))[:2]
+    manifest = manifest_of(RunOptions(level="smoke", feature_level="6_4"), BackendInfo("b"), cases)
+    folder = journal.begin(out, Record(manifest, tuple(map(not_run, cases))))
+    for name, text in written:
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def ran(process: str) -> str:
+    return journal.RAN.format(process=process)
+
+
+def line(case: int, status: str) -> str:
+    result = replace(not_run(selected_cases(RunOptions(level="smoke"))[case]), status=status)
+    return json.dumps({"result": result_json(result)}) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ((), ["not_run", "not_run"]),
+        (((ran("main"), line(1, "pass")),), ["not_run", "pass"]),
+        # A process that wrote its result before it died has done the case, whatever xdist thinks it died of.
+        (((journal.CRASHED, line(0, "error")), (ran("gw0"), line(0, "pass"))), ["pass", "not_run"]),
+        # Killed while it wrote a line: what stands before counts.
+        (((ran("gw0"), line(0, "pass") + line(1, "pass")[:40]),), ["pass", "not_run"]),
+        # A damaged file counts as far as it can be read, and harms no other.
+        (((ran("gw0"), line(0, "pass") + "\0\0\0\n" + line(1, "pass")),), ["pass", "not_run"]),
+        (((ran("gw0"), '{"result": {}}\n'), (ran("gw1"), line(1, "fail"))), ["not_run", "fail"]),
+    ],
+)
+def test_the_parts_are_a_record_at_any_time(written: tuple[tuple[str, str], ...], expected: list[str], tmp_path: Path) -> None:
+    killed(tmp_path, *written)
+    record = journal.read_run(tmp_path)
+    assert [result.status for result in record.results] == expected
+    assert record.manifest.interrupted
+
+
+def test_parts_without_a_manifest_are_no_record(tmp_path: Path) -> None:
+    (killed(tmp_path) / journal.SELECTED).unlink()
+    with pytest.raises(RecordError, match="no manifest in it; a run was killed before it began"):
+        journal.read_run(tmp_path)
+    with pytest.raises(RecordError, match=r"neither results\.jsonl nor a folder parts in it"):
+        journal.read_run(tmp_path / journal.FOLDER)

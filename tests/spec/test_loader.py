@@ -1,0 +1,468 @@
+"""Spec files: what loads, and that each way to get one wrong is told with file, line and field."""
+
+import json
+import time
+from pathlib import Path
+
+import jsonschema
+import jsonschema_rs
+import pytest
+import yaml
+
+from dmlcts.spec.document import SpecError, parse
+from dmlcts.spec.loader import load, load_all, load_file, load_text, operator_names, operators_folder
+from dmlcts.spec.model import UNDEFINED, Operator
+
+HARD = Path(__file__).parents[1] / "data" / "operators"
+FILES = sorted([*HARD.glob("*.yaml"), *operators_folder().rglob("*.yaml")], key=lambda file: file.stem)
+
+SPEC = """\
+operator: ELEMENT_WISE_CLIP1
+type: 153
+introduced: "5_0"
+summary: Each element limited to a range.
+fields:
+  - {name: InputTensor, kind: input, type: TENSOR_DESC}
+  - {name: OutputTensor, kind: output, type: TENSOR_DESC}
+  - {name: Mode, kind: attribute, type: UINT, enum: DML_ROUNDING_MODE}
+  - {name: Axes, kind: attribute, type: UINT_ARRAY, count: AxisCount, least: 0}
+  - {name: AxisCount, kind: attribute, type: UINT}
+support:
+  - level: "5_0"
+    when: {Mode: [TOWARD_ZERO]}
+    tensors:
+      InputTensor: &row {dimensions: 1-8, types: [FLOAT32, INT8]}
+      OutputTensor: *row
+constraints:
+  same-sizes: {same: Sizes, of: [InputTensor, OutputTensor]}
+  in-range: {that: "Axes[0] < InputTensor.DimensionCount", before: "6_0"}
+shapes:
+  - sizes: {InputTensor: ["*S"], OutputTensor: ["*R"]}
+    where: {R: "[s for s in S]"}
+values:
+  InputTensor: {random: {recipe: any-bits}, where: x != 0}
+tolerance: {class: exact, exceptions: [{class: ulp, ulps: 1, types: [FLOAT32], of: [OutputTensor]}]}
+examples:
+  one:
+    inputs: {InputTensor: {type: FLOAT32, sizes: [2], data: [1, -0.5]}}
+    attributes: {Mode: TOWARD_ZERO, AxisCount: 1, Axes: [0]}
+    outputs: {OutputTensor: {type: FLOAT32, sizes: [2], data: [1, _]}}
+    evidence: none
+relations:
+  idempotent: {law: "f(f(x)) == f(x)", given: {x: InputTensor}}
+accepts:
+  - {rule: constraint/same-sizes, evidence: none}
+sources: [{title: none}]
+"""
+
+
+def refused(folder: Path, text: str | bytes, name: str = "element_wise_clip1.yaml") -> SpecError:
+    """The error that a file with this text gives; it names the file."""
+    file = folder / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(SpecError) as raised:
+        load_file(file)
+    assert str(raised.value).startswith(f"{file}:")
+    return raised.value
+
+
+def line_of(text: str, part: str) -> int:
+    assert text.count(part) == 1, f"{part!r} stands {text.count(part)} times in the text"
+    return text[: text.index(part)].count("\n") + 1
+
+
+# What loads
+
+
+def test_the_base_of_the_bad_ones_is_good() -> None:
+    operator = load_text(SPEC)
+    assert operator.examples[0].answers["documented"]["OutputTensor"].data == (1, UNDEFINED)
+    assert operator.file is None
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_file_loads(file: Path) -> None:
+    operator = load_file(file)
+    assert operator.name == file.stem.upper()
+    assert operator.family == file.parent.name
+    assert operator.file == file
+    assert operator.support
+    for table in operator.support:
+        assert table.tensors.keys() == {field.name for field in operator.fields if field.is_tensor}
+
+
+def test_the_operators_of_the_package() -> None:
+    assert [operator.name for operator in load_all()] == list(operator_names())
+    assert load("DML_OPERATOR_ELEMENT_WISE_ROUND") is load("ELEMENT_WISE_ROUND")
+    with pytest.raises(KeyError, match=r"no spec for operator .NONSENSE..*dmlcts spec list"):
+        load("NONSENSE")
+
+
+def hard(name: str) -> Operator:
+    return load_file(HARD / f"{name}.yaml")
+
+
+def test_what_hard_files_say() -> None:
+    reduce, gemm, lstm = hard("reduce"), hard("gemm"), hard("lstm")
+    assert [str(t.level) for t in reduce.tables(attributes={"Function": "MIN"})] == ["5_0", "3_0", "2_1", "1_0"]
+    assert [str(t.level) for t in reduce.tables(attributes={"Function": "L2"})] == ["3_0", "1_0"]
+    assert str(gemm.field("FusedActivation").operators["ACTIVATION_SOFTMAX"]) == "6_1"
+    assert [f.name for f in lstm.fields if f.kind == "input" and not f.optional] == [
+        "InputTensor",
+        "WeightTensor",
+        "RecurrenceTensor",
+    ]
+    assert not any(f.owned_by_dml for f in lstm.inputs())
+    assert all(f.optional for f in lstm.outputs())
+    assert hard("split").field("OutputTensors").count == "OutputCount"
+    assert hard("padding1").field("PaddingValue").data_type == "PaddingValueDataType"
+    assert hard("multihead_attention1").examples == ()
+    assert len([f for f in hard("multihead_attention1").fields if f.is_tensor and f.optional]) == 14
+    joined = hard("join").examples[0].inputs
+    assert joined["InputTensors[0]"].sizes == (1, 1, 2, 3)
+    assert joined["InputTensors[1]"].sizes == (1, 1, 2, 4)
+    coordinates = hard("nonzero_coordinates").examples[0].answers["documented"]["OutputCoordinatesTensor"].data
+    assert coordinates[:12] == (0, 0, 0, 0, 0, 3, 0, 1, 1, 0, 1, 3)
+    assert coordinates[12:] == (UNDEFINED,) * 12
+
+
+def test_merged_attributes_of_examples() -> None:
+    edge = next(example for example in hard("padding1").examples if example.id == "edge")
+    assert edge.attributes["PaddingMode"] == "EDGE"
+    assert edge.attributes["StartPadding"] == (0, 0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "output", "data_type", "judge"),
+    [
+        ({"Function": "SUM"}, "OutputTensor", "FLOAT32", "accumulate"),
+        ({"Function": "SUM"}, "OutputTensor", "INT32", "exact"),
+        ({"Function": "MULTIPLY"}, "OutputTensor", "FLOAT32", "product"),
+        ({"Function": "MULTIPLY"}, "OutputTensor", "UINT64", "exact"),
+        ({"Function": "ARGMAX"}, "OutputTensor", "UINT32", "exact"),
+        ({"Function": "MAX"}, "OutputTensor", "FLOAT16", "exact"),
+    ],
+)
+def test_tolerance_by_attribute_and_type(fields: dict[str, object], output: str, data_type: str, judge: str) -> None:
+    assert hard("reduce").tolerance.of(output, data_type, fields).judge == judge
+
+
+def test_tolerance_by_output() -> None:
+    tolerance = hard("multihead_attention1").tolerance
+    assert tolerance.of("OutputTensor", "FLOAT32", {}).judge == "accumulate"
+    assert tolerance.of("OutputPresentKeyTensor", "FLOAT32", {}).parameter("ulps", "FLOAT32") == 1
+    clip = hard("element_wise_clip1").tolerance
+    assert clip.of("OutputTensor", "FLOAT16", {"ScaleBias": None}) is clip
+    assert clip.of("OutputTensor", "FLOAT16", {"ScaleBias": (1.0, 0.0)}).judge == "ulp"
+
+
+# Errors of a file as such
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"no\.yaml: cannot be read: No such file"):
+        load_file(tmp_path / "no.yaml")
+
+
+def test_not_utf_8(tmp_path: Path) -> None:
+    error = refused(tmp_path, SPEC.encode().replace(b"a range", b"a r\xe9nge"))
+    assert (error.line, error.problem) == (4, "not UTF-8: the byte 0xE9; save the file as UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("operator: X\nfields:\n\t- a\n", 3, "not YAML: .*cannot start any token"),
+        ("operator: X\nfields: [a, b\nlevel: c\n", 3, "not YAML: .*flow sequence"),
+        ("operator: X\n  type: 3\n", 2, "not YAML: mapping values are not allowed"),
+        ("operator: *nowhere\n", 1, "not YAML: .*undefined alias"),
+        ("operator: X\n---\ntype: 3\n", 2, "not YAML: .*another document"),
+        ("operator: X\nsummary: \x01\n", 2, "not YAML: the character #x01"),
+        ("", 1, "not an empty file"),
+        ("# a comment\n", 1, "not an empty file"),
+        ("- operator: X\n", 1, "not a list"),
+        ("operator", 1, "not one value"),
+        ("operator: !!python/object/apply:os.getcwd []\n", 1, "the tag .*os.getcwd has no meaning"),
+        ('operator: !!int "3"\n', 1, "the tag .*int has no meaning"),
+        ("operator: !!set {a}\n", 1, "the tag .*set has no meaning"),
+        ("? [a, b]\n: c\n", 1, "a key must be a string, not a list"),
+    ],
+)
+def test_not_a_yaml_mapping(tmp_path: Path, text: str, line: int, says: str) -> None:
+    error = refused(tmp_path, text)
+    assert error.line == line
+    with pytest.raises(SpecError, match=says):
+        raise error
+
+
+def test_file_named_unlike_its_operator(tmp_path: Path) -> None:
+    error = refused(tmp_path, SPEC, "element_wise_clip.yaml")
+    assert str(error).endswith(":1: operator: the file of ELEMENT_WISE_CLIP1 must be called element_wise_clip1.yaml")
+
+
+@pytest.mark.parametrize("name", ["ELEMENT_WISE_CLIP1.yaml", "element_wise_clip1.yml"])
+def test_file_with_another_case_or_ending(tmp_path: Path, name: str) -> None:
+    assert "must be called element_wise_clip1.yaml" in refused(tmp_path, SPEC, name).problem
+
+
+# A key given twice
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "lines"),
+    [
+        (f"{SPEC}type: 153\n", "type", (2, 37)),
+        (SPEC.replace("    evidence: none\nrel", "    evidence: none\n    evidence: x\nrel"), "examples.one.evidence", (31, 32)),
+        (SPEC.replace("{title: none}", "{title: none,\n  'title': x}"), "sources[0].title", (36, 37)),
+    ],
+)
+def test_a_key_twice_names_both_lines(tmp_path: Path, text: str, field: str, lines: tuple[int, int]) -> None:
+    error = refused(tmp_path, text)
+    key = field.rpartition(".")[2]
+    assert str(error).endswith(f":{lines[1]}: {field}: the key '{key}' is given twice, on lines {lines[0]} and {lines[1]}")
+
+
+# What a file says: the change, the field that the error names, and a part of its message. The line is that of the change.
+
+WRONG = {
+    "wrong-type": ("type: 153\n", 'type: "153"\n', "type", 'is not of type "integer"'),
+    "not-the-abis-type": ("type: 153\n", "type: 154\n", "type", "the ABI gives ELEMENT_WISE_CLIP1 the type 153, not 154"),
+    "unknown-operator": ("operator: ELEMENT_WISE_CLIP1", "operator: ELEMENT_WISE_CLIP9", "operator", "the ABI has no operator"),
+    "unknown-key": ("summary: Each", "remark: none\nsummary: Each", "remark", "'remark' was unexpected"),
+    "unknown-level": ('- level: "5_0"', '- level: "5_9"', "support[0].level", "unknown feature level 5_9; known: 1_0, 2_0"),
+    "level-unquoted": ('- level: "5_0"', "- level: 5_0", "support[0].level", 'write it in quotes, "5_0"'),
+    "introduced-unknown": ('introduced: "5_0"', 'introduced: "0_1"', "introduced", "unknown feature level 0_1"),
+    "unknown-data-type": ("types: [FLOAT32, INT8]", "types: [FLOAT32, INT7]", "support[0].tensors.InputTensor.types[1]", "INT7"),
+    "dimensions-backwards": ("dimensions: 1-8", "dimensions: 8-1", "support[0].tensors.InputTensor.dimensions", "'8-1' runs backwards"),
+    "dimensions-beyond": ("dimensions: 1-8", "dimensions: 1-9", "support[0].tensors.InputTensor.dimensions", "1-9"),
+    "table-without-row": ("      OutputTensor: *row\n", "", "support[0].tensors", "the table has no row for OutputTensor"),
+    "row-of-no-tensor": ("OutputTensor: *row", "OutTensor: *row", "support[0].tensors.OutTensor", "unknown tensor 'OutTensor'"),
+    "table-when-constant": ("{Mode: [TOWARD_ZERO]}", "{Mode: [UPWARD]}", "support[0].when.Mode", "DML_ROUNDING_MODE has no 'UPWARD'"),
+    "table-when-attribute": ("{Mode: [TOWARD_ZERO]}", "{Made: [X]}", "support[0].when.Made", "unknown attribute 'Made'"),
+    "field-twice": ("{name: OutputTensor, kind", "{name: InputTensor, kind", "fields[1].name", "InputTensor is given twice"),
+    "field-kind": ("name: Mode, kind: attribute", "name: Mode, kind: input", "fields[2].kind", "of type UINT cannot be of kind input"),
+    "unknown-enumeration": ("enum: DML_ROUNDING_MODE", "enum: DML_ROUND", "fields[2].enum", "unknown enumeration DML_ROUND; known: DML_"),
+    "field-count": ("count: AxisCount", "count: AxesCount", "fields[3].count", "unknown attribute 'AxesCount'"),
+    "field-count-of-number": ("AxisCount, kind: attribute", "AxisCount, count: Mode, kind: attribute", "fields[4].count", "has no count"),
+    "field-bound": ("least: 0", "least: Axes.Count", "fields[3].least", "a tensor has no 'Count'"),
+    "constraint-tensor": ("of: [InputTensor, OutputTensor]", "of: [InputTensor, Output]", "constraints.same-sizes.of[1]", "'Output'"),
+    "constraint-name": ("Axes[0] < Input", "Axis[0] < Input", "constraints.in-range.that", "unknown tensor or attribute: 'Axis'"),
+    "constraint-both": ("{same: Sizes, of:", "{that: Mode == 0, same: Sizes, of:", "constraints.same-sizes", "more than one"),
+    "constraint-neither": ('{that: "Axes[0] < InputTensor.DimensionCount", ', "{", "constraints.in-range", '"that" is a required'),
+    "constraint-before": ('before: "6_0"', 'before: "6_9"', "constraints.in-range.before", "unknown feature level 6_9"),
+    "constraint-label": ("  same-sizes: {", "  SameSizes: {", "constraints.SameSizes", "does not match"),
+    "shape-tensor": ('["*S"], OutputTensor', '["*S"], Out', "shapes[0].sizes.Out", "unknown tensor 'Out'"),
+    "shape-two-unknown-lengths": ('InputTensor: ["*S"]', 'InputTensor: ["*S", "*T"]', "shapes[0].sizes.InputTensor", "*S and *T"),
+    "shape-symbol-alone": ('InputTensor: ["*S"]', 'InputTensor: ["*S", 4 * H]', "shapes[0].sizes.InputTensor[1]", "what H is"),
+    "shape-where-unused": ('{R: "[s', '{Q: "[s', "shapes[0].where.Q", "no size is called Q"),
+    "shape-where-name": ("for s in S]", "for s in T]", "shapes[0].where.R", "unknown name: 'T'"),
+    "values-tensor": ("  InputTensor: {random", "  OutputTensor: {random", "values.OutputTensor", "unknown input tensor 'OutputTensor'"),
+    "values-where": ("where: x != 0", "where: y != 0", "values.InputTensor.where", "unknown name: 'y'"),
+    "tolerance-class": ("tolerance: {class: exact", "tolerance: {class: near", "tolerance.class", '"near" is not one of'),
+    "tolerance-parameter": ("ulps: 1", "ulps: one", "tolerance.exceptions[0].ulps", '"one" is not of type "number"'),
+    "tolerance-output": ("of: [OutputTensor]", "of: [InputTensor]", "tolerance.exceptions[0].of[0]", "unknown output tensor"),
+    "example-count": ("data: [1, -0.5]", "data: [1]", "examples.one.inputs.InputTensor.data", "sizes 2 need 2 values, and 1 are given"),
+    "example-value": ("data: [1, -0.5]", "data: [1, 1e39]", "examples.one.inputs.InputTensor.data[1]", "no value of an input of type"),
+    "example-undefined-input": ("data: [1, -0.5]", "data: [1, _]", "examples.one.inputs.InputTensor.data[1]", "_ is no value"),
+    "example-bits": ("data: [1, -0.5]", 'data: [1, "0x1FFFFFFFF"]', "examples.one.inputs.InputTensor.data[1]", "no value of an input"),
+    "example-bits-unquoted": ("data: [1, -0.5]", "data: [1, 0x7FC00001]", "examples.one.inputs.InputTensor.data[1]", "in quotes"),
+    "example-constant": ("{Mode: TOWARD_ZERO,", "{Mode: TOWARD,", "examples.one.attributes.Mode", "DML_ROUNDING_MODE has no 'TOWARD'"),
+    "example-attribute": ("AxisCount: 1, Axes", "Axis: 1, Axes", "examples.one.attributes.Axis", "unknown attribute 'Axis'"),
+    "example-attribute-missing": (", Axes: [0]}", "}", "examples.one.attributes", "the attribute Axes is missing"),
+    "example-output-missing": ("{OutputTensor: {type: FLOAT32, sizes: [2], data: [1, _]}}", "{}", "examples.one.outputs", "output OutputTensor is missing"),
+    "example-sides": ("    evidence: none\nrel", "    evidence: none\n    basis: contested\nrel", "examples.one", "`answers` of both sides"),
+    "relation-tensor": ("{x: InputTensor}", "{x: OutputTensor}", "relations.idempotent.given.x", "unknown input tensor"),
+    "relation-function": ('"f(f(x)) == f(x)"', '"g(x) == x"', "relations.idempotent.law", "g is not a function"),
+    "acceptance-rule": ("constraint/same-sizes", "constraint/same-size", "accepts[0].rule", "there is no constraint 'same-size'"),
+    "boolean-constant": ("{Mode: TOWARD_ZERO,", "{Mode: NO,", "examples.one.attributes.Mode", "'NO' without quotes is a boolean"),
+    "boolean-label": ("  idempotent:", "  on:", "relations", "'on' without quotes is a boolean"),
+    "number-label": ("  idempotent:", "  1_0:", "relations", 'write it in quotes, "1_0"'),
+    "date": ("sources: [{title: none}]", "sources: [{title: 2021-02-10}]", "sources[0].title", "is a date to some readers"),
+    "hexadecimal": ("type: 153\n", "type: 0x99\n", "type", "'0x99' without quotes is a number to some readers"),
+    "too-large-a-number": ("ulps: 1,", "ulps: 1e999,", "tolerance.exceptions[0].ulps", "more than a number can hold"),
+    "merge-of-no-mapping": ("sources: [{title: none}]", "sources: [{<<: none}]", "sources[0]", "<< takes a mapping"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "field", "says"), WRONG.values(), ids=WRONG)
+def test_the_error_names_file_line_and_field(tmp_path: Path, old: str, new: str, field: str, says: str) -> None:
+    line = line_of(SPEC, old)
+    error = refused(tmp_path, SPEC.replace(old, new))
+    assert str(error).startswith(f"{tmp_path / 'element_wise_clip1.yaml'}:")
+    assert f": {field}: " in str(error)
+    assert says in error.problem
+    assert error.line in _lines_around(field, line), f"line {error.line}, and the change is on {line}"
+
+
+def _lines_around(field: str, line: int) -> tuple[int, ...]:
+    """The line of the change; what is missing or wrong as a whole is told at the line where the whole begins."""
+    whole = {"support[0].tensors": 14, "examples.one": 27}
+    return (whole[field],) if field in whole else (line,)
+
+
+@pytest.mark.parametrize(
+    "key", ["operator", "type", "introduced", "summary", "fields", "support", "constraints", "tolerance", "sources"]
+)
+def test_a_missing_part_is_named(tmp_path: Path, key: str) -> None:
+    whole = yaml.safe_load(SPEC)
+    del whole[key]
+    error = refused(tmp_path, json.dumps(whole))
+    assert str(error).endswith(f':1: {key}: "{key}" is a required property')
+
+
+# Expressions in files
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ("Axes[0] <", "not an expression: invalid syntax"),
+        ("InputTensor.Size == 1", "a tensor has no 'Size'; it has DataType, DimensionCount, Sizes"),
+        ("InputTensor.__class__", "a tensor has no '__class__'"),
+        ("InputTensor(1)", "InputTensor is not a function"),
+        ("__import__('os')", "__import__ is not a function"),
+        ("(lambda: 1)()", "is not a function"),
+        ("any(x for x in (lambda: 1,))", "Lambda is not part of the expression language"),
+        ("sum(i for i in Axes) > i", "unknown tensor or attribute: 'i'"),
+    ],
+)
+def test_an_expression_that_is_none(tmp_path: Path, expression: str, says: str) -> None:
+    error = refused(tmp_path, SPEC.replace('"Axes[0] < InputTensor.DimensionCount"', json.dumps(expression)))
+    assert error.line == 19
+    assert ": constraints.in-range.that: " in str(error)
+    assert says in error.problem
+    assert repr(expression) in error.problem
+
+
+def test_nothing_is_computed_at_load() -> None:
+    start = time.process_time()
+    load_text(SPEC.replace("Axes[0] < InputTensor.DimensionCount", "9**9**9 > 8 << 9**9"))
+    assert time.process_time() - start < 1
+
+
+# Anchors and aliases
+
+
+def test_aliases_and_merge_keys() -> None:
+    text = "a: &a {x: 1, y: [2]}\nb: {<<: *a, x: 3}\nc:\n  <<: [*a, {x: 4, z: 5}]\n  w: *a\n"
+    data = parse(text).data
+    assert data["b"] == {"x": 3, "y": [2]}
+    assert data["c"] == {"x": 1, "y": [2], "z": 5, "w": {"x": 1, "y": [2]}}
+    data["b"]["y"].append(9)
+    assert data["a"]["y"] == [2], "what an alias gives must be a copy"
+
+
+@pytest.mark.parametrize(
+    "text", ["a: &a [*a]\n", "a: &a {b: *a}\n", "a: &a {<<: *a}\n", "a: &a {<<: [*a]}\n", f"a: {'[' * 40}{']' * 40}\n"]
+)
+def test_an_alias_inside_itself_has_an_end(text: str) -> None:
+    with pytest.raises(SpecError, match=r"1: a.*nested deeper than 32 levels"):
+        parse(text)
+
+
+@pytest.mark.parametrize("opened", ["[", "{a: ", "- ", "? "])
+def test_a_file_of_brackets_does_no_harm(opened: str) -> None:
+    with pytest.raises(SpecError, match="lists and mappings"):
+        parse(f"a:\n {opened * 100_000}")
+
+
+@pytest.mark.parametrize("form", ["[{}]", "{{<<: [{}]}}"])
+def test_a_billion_laughs_are_cut_short(form: str) -> None:
+    first = {"[{}]": "[x]", "{{<<: [{}]}}": "{x: y}"}[form]
+    lines = [f"a0: &a0 {first}", *(f"a{n}: &a{n} {form.format(', '.join([f'*a{n - 1}'] * 9))}" for n in range(1, 12))]
+    start = time.process_time()
+    with pytest.raises(SpecError, match="more than 100000 values"):
+        parse("\n".join(lines))
+    assert time.process_time() - start < 2
+
+
+# Scalars
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("-12", -12),
+        ("1.5", 1.5),
+        ("1e5", 1e5),
+        ("3.4028235e38", 3.4028235e38),
+        ("-0.0", -0.0),
+        ("-0", -0.0),
+        ("true", True),
+        ("false", False),
+        ("null", None),
+        ('"1_0"', "1_0"),
+        ("'NO'", "NO"),
+        ("y", "y"),
+        ("nan", "nan"),
+        ("-inf", "-inf"),
+        ("1-8", "1-8"),
+        ("18446744073709551615", 18446744073709551615),
+    ],
+)
+def test_scalars(text: str, value: object) -> None:
+    found = parse(f"a: {text}").data["a"]
+    assert (type(found), repr(found)) == (type(value), repr(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["NO", "no", "on", "Off", "True", "yes", "0x10", "010", "1_0", "+1", "1.", ".5", ".inf", ".NaN", "1:30", "2021-02-10", "="],
+)
+def test_scalars_that_readers_take_differently(text: str) -> None:
+    with pytest.raises(SpecError, match=r"without quotes is .* to some readers of YAML"):
+        parse(f"a: {text}")
+    assert parse(f'a: "{text}"').data["a"] == text
+
+
+def test_lines() -> None:
+    document = parse("a: 1\nb:\n  - c\n  - d:\n      e\n")
+    places: list[tuple[str | int, ...]] = [("a",), ("b",), ("b", 0), ("b", 1, "d")]
+    assert [document.line(path) for path in places] == [1, 2, 3, 4]
+    assert document.line(("b", 1, "d", "missing", 5)) == 4
+
+
+# The schema itself
+
+
+def _schema() -> dict[str, object]:
+    found: dict[str, object] = json.loads(
+        (operators_folder().parent / "schema" / "operator.schema.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(_schema())
+    validator = jsonschema.Draft202012Validator(_schema())
+    for file in FILES:
+        validator.validate(parse(file.read_text(encoding="utf-8"), file).data)
+
+
+def test_every_property_of_the_schema_is_used() -> None:
+    """A property that no file has is dead; the validator that has none of it must then fail on some file."""
+    documents = [parse(file.read_text(encoding="utf-8"), file).data for file in FILES]
+    unused = []
+    for path in _properties(_schema()):
+        schema = _schema()
+        holder = schema
+        for part in path[:-1]:
+            holder = holder[part]  # type: ignore[assignment]
+        holder[path[-1]] = False  # no value is valid any more
+        validator = jsonschema_rs.validator_for(schema)
+        if all(validator.is_valid(document) for document in documents):
+            unused.append("/".join(path))
+    assert unused == []
+
+
+def _properties(schema: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    if not isinstance(schema, dict):
+        return []
+    found = [(*path, "properties", name) for name in schema.get("properties", {})]
+    for key, value in schema.items():
+        if key == "properties":
+            found += [place for name, entry in value.items() for place in _properties(entry, (*path, key, name))]
+        elif isinstance(value, dict):
+            found += _properties(value, (*path, key))
+    return found
