@@ -169,7 +169,7 @@ _NUMBERS: Mapping[str, tuple[tuple[str, ...], str, tuple[str, ...], Change]] = {
     **{name: (BOTH, f"rounds {{}} to {of}", types, change) for name, (of, types, change) in PRECISIONS.items()},
     "nan-as-zero": (BOTH, "treats NaN in {} as 0", FLOATS, _where(np.isnan, np.zeros_like)),
     "infinities-as-largest": (
-        BOTH,
+        INPUT,
         "treats infinities in {} as the largest number",
         FLOATS,
         _where(np.isinf, lambda x: np.copysign(np.finfo(x.dtype).max, x)),
@@ -183,7 +183,7 @@ _NUMBERS: Mapping[str, tuple[tuple[str, ...], str, tuple[str, ...], Change]] = {
     "through-float64": (INPUT, "converts integers of {} to FLOAT64", LONG, _through("float64")),
     "low-31-bits": (INPUT, "reads 31 bits of the integers of {}", LONG, lambda x: x & x.dtype.type(0x7FFFFFFF)),
     "without-top-bit": (
-        BOTH,
+        INPUT,
         "loses the highest bit of the integers of {}",
         INTEGERS,
         lambda x: x & x.dtype.type(np.iinfo(x.dtype).max >> (x.dtype.kind == "u")),
