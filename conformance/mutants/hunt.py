@@ -57,7 +57,6 @@ class Trial:
     right: Mapping[str, Array] | None = None
     finds: int = 0
     seconds: float = 0.0
-    tries: int = 0
 
     @property
     def promise(self) -> float:
@@ -68,11 +67,12 @@ class Trial:
 
 @dataclass(slots=True)
 class Hunter:
-    """Runs an operator's cases on its mutants, one mutant after another."""
+    """Runs an operator's cases on its mutants, one mutant after another. ``folder`` takes what failing property cases write."""
 
     operator: str
     level: str
     basis: str
+    folder: str
     trials: list[Trial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -85,20 +85,23 @@ class Hunter:
 
         What is unsupported neither finds a mutant nor clears it.
         """
-        with TemporaryDirectory() as folder:
-            options = RunOptions(backend=mutant.backend, level=self.level, basis=self.basis, out=folder)
-            backend = MutantBackend(mutant)
+        shown = (t for t in self._in_order(mutant) if choose(t.case) and mutant.fault.may_show(t.case))
+        return next((kill for trial in shown if (kill := self.try_one(mutant, trial)) is not None), None)
+
+    def try_one(self, mutant: Mutant, trial: Trial) -> Kill | None:
+        """What one case finds, and None if it passes, or if the mutant cannot show in it."""
+        if not mutant.fault.may_show(trial.case):
+            return None
+        started = process_time()
+        backend = MutantBackend(mutant)
+        kill = None
+        if not self._computes_right(trial, backend):
+            options = RunOptions(backend=mutant.backend, level=self.level, basis=self.basis, out=self.folder)
             with Session(options, backend) as session:
-                for trial in self._in_order(mutant):
-                    if not choose(trial.case) or not mutant.fault.may_show(trial.case):
-                        continue
-                    started = process_time()
-                    kill = None if self._computes_right(trial, backend) else _kill(session.run(trial.case))
-                    trial.seconds += process_time() - started
-                    if kill is not None:
-                        trial.finds += 1
-                        return kill
-        return None
+                kill = _kill(session.run(trial.case))
+        trial.seconds += process_time() - started
+        trial.finds += kill is not None
+        return kill
 
     def _in_order(self, mutant: Mutant) -> list[Trial]:
         kinds = mutant.fault.kinds
@@ -138,9 +141,10 @@ def wanted(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
 
 def hunt(operator: str, mutants: Sequence[Mutant], level: str, basis: str) -> Iterator[Hunt]:
     """What becomes of the operator's mutants. Property cases are not run on what is no fault: they would take most of the time."""
-    hunter = Hunter(operator, level, basis)
-    for mutant in mutants:
-        yield Hunt(mutant, hunter.hunt(mutant, lambda case, m=mutant: not (m.no_fault and case.kind == PROPERTY)))
+    with TemporaryDirectory() as folder:
+        hunter = Hunter(operator, level, basis, folder)
+        for mutant in mutants:
+            yield Hunt(mutant, hunter.hunt(mutant, lambda case, m=mutant: not (m.no_fault and case.kind == PROPERTY)))
 
 
 def reference_failure(operator: str, level: str, basis: str) -> Result | None:
