@@ -6,11 +6,13 @@ cases last; a case for which a mutant computes what is right, bit for bit, is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from time import process_time
 
+from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.mutants.fault import Array
 from dmlcts.conformance.mutants.mutant import Mutant, MutantBackend
 from dmlcts.conformance.runner.options import RunOptions
@@ -49,6 +51,16 @@ class Hunt:
 
 
 @dataclass(slots=True)
+class Cost:
+    """What cases of a kind cost, in seconds of one CPU, and how often one of them found a mutant; ``only``: what no other kind finds."""
+
+    cases: int = 0
+    finds: int = 0
+    seconds: float = 0.0
+    only: int = 0
+
+
+@dataclass(slots=True)
 class Trial:
     """A case, and what a hunt knows of it: its inputs and right outputs (None before they are needed), what it found and what that took."""
 
@@ -65,6 +77,10 @@ class Trial:
         return (self.finds + 0.5) / (self.seconds + 0.002 + 1e-6 * elements)
 
 
+class ReferenceFails(Exception):
+    """A case that finds a mutant finds the reference too: then it proves nothing. The message says which and why."""
+
+
 @dataclass(slots=True)
 class Hunter:
     """Runs an operator's cases on its mutants, one mutant after another. ``folder`` takes what failing property cases write."""
@@ -76,32 +92,48 @@ class Hunter:
     trials: list[Trial] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.trials = [
-            Trial(case) for case in select(operator_cases(self.operator, self.level), level=self.level, basis=self.basis)
-        ]
+        cases = select(operator_cases(self.operator, self.level), level=self.level, basis=self.basis)
+        self.trials = [Trial(case) for case in cases]
 
     def hunt(self, mutant: Mutant, choose: Callable[[Case], bool] = lambda case: True) -> Kill | None:
         """The first case, of those chosen, that fails or ends in an error on the mutant; None if there is none.
 
-        What is unsupported neither finds a mutant nor clears it.
+        What is unsupported neither finds a mutant nor clears it. Raises ReferenceFails.
         """
-        shown = (t for t in self._in_order(mutant) if choose(t.case) and mutant.fault.may_show(t.case))
-        return next((kill for trial in shown if (kill := self.try_one(mutant, trial)) is not None), None)
+        chosen = (trial for trial in self._in_order(mutant) if choose(trial.case))
+        return next((kill for trial in chosen if (kill := self.try_one(mutant, trial)) is not None), None)
 
     def try_one(self, mutant: Mutant, trial: Trial) -> Kill | None:
-        """What one case finds, and None if it passes, or if the mutant cannot show in it."""
+        """What one case finds; None if it passes, or if the mutant cannot show in it. Raises ReferenceFails."""
         if not mutant.fault.may_show(trial.case):
             return None
         started = process_time()
         backend = MutantBackend(mutant)
         kill = None
         if not self._computes_right(trial, backend):
-            options = RunOptions(backend=mutant.backend, level=self.level, basis=self.basis, out=self.folder)
-            with Session(options, backend) as session:
-                kill = _kill(session.run(trial.case))
+            kill = _kill(self._run(trial.case, backend, mutant.backend))
+            if kill is not None and not trial.finds:
+                result = self._run(trial.case, ReferenceBackend(), "reference")
+                if result.status != PASS:
+                    raise ReferenceFails(f"the reference itself does not pass {result.case} ({result.status}): {result.message}")
         trial.seconds += process_time() - started
         trial.finds += kill is not None
         return kill
+
+    def _run(self, case: Case, backend: ReferenceBackend, name: str) -> Result:
+        options = RunOptions(backend=name, level=self.level, basis=self.basis, out=self.folder)
+        with Session(options, backend) as session:
+            return session.run(case)
+
+    def costs(self) -> dict[str, Cost]:
+        """What each kind of case cost and found until now."""
+        found: dict[str, Cost] = {}
+        for trial in self.trials:
+            cost = found.setdefault(trial.case.kind, Cost())
+            cost.cases += 1
+            cost.finds += trial.finds
+            cost.seconds += trial.seconds
+        return found
 
     def _in_order(self, mutant: Mutant) -> list[Trial]:
         kinds = mutant.fault.kinds
@@ -139,16 +171,27 @@ def wanted(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
     return [mutant for mutant in mutants if basis != DOCUMENTED or mutant.basis == DOCUMENTED]
 
 
-def hunt(operator: str, mutants: Sequence[Mutant], level: str, basis: str) -> Iterator[Hunt]:
-    """What becomes of the operator's mutants. Property cases are not run on what is no fault: they would take most of the time."""
+def hunt(operator: str, mutants: Sequence[Mutant], level: str, basis: str) -> tuple[list[Kill | None], dict[str, Cost]]:
+    """What finds each of the operator's mutants, and what the kinds of cases cost. Raises ReferenceFails.
+
+    Property cases are not run on what is no fault: they would take most of the time.
+    """
     with TemporaryDirectory() as folder:
         hunter = Hunter(operator, level, basis, folder)
+        kills = [hunter.hunt(mutant, lambda case, m=mutant: not (m.no_fault and case.kind == PROPERTY)) for mutant in mutants]
+        return kills, hunter.costs()
+
+
+def hunt_by_kind(operator: str, mutants: Sequence[Mutant], level: str, basis: str) -> dict[str, Cost]:
+    """What the cases of each kind cost and find by themselves: each mutant is hunted with every kind alone. Raises ReferenceFails."""
+    with TemporaryDirectory() as folder:
+        hunter = Hunter(operator, level, basis, folder)
+        kinds = dict.fromkeys(trial.case.kind for trial in hunter.trials)
+        only: Counter[str] = Counter()
         for mutant in mutants:
-            yield Hunt(mutant, hunter.hunt(mutant, lambda case, m=mutant: not (m.no_fault and case.kind == PROPERTY)))
-
-
-def reference_failure(operator: str, level: str, basis: str) -> Result | None:
-    """The first case that the reference itself does not pass, None if it passes all: only then do mutants prove anything."""
-    cases = select(operator_cases(operator, level), level=level, basis=basis)
-    with TemporaryDirectory() as folder, Session(RunOptions(level=level, basis=basis, out=folder)) as session:
-        return next((r for r in map(session.run, cases) if r.status != PASS), None)
+            finders = [kind for kind in kinds if hunter.hunt(mutant, lambda case, k=kind: case.kind == k) is not None]
+            only.update(finders if len(finders) == 1 else [])
+        costs = hunter.costs()
+    for kind, cost in costs.items():
+        cost.only = only[kind]
+    return costs

@@ -108,3 +108,4 @@ def write(found: Mapping[str, Sequence[str]], digests: Mapping[str, str]) -> Non
     content = {**known(), **{name: {"digest": digests[name], "hardest": list(labels)} for name, labels in found.items()}}
     lines = [f"{json.dumps(name)}: {json.dumps(content[name])}" for name in sorted(content)]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", newline="\n")
+    known.cache_clear()

@@ -84,7 +84,8 @@ def _misreadings(operator: Operator, field: Field) -> Iterator[tuple[str, str, D
             constants = [value for value in values if isinstance(value, int | float | tuple)]
             if shared and label.endswith("-alone"):  # of arrays that one count counts together, none can be shorter
                 continue
-            if len(constants) < len(values) or any(change(value) != value for value in constants if value != ()):
+            computed = len(constants) < len(values) and label not in ("in-float16", "truncated")
+            if computed or any(change(value) != value for value in constants if value != ()):
                 yield label, does.format(field.name), _changed(field, change)
         if field.type.endswith("_ARRAY") and len(values) > 1:
             for label, place in (("first", 0), ("last", -1)):
