@@ -146,7 +146,8 @@ def with_input(name: str, change: Callable[[Array], Array]) -> Callable[[Operato
 
 def as_float16(x: Array) -> Array:
     """Rounded to FLOAT16; what it does not hold becomes infinite."""
-    return np.asarray(x).astype(np.float16).astype(np.asarray(x).dtype)
+    with np.errstate(over="ignore"):
+        return np.asarray(x).astype(np.float16).astype(np.asarray(x).dtype)
 
 
 def as_bfloat16(x: Array) -> Array:
