@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from math import prod
+from typing import Any
 
 from dmlcts.conformance.backends.array_backend import binding_violations
 from dmlcts.conformance.backends.backend import BackendFault, BufferBinding, Dispatch, Rejected, Unsupported
@@ -23,7 +24,6 @@ from dmlcts.spec.model import Constraint, Operator
 from dmlcts.spec.rules import Violation, violations
 
 Test = Callable[[Dispatch], bool]
-Sizes = tuple[int, ...]
 
 
 def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
@@ -32,24 +32,20 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     rules = [rule for label in COLUMNS["rejections"](operator) if (rule := label.removeprefix("rejects/")) not in implied]
     for rule in rules:
         yield f"accepts/{rule.removeprefix('constraint/')}", Fault(f"does not enforce {rule}", accepts=_accepting(operator, rule))
-    for group in tied_tensors(operator, "DataType"):
-        listed = types_of(operator, operator.field(group[0]))
-        for data_type in (*abi().data_types, UNKNOWN):
-            if data_type not in listed and f"support/{group[0]}/data-type" in rules:
-                test = _all(group, lambda tensor, of=data_type: tensor.data_type == of)
-                accepts = _accepting(operator, f"support/{group[0]}/data-type", test)
-                yield f"accepts/{group[0]}/{data_type}", Fault(f"accepts {data_type} as {group[0]}", accepts=accepts)
+    groups = {group[0]: types_of(operator, operator.field(group[0])) for group in tied_tensors(operator, "DataType")}
+    for name, listed in groups.items():
+        for data_type in (*abi().data_types, UNKNOWN) if f"support/{name}/data-type" in rules else ():
+            if data_type not in listed:
+                accepts = _accepting(operator, f"support/{name}/data-type", _any(lambda t, of=data_type: t.data_type == of))
+                yield f"accepts/{name}/{data_type}", Fault(f"accepts {data_type} as {name}", accepts=accepts)
     for label, (does, rule, test) in _PARTS.items():
         if any(fnmatchcase(known, rule) for known in rules):
             yield f"accepts/{label}", Fault(does, accepts=_accepting(operator, rule, test))
-    for label, (does, repair) in _HALVES.items():
-        if fnmatchcase(label, "sizes-*") and not any(constraint.same == "Sizes" for constraint in operator.constraints):
-            continue
-        if label != "binding-short-by-4" or any(fnmatchcase(rule, "binding/*/size") for rule in rules):
+    same = {constraint.same for constraint in operator.constraints}
+    kinds = {abi().data_types[of].kind for listed in groups.values() for of in listed if len(listed) > 1}
+    for label, (does, rule, repair) in _HALVES.items():
+        if (rule in same and (rule != "DataType" or len(kinds) > 1)) or any(fnmatchcase(known, rule) for known in rules):
             yield f"accepts/{label}", Fault(does, accepts=_seeing(repair))
-    for label, (does, alike) in _TYPES.items():
-        if _has_types_alike(operator, alike):
-            yield f"accepts/{label}", Fault(does, accepts=_types_alike(alike))
     for label, (does, error) in _WAYS.items():
         yield f"refuses/{label}", Fault(does, accepts=_raising(error))
 
@@ -77,15 +73,15 @@ def _accepting(operator: Operator, rule: str, test: Test = lambda dispatch: True
     """Does not enforce a rule (a glob), for the dispatches alone that pass the test."""
     globs = {rule, *(glob for kind, globs in _COMPANIONS.items() if fnmatchcase(rule, kind) for glob in globs)}
     constants = {field.name for field in operator.attributes() if field.enum}
-    about: dict[str, Callable[[str, set[str]], bool]] = {
-        "types": lambda text, names: "DataType" in text,
-        "sizes": lambda text, names: "Sizes" in text or "DimensionCount" in text,
-        "constants": lambda text, names: not constants.isdisjoint(names),
-    }
-    for kind in globs & about.keys():
-        for constraint in operator.constraints:
-            if about[kind](constraint.same or constraint.text, set(constraint.that.names if constraint.that else ())):
-                globs = globs | {f"constraint/{constraint.label}"}
+    for constraint in operator.constraints:
+        text, names = constraint.same or constraint.text, set(constraint.that.names if constraint.that else ())
+        about = {
+            "types": "DataType" in text,
+            "sizes": "Sizes" in text or "DimensionCount" in text,
+            "constants": bool(names & constants),
+        }
+        if any(about[kind] for kind in globs & about.keys()):
+            globs = globs | {f"constraint/{constraint.label}"}
 
     def accepts(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
         if not test(dispatch) or not any(fnmatchcase(violation.label, rule) for violation in broken):
@@ -93,10 +89,6 @@ def _accepting(operator: Operator, rule: str, test: Test = lambda dispatch: True
         return [violation for violation in broken if not any(fnmatchcase(violation.label, glob) for glob in globs)]
 
     return accepts
-
-
-def _all(names: tuple[str, ...], test: Callable[[TensorDesc], bool]) -> Test:
-    return lambda dispatch: all(test(tensor) for name, tensor in dispatch.desc.tensors() if name.partition("[")[0] in names)
 
 
 def _any(test: Callable[[TensorDesc], bool]) -> Test:
@@ -139,40 +131,41 @@ def _with_tensors(dispatch: Dispatch, change: Callable[[str, TensorDesc], Tensor
     return replace(dispatch, desc=desc.with_fields(**{name: change(name, tensor) for name, tensor in desc.tensors()}))
 
 
-def _sizes(alike: Callable[[Sizes, Sizes], bool]) -> Repair:
-    """Of tensors that must have one size, those whose sizes are like the first one's, by this test, seen with its sizes."""
+def _known(tensor: TensorDesc) -> bool:
+    return tensor.data_type in abi().data_types
+
+
+def _tied(what: str, alike: Callable[[Any, Any], bool]) -> Repair:
+    """Tensors that must have the same ``what`` (Sizes, DataType) as the first: those whose own is like it, by this test, seen with its own."""
 
     def repair(dispatch: Dispatch) -> Dispatch:
-        seen: dict[str, Sizes] = {}
+        firsts: dict[str, TensorDesc] = {}
         tensors = dict(dispatch.desc.tensors())
-        for group in tied_tensors(load(dispatch.desc.type), "Sizes"):
+        for group in tied_tensors(load(dispatch.desc.type), what):
             first, *others = [name for name in group if name in tensors] or [""]
-            seen |= {name: tensors[first].sizes for name in others if alike(tensors[first].sizes, tensors[name].sizes)}
-        return _with_tensors(dispatch, lambda name, t: replace(t, sizes=seen.get(name, t.sizes)))
+            firsts |= dict.fromkeys(others, tensors.get(first))
+
+        def seen(name: str, tensor: TensorDesc) -> TensorDesc:
+            first = firsts.get(name, tensor)
+            if what == "Sizes":
+                return replace(tensor, sizes=first.sizes) if alike(first.sizes, tensor.sizes) else tensor
+            return replace(tensor, data_type=first.data_type) if _known(tensor) and alike(first.type, tensor.type) else tensor
+
+        return _with_tensors(dispatch, seen)
 
     return repair
 
 
-def _sizes_but(ignored: slice) -> Repair:
-    """Tensors of as many dimensions as the first, whose sizes are its sizes but for those ``ignored``."""
-
-    def alike(first: Sizes, other: Sizes) -> bool:
-        axes = set(range(len(first))) - set(range(len(first))[ignored])
-        return len(first) == len(other) and all(first[axis] == other[axis] for axis in axes)
-
-    return _sizes(alike)
+Sizes = tuple[int, ...]
 
 
-def _broadcastable(first: Sizes, other: Sizes) -> bool:
-    return all(a == b or 1 in (a, b) for a, b in zip(reversed(first), reversed(other), strict=False))
+def _but(ignored: slice) -> Callable[[Sizes, Sizes], bool]:
+    """As many sizes, and the same but for those ``ignored``."""
+    return lambda a, b: len(a) == len(b) and all(a[at] == b[at] for at in set(range(len(a))) - set(range(len(a))[ignored]))
 
 
 def _each(test: Callable[[int, int], bool]) -> Callable[[Sizes, Sizes], bool]:
     return lambda first, other: len(first) == len(other) and all(map(test, first, other))
-
-
-def _known(tensor: TensorDesc) -> bool:
-    return tensor.data_type in abi().data_types
 
 
 def _bindings(change: Callable[[TensorDesc, BufferBinding], BufferBinding]) -> Repair:
@@ -184,88 +177,57 @@ def _bindings(change: Callable[[TensorDesc, BufferBinding], BufferBinding]) -> R
     return repair
 
 
-def _tensors(fine: Callable[[TensorDesc], bool], **right: object) -> Repair:
+def _tensors(fine: Callable[[TensorDesc], bool], **right: Any) -> Repair:
     """Tensor descs that the test finds fine are seen with fields that are right."""
-    return lambda dispatch: _with_tensors(dispatch, lambda name, t: replace(t, **right) if _known(t) and fine(t) else t)  # type: ignore[arg-type]
+    return lambda dispatch: _with_tensors(dispatch, lambda name, t: replace(t, **right) if _known(t) and fine(t) else t)
 
 
-_HALVES: Mapping[str, tuple[str, Repair]] = {
-    "sizes-by-count": ("compares the numbers of elements alone", _sizes(lambda a, b: prod(a) == prod(b))),
+_HALVES: Mapping[str, tuple[str, str, Repair]] = {
     "sizes-by-counts": (
         "compares the numbers of dimensions and of elements alone",
-        _sizes(lambda a, b: len(a) == len(b) and prod(a) == prod(b)),
+        "Sizes",
+        _tied("Sizes", lambda a, b: len(a) == len(b) and prod(a) == prod(b)),
     ),
-    "sizes-by-first": ("compares the first sizes alone", _sizes_but(slice(1, None))),
-    "sizes-by-last": ("compares the last sizes alone", _sizes_but(slice(None, -1))),
-    "sizes-but-first": ("compares all sizes but the first", _sizes_but(slice(None, 1))),
-    "sizes-but-second": ("compares all sizes but the second", _sizes_but(slice(1, 2))),
-    "sizes-but-last": ("compares all sizes but the last", _sizes_but(slice(-1, None))),
-    "sizes-broadcast": ("accepts sizes of 1 beside others", _sizes(_broadcastable)),
-    "sizes-without-ones": ("ignores sizes of 1", _sizes(lambda a, b: [n for n in a if n > 1] == [n for n in b if n > 1])),
-    "sizes-larger": ("accepts tensors that are larger than the first", _sizes(_each(lambda n, m: n <= m))),
-    "sizes-smaller": ("accepts tensors that are smaller than the first", _sizes(_each(lambda n, m: n >= m))),
-    "offset-of-4": (
-        "requires offsets to be multiples of 4 alone",
-        _bindings(lambda t, b: replace(b, offset=0) if b.offset % 4 == 0 else b),
+    "sizes-but-first": ("compares all sizes but the first", "Sizes", _tied("Sizes", _but(slice(None, 1)))),
+    "sizes-but-second": ("compares all sizes but the second", "Sizes", _tied("Sizes", _but(slice(1, 2)))),
+    "sizes-but-last": ("compares all sizes but the last", "Sizes", _tied("Sizes", _but(slice(-1, None)))),
+    "sizes-broadcast": ("accepts sizes of 1 beside others", "Sizes", _tied("Sizes", _each(lambda n, m: n == m or 1 in (n, m)))),
+    "sizes-without-ones": (
+        "ignores sizes of 1",
+        "Sizes",
+        _tied("Sizes", lambda a, b: [n for n in a if n > 1] == [n for n in b if n > 1]),
     ),
+    "sizes-larger": ("accepts tensors larger than the first", "Sizes", _tied("Sizes", _each(lambda n, m: n <= m))),
+    "sizes-smaller": ("accepts tensors smaller than the first", "Sizes", _tied("Sizes", _each(lambda n, m: n >= m))),
+    "types-by-width": ("compares the widths of data types alone", "DataType", _tied("DataType", lambda a, b: a.bits == b.bits)),
+    "types-by-kind": ("compares the kinds of data types alone", "DataType", _tied("DataType", lambda a, b: a.kind == b.kind)),
     "offset-of-8": (
         "requires offsets to be multiples of 8 alone",
+        "binding/*/offset",
         _bindings(lambda t, b: replace(b, offset=0) if b.offset % 8 == 0 else b),
     ),
     "binding-short-by-4": (
         "accepts bindings that are 4 bytes short",
+        "binding/*/size",
         _bindings(lambda t, b: replace(b, size=t.bytes) if b.size >= t.bytes - 4 else b),
     ),
     "total-size-packed": (
         "compares total sizes with packed tensors alone",
+        "tensor/*/total-size",
         _tensors(lambda t: t.total_size is not None and t.total_size >= t.count * t.type.bits // 8, total_size=None),
     ),
     "alignment-no-power-of-2": (
         "accepts alignments that are no powers of 2",
+        "tensor/*/alignment",
         _tensors(lambda t: t.alignment >= t.type.size, alignment=0),
     ),
     "alignment-below-size": (
         "accepts alignments below an element's size",
+        "tensor/*/alignment",
         _tensors(lambda t: t.alignment & (t.alignment - 1) == 0, alignment=0),
     ),
 }
-
-Alike = Callable[[TensorDesc, TensorDesc], bool]
-
-_TYPES: Mapping[str, tuple[str, Alike]] = {
-    "types-by-width": (
-        "compares the widths of data types alone",
-        lambda a, b: _known(a) and _known(b) and a.type.bits == b.type.bits,
-    ),
-    "types-by-kind": (
-        "compares the kinds of data types alone",
-        lambda a, b: _known(a) and _known(b) and a.type.kind == b.type.kind,
-    ),
-}
-
-
-def _has_types_alike(operator: Operator, alike: Alike) -> bool:
-    """Whether tensors that must be of one type could be of two that are alike."""
-    for group in tied_tensors(operator, "DataType"):
-        types = [TensorDesc(name, (1,)) for name in types_of(operator, operator.field(group[0]))]
-        if len(group) > 1 and any(a != b and alike(a, b) for a in types for b in types):
-            return True
-    return False
-
-
-def _types_alike(alike: Alike) -> Accepts:
-    """Accepts tensors that must be of one type and are of two that are alike."""
-
-    def all_alike(dispatch: Dispatch, names: tuple[str, ...]) -> bool:
-        tensors = [tensor for name, tensor in dispatch.desc.tensors() if name.partition("[")[0] in names]
-        return all(alike(tensors[0], tensor) for tensor in tensors[1:])
-
-    def accepts(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
-        tied = [constraint for constraint in load(dispatch.desc.type).constraints if constraint.same == "DataType"]
-        fine = {f"constraint/{constraint.label}" for constraint in tied if all_alike(dispatch, constraint.tensors)}
-        return [violation for violation in broken if violation.label not in fine]
-
-    return accepts
+"""What it does, the rule or the property that tensors must share, and what it sees."""
 
 
 # Ways to refuse
