@@ -17,7 +17,7 @@ from dmlcts.conformance.mutants.fault import Accepts, Fault
 from dmlcts.conformance.mutants.transforms.tensors import types_of
 from dmlcts.generator.coverage import COLUMNS
 from dmlcts.generator.types import tied_tensors
-from dmlcts.spec.abi import abi
+from dmlcts.spec.abi import DataType, abi
 from dmlcts.spec.desc import UNKNOWN, TensorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Constraint, Operator
@@ -42,9 +42,13 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
         if any(fnmatchcase(known, rule) for known in rules):
             yield f"accepts/{label}", Fault(does, accepts=_accepting(operator, rule, test))
     same = {constraint.same for constraint in operator.constraints}
-    kinds = {abi().data_types[of].kind for listed in groups.values() for of in listed if len(listed) > 1}
+    tied = [[abi().data_types[of] for of in groups[group[0]]] for group in tied_tensors(operator, "DataType") if len(group) > 1]
+    for label, (what, alike) in _ALIKE.items():
+        if any(a != b and alike(a, b) for types in tied for a in types for b in types):
+            accepts = _seeing(_tied("DataType", alike))
+            yield f"accepts/types-by-{label}", Fault(f"compares the {what} of data types alone", accepts=accepts)
     for label, (does, rule, repair) in _HALVES.items():
-        if (rule in same and (rule != "DataType" or len(kinds) > 1)) or any(fnmatchcase(known, rule) for known in rules):
+        if rule in same or any(fnmatchcase(known, rule) for known in rules):
             yield f"accepts/{label}", Fault(does, accepts=_seeing(repair))
     for label, (does, error) in _WAYS.items():
         yield f"refuses/{label}", Fault(does, accepts=_raising(error))
@@ -182,6 +186,12 @@ def _tensors(fine: Callable[[TensorDesc], bool], **right: Any) -> Repair:
     return lambda dispatch: _with_tensors(dispatch, lambda name, t: replace(t, **right) if _known(t) and fine(t) else t)
 
 
+_ALIKE: Mapping[str, tuple[str, Callable[[DataType, DataType], bool]]] = {
+    "width": ("widths", lambda a, b: a.bits == b.bits),
+    "kind": ("kinds", lambda a, b: a.kind == b.kind),
+}
+"""Data types that must be the same, and are compared by half."""
+
 _HALVES: Mapping[str, tuple[str, str, Repair]] = {
     "sizes-by-counts": (
         "compares the numbers of dimensions and of elements alone",
@@ -199,8 +209,6 @@ _HALVES: Mapping[str, tuple[str, str, Repair]] = {
     ),
     "sizes-larger": ("accepts tensors larger than the first", "Sizes", _tied("Sizes", _each(lambda n, m: n <= m))),
     "sizes-smaller": ("accepts tensors smaller than the first", "Sizes", _tied("Sizes", _each(lambda n, m: n >= m))),
-    "types-by-width": ("compares the widths of data types alone", "DataType", _tied("DataType", lambda a, b: a.bits == b.bits)),
-    "types-by-kind": ("compares the kinds of data types alone", "DataType", _tied("DataType", lambda a, b: a.kind == b.kind)),
     "offset-of-8": (
         "requires offsets to be multiples of 8 alone",
         "binding/*/offset",
@@ -227,7 +235,7 @@ _HALVES: Mapping[str, tuple[str, str, Repair]] = {
         _tensors(lambda t: t.alignment & (t.alignment - 1) == 0, alignment=0),
     ),
 }
-"""What it does, the rule or the property that tensors must share, and what it sees."""
+"""What it does, the rule that is checked by half (or that sizes must be the same), and what it sees."""
 
 
 # Ways to refuse

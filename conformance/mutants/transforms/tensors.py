@@ -49,7 +49,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
                 fault = _changing(field, f"{does} along {name}", change_along(axis), (), axis)
                 yield f"{field.name}/{label}-along-{axis_label(axis)}", fault
         if field.kind == "input" and field.optional:
-            yield f"{field.name}/absent", Fault(f"ignores {field.name}", inputs=_without(field.name), when=_has(field.name))
+            yield f"{field.name}/absent", Fault(f"ignores {field.name}", inputs=_without(field.name), when=has(field.name))
     for one, other in combinations([field for field in tensors if field.kind == "input"], 2):
         if types_of(operator, one) & types_of(operator, other) and _may_be_alike(operator, one.name, other.name):
             yield from _confused(one.name, other.name)
@@ -96,7 +96,8 @@ def _could_be_same(row: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return (starred or len(row) == len(other)) and all(a == b for a, b in numbers)
 
 
-def _has(name: str) -> Where:
+def has(name: str) -> Where:
+    """Whether there is the tensor."""
     return lambda desc: desc.fields.get(name) is not None
 
 
@@ -207,19 +208,10 @@ def _ends_exchanged(array: Array) -> Array:
     return flat
 
 
-def _pairs_exchanged(array: Array) -> Array:
-    flat = array.reshape(-1).copy()
-    even = flat.size // 2 * 2
-    flat[:even] = flat[:even].reshape(-1, 2)[:, ::-1].reshape(-1)
-    return flat
-
-
 _ORDERS: Mapping[str, tuple[str, Change]] = {
     "first-for-all": ("treats all of {} as its first element", lambda x: np.full_like(x, x.flat[0])),
     "next": ("takes the next element of {}", lambda x: np.roll(x, -1)),
-    "reversed": ("takes the elements of {} in reverse", lambda x: x.reshape(-1)[::-1]),
     "ends-exchanged": ("exchanges the first and the last element of {}", _ends_exchanged),
-    "pairs-exchanged": ("exchanges every two neighbors in {}", _pairs_exchanged),
     "column-major": ("takes {} as column-major", lambda x: x.T),
     "last-two-exchanged": ("exchanges the last two dimensions of {}", lambda x: _exchanged(x, -1, -2)),
     "first-two-exchanged": ("exchanges the first two dimensions of {}", lambda x: _exchanged(x, 0, 1)),
@@ -228,6 +220,5 @@ _ORDERS: Mapping[str, tuple[str, Change]] = {
 _ALONG: Mapping[str, tuple[str, Callable[[int], Change]]] = {
     "first": ("takes the first of {} for all", lambda axis: lambda x: np.broadcast_to(np.take(x, [0], axis), x.shape)),
     "next": ("takes the next of {}", lambda axis: lambda x: np.roll(x, -1, axis)),
-    "reversed": ("takes {} in reverse", lambda axis: lambda x: np.flip(x, axis)),
 }
 """Along an axis."""
