@@ -66,10 +66,8 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
     first, last = operator.inputs()[:1], operator.outputs()[0].name
     for one, other in _PAIRS if first else ():
         yield f"layout/{one}-{other}", f"where {one} input and {other} output meet", _of_layout({first[0].name: one, last: other})
-    alike = any(constraint.same == "Sizes" for constraint in operator.constraints)
-    for name in (last,) if alike or not first else (first[0].name, last):
-        for label, (words, test) in _SIZES.items():
-            yield f"{name}/{label}", words.format(name), _of_tensor(name, test)
+    for label, (words, test) in _SIZES.items():
+        yield f"sizes/{label}", f"where {words}", lambda desc, t=test: t([tensor for _, tensor in desc.tensors()][-1])
     for attribute, value in constant_values(operator):
         what = f"{attribute.name}={value_text(value)}"
         yield what, f"where {what}", lambda desc, n=attribute.name, v=value: has_value(desc, n, v)
@@ -121,17 +119,17 @@ _PAIRS = (
 """Layouts of an input and of an output that meet."""
 
 _SIZES: Mapping[str, tuple[str, Callable[[TensorDesc], bool]]] = {
-    "single-element": ("where {} is a single element", lambda t: t.count == 1),
-    "first-is-1": ("where the first size of {} is 1", lambda t: t.sizes[0] == 1),
-    "middle-is-1": ("where a size between others of {} is 1", lambda t: 1 in t.sizes[1:-1]),
-    "none-is-1": ("where no size of {} is 1", lambda t: 1 not in t.sizes),
-    "odd-count": ("where {} has an odd number of elements", lambda t: t.count % 2 == 1),
-    "count-of-64n+1": ("where {} has one element more than a multiple of 64", lambda t: t.count % 64 == 1),
-    "count-of-64n-1": ("where {} has one element less than a multiple of 64", lambda t: t.count % 64 == 63),
-    "count-of-256n": ("where {} has a multiple of 256 elements", lambda t: t.count % 256 == 0),
-    "long-rows": ("where the last size of {} is beyond 128", lambda t: t.sizes[-1] > 128),
-    "rows-beyond-65535": ("where {} has more than 65,535 rows", lambda t: prod(t.sizes[:-1]) > 65535),
-    "count-beyond-65536": ("where {} has more than 65,536 elements", lambda t: t.count > 65536),
+    "single-element": ("the last tensor is a single element", lambda t: t.count == 1),
+    "first-is-1": ("its first size is 1", lambda t: t.sizes[0] == 1),
+    "middle-is-1": ("a size between others is 1", lambda t: 1 in t.sizes[1:-1]),
+    "none-is-1": ("no size is 1", lambda t: 1 not in t.sizes),
+    "odd-count": ("the last tensor has an odd number of elements", lambda t: t.count % 2 == 1),
+    "count-of-64n+1": ("the last tensor has one element more than a multiple of 64", lambda t: t.count % 64 == 1),
+    "count-of-64n-1": ("the last tensor has one element less than a multiple of 64", lambda t: t.count % 64 == 63),
+    "count-of-256n": ("the last tensor has a multiple of 256 elements", lambda t: t.count % 256 == 0),
+    "long-rows": ("its last size is beyond 128", lambda t: t.sizes[-1] > 128),
+    "rows-beyond-65535": ("the last tensor has more than 65,535 rows", lambda t: prod(t.sizes[:-1]) > 65535),
+    "count-beyond-65536": ("the last tensor has more than 65,536 elements", lambda t: t.count > 65536),
 }
 
 

@@ -66,7 +66,7 @@ def _implied(operator: Operator, constraint: Constraint) -> bool:
 _COMPANIONS: Mapping[str, tuple[str, ...]] = {
     "support/*/data-type": ("support/*/data-type", "enum/*", "types"),
     "support/*/dimension-count": ("support/*/dimension-count", "sizes", "shape/*"),
-    "tensor/*/sizes": ("tensor/*/sizes",),
+    "tensor/*/sizes": ("tensor/*/sizes", "sizes", "shape/*"),
     "enum/*": ("constants",),
     "constraint/*": ("shape/*",),
 }

@@ -9,7 +9,7 @@ import numpy as np
 from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.mutants.fault import Array, Fault
-from dmlcts.conformance.mutants.transforms.tensors import ranks_of, types_of
+from dmlcts.conformance.mutants.transforms.tensors import axes_of, ranks_of, types_of
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
 from dmlcts.spec.dtypes import numpy_dtype
@@ -27,8 +27,9 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
         if field.type != "TENSOR_DESC":
             continue
         name, is_input = field.name, field.kind == "input"
-        ranks = ranks_of(operator, field)
-        for label, (does, misreading) in (_ANY | (_OF_INPUTS if is_input else {})).items():
+        ranks, axes = ranks_of(operator, field), axes_of(operator, field)
+        misreadings = (_ALONE if axes else {}) | (_OF_SEVERAL if len(axes) > 1 else {}) | (_OF_INPUTS if axes and is_input else {})
+        for label, (does, misreading) in ({} if field.packed else misreadings).items():
             if (label == "ignored-beyond-4d" and max(ranks) <= 4) or (label == "ignored-below-4d" and min(ranks) >= 4):
                 continue
             when = _changes(name, misreading)
@@ -128,12 +129,14 @@ def _exchanged(i: int, j: int) -> Misreading:
     return steps_of
 
 
-_ANY: Mapping[str, tuple[str, Misreading]] = {
+_ALONE: Mapping[str, tuple[str, Misreading]] = {
     "ignored": ("ignores strides", _packed(lambda sizes, steps: True)),
+    "inner-as-1": ("treats the last stride as 1", lambda sizes, steps: (*steps[:-1], 1)),
+}
+_OF_SEVERAL: Mapping[str, tuple[str, Misreading]] = {
     "ignored-beyond-4d": ("ignores strides beyond 4 dimensions", _packed(lambda sizes, steps: len(sizes) > 4)),
     "ignored-below-4d": ("ignores strides below 4 dimensions", _packed(lambda sizes, steps: len(sizes) < 4)),
     "permuted-as-packed": ("ignores strides out of order", _packed(lambda s, t: 0 not in t and not _descending(s, t))),
-    "inner-as-1": ("treats the last stride as 1", lambda sizes, steps: (*steps[:-1], 1)),
     "inner-only": (
         "computes other strides from the last",
         lambda sizes, steps: tuple(steps[-1] * s for s in packed_strides(sizes)),

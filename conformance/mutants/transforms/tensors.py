@@ -23,9 +23,10 @@ from dmlcts.conformance.mutants.fault import (
     Inputs,
     Where,
 )
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.attributes import attribute_choices
+from dmlcts.generator.types import keeps, type_choices
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.model import Field, Operator
+from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator
 
 Change = Callable[[Array], Array]
 
@@ -39,7 +40,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
         types = types_of(operator, field)
         if operator.tolerance.compare != "bits":
             for label, (kinds, does, of, change) in _NUMBERS.items():
-                if field.kind in kinds and types & set(of):
+                if field.kind in kinds and types & set(of) and _is_tried(operator, field, label):
                     yield f"{field.name}/{label}", _changing(field, does, change, of)
         for label, (does, change) in _ORDERS.items():
             yield f"{field.name}/{label}", _changing(field, does, change)
@@ -48,7 +49,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
                 name = f"axis {axis}" if axis >= 0 else "the last axis" if axis == -1 else f"the axis {-1 - axis} before the last"
                 fault = _changing(field, f"{does} along {name}", change_along(axis), (), axis)
                 yield f"{field.name}/{label}-along-{axis_label(axis)}", fault
-        if field.kind == "input" and field.optional:
+        if field.kind == "input" and field.optional and _may_be_absent(operator, field):
             yield f"{field.name}/absent", Fault(f"ignores {field.name}", inputs=_without(field.name), when=has(field.name))
     for one, other in combinations([field for field in tensors if field.kind == "input"], 2):
         if types_of(operator, one) & types_of(operator, other) and _may_be_alike(operator, one.name, other.name):
@@ -83,17 +84,43 @@ def axis_label(axis: int) -> str:
     return f"axis-{axis}" if axis >= 0 else "last-axis" + (f"-but-{-1 - axis}" if axis < -1 else "")
 
 
+def _may_be_absent(operator: Operator, field: Field) -> bool:
+    """Whether the tensor may be left out where all others stay."""
+    types = type_choices(operator)[0].types
+    choices = (choice for choice in attribute_choices(operator) if choice.get(field.name) == PRESENT)
+    return any(keeps(operator, types, {**choice, field.name: ABSENT}) for choice in choices)
+
+
+_TRIED = {
+    "nan-as-zero": ("nans", "nan"),
+    "infinities-as-largest": ("infinities", "inf"),
+    "minus-zero-lost": ("signed-zeros", "-0.0"),
+}
+"""By label of a fault: the set of special values that asks for it, and how a literal shows it."""
+
+
+def _is_tried(operator: Operator, field: Field, label: str) -> bool:
+    """Whether the spec asks for the values that a fault is about, in this input; for an output, in any tensor."""
+    if label not in _TRIED:
+        return True
+    name, text = _TRIED[label]
+    known = {n: values for n, values in operator.values.items() if n == field.name or field.kind == "output"}
+    sets = {
+        own for values in known.values() for own in (*values.special, *values.measured, *(of for of, _ in values.parts.values()))
+    }
+    examples = [tensors for example in operator.examples for tensors in (example.inputs, *example.answers.values())]
+    literals = [literal for tensors in examples for n, literal in tensors.items() if n == field.name]
+    return name in sets or any(text in str(x) for literal in literals for x in literal.data)
+
+
 def _may_be_alike(operator: Operator, one: str, other: str) -> bool:
-    """Whether two tensors may have the same sizes: where shapes speak of both, rows that could be."""
+    """Whether two tensors may have the same sizes: where shapes speak of both, rows of the same form."""
     rows = [(shape.sizes[one], shape.sizes[other]) for shape in operator.shapes if one in shape.sizes and other in shape.sizes]
-    return not rows or any(_could_be_same(*pair) for pair in rows)
+    return not rows or any(len(row) == len(other) and all(map(_may_be_same, row, other)) for row, other in rows)
 
 
-def _could_be_same(row: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    starred = any(size.startswith("*") for size in (*row, *other))
-    pairs = list(zip(reversed(row), reversed(other), strict=False))
-    numbers = [(a, b) for a, b in pairs if a.isdigit() and b.isdigit()]
-    return (starred or len(row) == len(other)) and all(a == b for a, b in numbers)
+def _may_be_same(size: str, other: str) -> bool:
+    return size.startswith("*") == other.startswith("*") and (size == other or not (size.isdigit() or other.isdigit()))
 
 
 def has(name: str) -> Where:
