@@ -16,6 +16,7 @@ from dmlcts.generator.attributes import attribute_values, counted_by, recomputed
 from dmlcts.reference.registry import references
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, ScaleBias, Size2D
+from dmlcts.spec.expression import Expression
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import Field, Operator
 from dmlcts.spec.rules import violations
@@ -81,10 +82,11 @@ def _misreadings(operator: Operator, field: Field) -> Iterator[tuple[str, str, D
     else:
         shared = field.count and sum(other.count == field.count for other in operator.fields) > 1
         for label, (does, change) in _CHANGES.get(field.type, {}).items():
-            constants = [value for value in values if isinstance(value, int | float | tuple)]
+            given = (*values, *(example.attributes.get(field.name) for example in operator.examples))
+            constants = [value for value in given if isinstance(value, int | float | tuple)]
             if shared and label.endswith("-alone"):  # of arrays that one count counts together, none can be shorter
                 continue
-            computed = len(constants) < len(values) and label not in ("in-float16", "truncated")
+            computed = any(isinstance(value, Expression) for value in values) and label not in ("in-float16", "truncated")
             if computed or any(change(value) != value for value in constants if value != ()):
                 yield label, does.format(field.name), _changed(field, change)
         if field.type.endswith("_ARRAY") and len(values) > 1:

@@ -91,32 +91,32 @@ def _may_be_absent(operator: Operator, field: Field) -> bool:
     return any(keeps(operator, types, {**choice, field.name: ABSENT}) for choice in choices)
 
 
-_TRIED = {
-    "nan-as-zero": ("nans", "nan"),
-    "infinities-as-largest": ("infinities", "inf"),
-    "minus-zero-lost": ("signed-zeros", "-0.0"),
+_TRIED: Mapping[str, tuple[set[str], set[str]]] = {
+    "nan-as-zero": ({"nans", "bit-patterns"}, {"nan"}),
+    "infinities-as-largest": ({"infinities", "bit-patterns"}, {"inf", "-inf"}),
+    "minus-zero-lost": ({"zeros", "signed-zeros"}, {"-0.0", "0x80000000", "0x8000"}),
 }
-"""By label of a fault: the set of special values that asks for it, and how a literal shows it."""
+"""By label of a fault: the sets of special values that ask for it, and how a set of the spec's own, or an example, writes them."""
 
 
 def _is_tried(operator: Operator, field: Field, label: str) -> bool:
     """Whether the spec asks for the values that a fault is about, in this input; for an output, in any tensor."""
     if label not in _TRIED:
         return True
-    name, text = _TRIED[label]
-    known = {n: values for n, values in operator.values.items() if n == field.name or field.kind == "output"}
-    sets = {
-        own for values in known.values() for own in (*values.special, *values.measured, *(of for of, _ in values.parts.values()))
-    }
+    names, texts = _TRIED[label]
+    known = [values for name, values in operator.values.items() if name == field.name or field.kind == "output"]
+    used = {name for values in known for name in (*values.special, *values.measured, *(of for of, _ in values.parts.values()))}
+    own = [data for values in known for name, data in values.sets.items() if name in used]
     examples = [tensors for example in operator.examples for tensors in (example.inputs, *example.answers.values())]
-    literals = [literal for tensors in examples for n, literal in tensors.items() if n == field.name]
-    return name in sets or any(text in str(x) for literal in literals for x in literal.data)
+    own += [tensors[field.name].data for tensors in examples if field.name in tensors]
+    return bool(names & used) or any(str(x) in texts for data in own for x in data)
 
 
 def _may_be_alike(operator: Operator, one: str, other: str) -> bool:
     """Whether two tensors may have the same sizes: where shapes speak of both, rows of the same form."""
     rows = [(shape.sizes[one], shape.sizes[other]) for shape in operator.shapes if one in shape.sizes and other in shape.sizes]
-    return not rows or any(len(row) == len(other) and all(map(_may_be_same, row, other)) for row, other in rows)
+    whole = [row for pair in rows for row in pair if len(row) == 1 and row[0] != "*1"]  # *S may be of any sizes
+    return not rows or bool(whole) or any(len(a) == len(b) and all(map(_may_be_same, a, b)) for a, b in rows)
 
 
 def _may_be_same(size: str, other: str) -> bool:
