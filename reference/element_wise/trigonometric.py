@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from math import pi
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.element_wise.exponential import exponential
+from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.element_wise.special_functions import either_zero
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import Function, scaled, through, unary
@@ -38,7 +40,7 @@ for _name, _function in {
 def _periodic(xp: Any, function: Function, desc: OperatorDesc, inputs: Mapping[str, Array]) -> tuple[Answer, Array]:
     """A periodic function's answer, defined on ``DOMAIN``, and its argument. Of an infinity it is NaN; beyond the domain, anything."""
     argument, error = scaled(xp, desc, inputs["InputTensor"])
-    answer = through(xp, function, argument, error)
+    answer = through(xp, partial(applied, function), argument, error)
     reached = xp.abs(argument) if error is None else xp.abs(argument) + error
     promised = (reached <= DOMAIN) | ~xp.isfinite(argument)
     return replace(answer, defined=promised if answer.defined is None else promised & answer.defined), argument
@@ -75,4 +77,4 @@ def tan(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, A
 def atan_yx(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The angle from the positive x axis to the point (BTensor, ATensor), from -pi to pi. The page leaves the origin undefined."""
     y, x = (inputs[name].astype(xp.float64) for name in ("ATensor", "BTensor"))
-    return {"OutputTensor": Answer(xp.atan2(y, x), defined=(x != 0) | (y != 0))}
+    return {"OutputTensor": Answer(applied(lambda xp, y, x: xp.atan2(y, x), xp, y, x), defined=(x != 0) | (y != 0))}
