@@ -14,8 +14,19 @@ from typing import Any
 
 from dmlcts.reference.accumulation import PART, WHOLE, accumulated, between_error
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.convolution.windows import Geometry, Sums, forward, magnitudes, transposed
+from dmlcts.reference.convolution.windows import (
+    Geometry,
+    Sums,
+    accumulate,
+    biased,
+    forward,
+    grouped,
+    grouped_filter,
+    magnitudes,
+    transposed,
+)
 from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 
@@ -61,21 +72,24 @@ class _Layer:
 def _layer(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], sizes: tuple[int, ...]) -> _Layer:
     """The desc's convolution, with an output of ``sizes``."""
     fields: Mapping[str, Any] = desc.fields
-    x, w, groups = inputs["InputTensor"], inputs["FilterTensor"].astype(xp.float64), fields["GroupCount"]
-    w = xp.reshape(w, (groups, w.shape[0] // groups, *w.shape[1:]))
     backward = fields["Direction"] == "BACKWARD"
-    if backward:
-        w = xp.swapaxes(w, 1, 2)
+    w = grouped_filter(xp, inputs["FilterTensor"].astype(xp.float64), fields["GroupCount"], backward)
     order = xp.reshape(xp.arange(prod(w.shape[2:])), w.shape[2:])
     if fields["Mode"] == "CONVOLUTION":
-        w, order = (xp.flip(array, axis=tuple(range(array.ndim - len(sizes) + 2, array.ndim))) for array in (w, order))
+        w, order = (reversed_window(xp, array, len(sizes) - 2) for array in (w, order))
     return _Layer(
-        xp.reshape(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])),
+        grouped(xp, inputs["InputTensor"], fields["GroupCount"]),
         w,
         order,
         transposed if backward else forward,
         Geometry(fields["Strides"], fields["Dilations"], fields["StartPadding"], sizes[2:]),
     )
+
+
+@stage("convolution.reverse")
+def reversed_window(xp: Any, w: Array, spatial: int) -> Array:
+    """A filter reversed along its spatial dimensions, the last ``spatial`` ones."""
+    return xp.flip(w, axis=tuple(range(-spatial, 0)))
 
 
 @reference("CONVOLUTION")
@@ -90,20 +104,22 @@ def convolution(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     layer = _layer(xp, desc, inputs, sizes)
     bias = inputs.get("BiasTensor")
     terms = layer.terms + (bias is not None)
-    value = xp.reshape(layer.sums(xp, layer.geometry, layer.x, layer.w), sizes)
+    value = xp.reshape(accumulate(xp, layer.sums, layer.geometry, layer.x, layer.w), sizes)
     magnitude = xp.reshape(magnitudes(xp, layer.sums, layer.geometry, layer.x, layer.w, terms), sizes)
     error = None
     if layer.x.dtype == xp.float16 and layer.order.size > WHOLE:
         error = xp.reshape(layer.parts_error(xp), sizes)
-    value += 0.0 if bias is None else bias  # nothing is negative zero: a sum begins with a positive one
+    value += 0.0  # nothing is negative zero: a sum begins with a positive one
     if bias is not None:
+        value = biased(xp, value, bias)
         magnitude += xp.where(xp.isfinite(bias), xp.abs(bias), 0.0)
     if sizes != padded:
-        value, magnitude, error = (None if part is None else _padded(xp, part, padded) for part in (value, magnitude, error))
+        value, magnitude, error = (None if part is None else padded_output(xp, part, padded) for part in (value, magnitude, error))
     return {"OutputTensor": accumulated(xp, desc, value, magnitude, terms, error)}
 
 
-def _padded(xp: Any, part: Array, sizes: tuple[int, ...]) -> Array:
+@stage("convolution.output_padding")
+def padded_output(xp: Any, part: Array, sizes: tuple[int, ...]) -> Array:
     """Zeros behind, up to ``sizes``."""
     out = xp.zeros(sizes, dtype=part.dtype)
     out[tuple(map(slice, part.shape))] = part

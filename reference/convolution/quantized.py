@@ -13,8 +13,8 @@ from typing import Any
 
 from dmlcts.reference.accumulation import sum_error
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.convolution.windows import Geometry, forward, magnitudes
-from dmlcts.reference.quantized import DIVISION, power_of_two, real, stored
+from dmlcts.reference.convolution.windows import Geometry, accumulate, biased, forward, grouped, grouped_filter, magnitudes
+from dmlcts.reference.quantized import DIVISION, power_of_two, real, rescaled, stored
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF
 from dmlcts.spec.desc import OperatorDesc
@@ -39,7 +39,7 @@ class _Integers:
 
     def sums(self, xp: Any) -> Array:
         """The convolution: float64, of the output's sizes."""
-        return xp.reshape(forward(xp, self.geometry, self.x, self.w, self.lifted), self.sizes)
+        return xp.reshape(accumulate(xp, forward, self.geometry, self.x, self.w, self.lifted), self.sizes)
 
     def magnitude(self, xp: Any, terms: int) -> Array:
         """The same of absolute values, or a little more."""
@@ -55,9 +55,9 @@ def _integers(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> _Inte
     x, w, groups, sizes = inputs["InputTensor"], inputs["FilterTensor"], fields["GroupCount"], fields["OutputTensor"].sizes
     w = w - _by_channel(xp, real(xp, inputs, "FilterZeroPointTensor"), w.ndim - 1)
     return _Integers(
-        xp.reshape(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])),
+        grouped(xp, x, groups),
         xp.reshape(xp.asarray(real(xp, inputs, "InputZeroPointTensor")), ()),
-        xp.reshape(w, (groups, w.shape[0] // groups, *w.shape[1:])),
+        grouped_filter(xp, w, groups),
         Geometry(fields["Strides"], fields["Dilations"], fields["StartPadding"], sizes[2:]),
         sizes,
     )
@@ -86,16 +86,14 @@ def quantized_linear_convolution(xp: Any, desc: OperatorDesc, inputs: Mapping[st
     behind = len(integers.sizes) - 2
     bias = _by_channel(xp, real(xp, inputs, "BiasTensor"), behind)
     terms = prod(integers.w.shape[2:]) + 1
-    total, most = integers.sums(xp) + bias, integers.magnitude(xp, terms) + xp.abs(bias)
+    total, most = biased(xp, integers.sums(xp), bias), integers.magnitude(xp, terms) + xp.abs(bias)
     scales = [_by_channel(xp, real(xp, inputs, f"{name}ScaleTensor"), behind) for name in ("Input", "Filter", "Output")]
     factor, divisor = scales[0] * scales[1], scales[2]
-    quotient = total * factor / divisor
+    quotient = rescaled(xp, total, factor, divisor)
     # Three more roundings: of both numbers that are multiplied when they are dequantized, and of the product of their scales.
     error = sum_error(xp, most * xp.abs(factor), terms + 3) / xp.abs(divisor) + DIVISION * ROUNDOFF * xp.abs(quotient)
     exact = most <= _EXACT
     for scale in scales:
         exact = exact & power_of_two(xp, scale)
-    unknown = xp.isnan(quotient)
     zero_point = xp.reshape(xp.asarray(real(xp, inputs, "OutputZeroPointTensor")), ())
-    quotient, error = xp.where(unknown, 0.0, quotient), xp.where(exact | unknown, 0.0, error)
-    return {"OutputTensor": stored(xp, desc, quotient, error, zero_point, 0.0)}
+    return {"OutputTensor": stored(xp, desc, quotient, xp.where(exact, 0.0, error), zero_point)}

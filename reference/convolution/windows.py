@@ -19,6 +19,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from dmlcts.reference.answer import Array
+from dmlcts.reference.stage import stage
 
 _BLOCK = 1 << 18
 """Elements of the images that are summed at once: about what a processor's cache holds."""
@@ -53,6 +54,19 @@ class Geometry:
     sizes: Index
 
 
+@stage("convolution.groups")
+def grouped(xp: Any, x: Array, groups: int) -> Array:
+    """The input (N, G*C, *S) with its channels in groups: (N, G, C, *S)."""
+    return xp.reshape(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]))
+
+
+@stage("convolution.filter")
+def grouped_filter(xp: Any, w: Array, groups: int, backward: bool = False) -> Array:
+    """The filter, (G*M, C, *K) or BACKWARD (G*C, M, *K), with the channels that are summed behind: (G, M, C, *K)."""
+    w = xp.reshape(w, (groups, w.shape[0] // groups, *w.shape[1:]))
+    return xp.swapaxes(w, 1, 2) if backward else w
+
+
 class Tap(NamedTuple):
     """An element of the window, and the shift of what it sees."""
 
@@ -62,6 +76,21 @@ class Tap(NamedTuple):
 
 def _as_it_is(part: Array) -> Array:
     return part
+
+
+@stage("convolution.accumulate")
+def accumulate(xp: Any, sums: Sums, geometry: Geometry, x: Array, w: Array, take: Take = _as_it_is) -> Array:
+    """The products of input and filter, added up over each window and the channels of each group: (N, G, M, *T), in the type of ``w``.
+
+    ``sums`` is the direction. ``take`` is applied to elements of the input first, not to the zeros around it.
+    """
+    return sums(xp, geometry, x, w, take)
+
+
+@stage("convolution.bias")
+def biased(xp: Any, sums: Array, bias: Array | float) -> Array:
+    """Sums (N, G*M, *T) plus the bias, of which there is one number for each output channel."""
+    return sums + bias
 
 
 def forward(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take = _as_it_is) -> Array:
