@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import reduce
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dmlcts.conformance.mutants.families.quantized import REQUANTIZE, RESCALE, own, scales, zero_points
-from dmlcts.conformance.mutants.families.sums import ACTIVATION, exact, has, of_integers, of_reals
+from dmlcts.conformance.mutants.families import sums
+from dmlcts.conformance.mutants.families.quantized import REQUANTIZE, RESCALE, scales, zero_points
+from dmlcts.conformance.mutants.families.sums import Stages, but_last, but_rest_of, first, has
 from dmlcts.conformance.mutants.fault import Array, Desc, Fault, Faults, Inputs, Table, after, with_attributes, with_input
-from dmlcts.reference.convolution.windows import Geometry
-from dmlcts.reference.stage import Instead
+from dmlcts.reference.convolution.windows import Layer
 from dmlcts.spec.desc import OperatorDesc
 
-_ALL = "CONVOLUTION CONVOLUTION_INTEGER QUANTIZED_LINEAR_CONVOLUTION"
-_BYTES = "CONVOLUTION_INTEGER QUANTIZED_LINEAR_CONVOLUTION"
-_BIASED = "CONVOLUTION QUANTIZED_LINEAR_CONVOLUTION"
+Change = Callable[[Array], Array]
+Right = Callable[..., Array]
 
-_SUMS = "convolution.accumulate"
+_SUMS, _FILTER, _BIAS = "convolution.accumulate", "convolution.filter", "BiasTensor"
 
 
 def is_forward(desc: OperatorDesc) -> bool:
@@ -30,137 +29,72 @@ def is_forward(desc: OperatorDesc) -> bool:
     return desc.fields.get("Direction", "FORWARD") == "FORWARD"
 
 
-def is_backward(desc: OperatorDesc) -> bool:
-    """The other way round."""
-    return not is_forward(desc)
-
-
 # Where windows lie
 
-_ENTRIES: Mapping[str, tuple[str, str, Callable[[int], int]]] = {
-    "Strides-at-most-2": ("treats every stride beyond 2 as 2", "Strides", lambda n: min(n, 2)),
-    "Dilations-at-most-2": ("treats every dilation beyond 2 as 2", "Dilations", lambda n: min(n, 2)),
-    "Dilations-one-more": ("treats a dilation as the number of elements left out", "Dilations", lambda n: n + 1),
-    "StartPadding-at-most-1": ("pads one element at most", "StartPadding", lambda n: min(n, 1)),
-    "StartPadding-one-less": ("begins one element later where it pads", "StartPadding", lambda n: max(n - 1, 0)),
-    "StartPadding-negative": ("cuts off what it should pad", "StartPadding", lambda n: -n),
-}
+
+class Axis(NamedTuple):
+    """What an operator desc says of a spatial dimension, and the size of the window."""
+
+    start: int
+    end: int
+    stride: int
+    dilation: int
+    window: int
 
 
-def _entries(name: str, change: Callable[[int], int]) -> Desc:
-    return with_attributes(lambda fields: {name: tuple(map(change, fields[name]))})
-
-
-def _start(change: Callable[[int, int, int, int, int], int]) -> Desc:
-    """Another StartPadding, of each dimension's own, its EndPadding, stride, dilation, and size of the window."""
+def _start(change: Callable[[Axis], int]) -> Desc:
+    """Another StartPadding, of each dimension."""
 
     def misread(desc: OperatorDesc) -> OperatorDesc:
         numbers: list[Any] = [desc.fields[name] for name in ("StartPadding", "EndPadding", "Strides", "Dilations")]
         axes = zip(*numbers, desc.tensor("FilterTensor").sizes[2:], strict=True)
-        return desc.with_fields(StartPadding=tuple(change(*axis) for axis in axes))
+        return desc.with_fields(StartPadding=tuple(change(Axis(*axis)) for axis in axes))
 
     return misread
 
 
+def _each(name: str, change: Callable[[int], int]) -> Desc:
+    return with_attributes(lambda fields: {name: tuple(map(change, fields[name]))})
+
+
 WINDOWS: Faults = {
-    **{name: Fault(does, desc=_entries(attribute, change)) for name, (does, attribute, change) in _ENTRIES.items()},
-    "StartPadding-mean": Fault(
-        "shares the padding equally between both ends", desc=_start(lambda start, end, *rest: (start + end) // 2)
+    "Strides/at-most-2": Fault("treats strides beyond 2 as 2", desc=_each("Strides", lambda stride: min(stride, 2))),
+    "Dilations/at-most-2": Fault("treats dilations beyond 2 as 2", desc=_each("Dilations", lambda dilation: min(dilation, 2))),
+    "StartPadding/at-most-1": Fault("pads one element at most", desc=_start(lambda axis: min(axis.start, 1))),
+    "StartPadding/mean": Fault(
+        "shares the padding equally between both ends", desc=_start(lambda axis: (axis.start + axis.end) // 2)
     ),
-    "StartPadding-below-window": Fault(
-        "pads no more than the window reaches over",
-        desc=_start(lambda start, end, stride, dilation, window: min(start, (window - 1) * dilation)),
+    "StartPadding/below-window": Fault(
+        "pads no more than a window reaches over", desc=_start(lambda axis: min(axis.start, (axis.window - 1) * axis.dilation))
     ),
-    "StartPadding-by-stride": Fault("counts the padding in strides", desc=_start(lambda start, end, stride, *rest: start * stride)),
-    "StartPadding-by-dilation": Fault(
-        "counts the padding in dilations", desc=_start(lambda start, end, stride, dilation, window: start * dilation)
-    ),
-    "window-centred": Fault(
-        "lays the middle of the window where its beginning belongs",
-        desc=_start(lambda start, end, stride, dilation, window: start + dilation * (window // 2)),
-    ),
+    "StartPadding/in-strides": Fault("counts the padding in strides", desc=_start(lambda axis: axis.start * axis.stride)),
+    "StartPadding/in-dilations": Fault("counts the padding in dilations", desc=_start(lambda axis: axis.start * axis.dilation)),
+    "window-centred": Fault("centres windows", desc=_start(lambda axis: axis.start + axis.dilation * (axis.window // 2))),
 }
-
-_VOLUME = 3
-"""Spatial dimensions of a volume; its depth is the first."""
-
-
-def _other_mode(desc: OperatorDesc) -> OperatorDesc:
-    return desc.with_fields(Mode="CROSS_CORRELATION" if desc.fields["Mode"] == "CONVOLUTION" else "CONVOLUTION")
-
-
-def _reverses(does: str, axes: Callable[[int, int], tuple[int, ...]]) -> Fault:
-    """The filter reversed along other dimensions, of so many spatial ones and of so many."""
-    return Fault(does, stages={"convolution.reverse": lambda right, xp, w, spatial: np.flip(w, axes(spatial, w.ndim))})
-
-
-def _without_depth(name: str, value: int) -> Desc:
-    return with_attributes(lambda fields: {name: (value, *fields[name][1:])})
-
-
-DIRECTION: Faults = {
-    **{
-        f"{name}-not-of-depth": Fault(
-            f"ignores {name} along the depth of a volume",
-            desc=_without_depth(name, value),
-            when=lambda desc: len(desc.tensor("InputTensor").sizes) == 2 + _VOLUME,
-        )
-        for name, value in (("Strides", 1), ("Dilations", 1), ("StartPadding", 0))
-    },
-    "first-slice-alone": Fault(
-        "multiplies by the first slice alone of a window that has a depth",
-        stages=after("convolution.filter", lambda w: _masked(w, w.ndim - 6, lambda i: i == 0)),
-        when=lambda desc: len(desc.tensor("InputTensor").sizes) == 2 + _VOLUME,
-    ),
-    "modes-exchanged-backward": Fault("exchanges the modes in BACKWARD", desc=_other_mode, when=is_backward),
-    "modes-exchanged-forward": Fault("exchanges the modes in FORWARD", desc=_other_mode, when=is_forward),
-    "backward-strides-lost": Fault("ignores strides in BACKWARD", desc=_entries("Strides", lambda stride: 1), when=is_backward),
-    "backward-zeros-first": Fault(
-        "puts the zeros of strides before each element",
-        desc=_start(lambda start, end, stride, *rest: start - (stride - 1)),
-        when=is_backward,
-    ),
-    "backward-filter-misread": Fault(
-        "reads the filter of BACKWARD as that of FORWARD",
-        stages={
-            "convolution.filter": lambda right, xp, w, groups, backward: np.reshape(
-                right(xp, w, groups), right(xp, w, groups, backward).shape
-            )
-        },
-        when=is_backward,
-    ),
-    "reverses-first-alone": _reverses("reverses the filter along the first spatial dimension alone", lambda n, ndim: (-n,)),
-    "reverses-last-alone": _reverses("reverses the filter along the last dimension alone", lambda n, ndim: (-1,)),
-    "reverses-x-and-y": _reverses("reverses no depth of the filter", lambda n, ndim: tuple(range(-min(n, 2), 0))),
-    "reverses-channels": _reverses("reverses the filter's channels, too", lambda n, ndim: tuple(range(-n - 1, 0))),
-    "reverses-outputs": _reverses("reverses the filter along every dimension", lambda n, ndim: tuple(range(ndim))),
-}
-"""Of CONVOLUTION alone, as volumes, directions and modes are."""
 
 
 # What lies outside the input
 
-_Widths = list[tuple[int, int]]
 
-
-def _padding(pad: Callable[[Array, _Widths], Array]) -> Mapping[str, Instead]:
+def _padding(does: str, pad: Callable[[Array, list[tuple[int, int]]], Array], *tensors: str) -> Fault:
     """Padding that holds something else: of the input (N, G, C, *S) and what windows reach over at both ends of its dimensions."""
 
-    def instead(right: Callable[..., Array], xp: Any, sums: Any, geometry: Geometry, x: Array, w: Array, *take: Any) -> Array:
-        ends = [max(beyond[-1], 0) for beyond in _beyond(geometry, x, w)]
-        padded = pad(x, [(0, 0)] * 3 + list(zip(geometry.start, ends, strict=True)))
-        return right(xp, sums, replace(geometry, start=(0,) * len(ends)), padded, w, *take)
+    def instead(right: Right, xp: Any, of: Layer) -> Array:
+        widths = [(start, max(beyond[-1], 0)) for start, beyond in zip(of.geometry.start, _beyond(of), strict=True)]
+        geometry = replace(of.geometry, start=(0,) * len(widths))
+        return right(xp, replace(of, x=pad(of.x, [(0, 0)] * 3 + widths), geometry=geometry))
 
-    return {_SUMS: instead}
+    return Fault(does, stages={_SUMS: instead}, when=lambda desc: is_forward(desc) and has(*tensors)(desc))
 
 
-def _beyond(geometry: Geometry, x: Array, w: Array) -> list[Array]:
+def _beyond(of: Layer) -> list[Array]:
     """How far each window reaches beyond the end of the input, by dimension."""
-    axes = zip(geometry.sizes, w.shape[3:], geometry.strides, geometry.dilations, geometry.start, x.shape[3:], strict=True)
+    g = of.geometry
+    axes = zip(g.sizes, of.w.shape[3:], g.strides, g.dilations, g.start, of.x.shape[3:], strict=True)
     return [np.arange(t) * stride + (k - 1) * dilation - start - (size - 1) for t, k, stride, dilation, start, size in axes]
 
 
-def _next_row(x: Array, widths: _Widths) -> Array:
+def _next_row(x: Array, widths: list[tuple[int, int]]) -> Array:
     front, behind = widths[-1]
     rows, width = prod(x.shape[3:-1]), x.shape[-1]
     flat = np.pad(x.reshape(*x.shape[:3], -1), [(0, 0)] * 3 + [(front, behind)])
@@ -168,82 +102,62 @@ def _next_row(x: Array, widths: _Widths) -> Array:
     return np.pad(seen.reshape(*x.shape[:-1], -1), [*widths[:-1], (0, 0)])
 
 
-def _by_inside(change: Callable[[Array, Array, int], Array]) -> Mapping[str, Instead]:
+def _end_lost(right: Right, xp: Any, of: Layer) -> Array:
+    return np.where(reduce(np.logical_and.outer, [beyond <= 0 for beyond in _beyond(of)]), right(xp, of), 0.0)
+
+
+def _inside(right: Right, xp: Any, of: Layer) -> Array:
+    """How many elements of the window lie on the input."""
+    x, w = (np.ones((1, 1, 1, *array.shape[3:])) for array in (of.x, of.w))
+    return right(xp, Layer(x, w, of.geometry, of.sums))
+
+
+def _by_inside(change: Callable[[Array, Array, int], Array]) -> Stages:
     """Sums changed by how many elements of the window lie on the input, and how many it has."""
-
-    def instead(right: Callable[..., Array], xp: Any, sums: Any, geometry: Geometry, x: Array, w: Array, *take: Any) -> Array:
-        return change(right(xp, sums, geometry, x, w, *take), _inside(right, xp, sums, geometry, x, w), prod(w.shape[3:]))
-
-    return {_SUMS: instead}
-
-
-def _inside(right: Callable[..., Array], xp: Any, sums: Any, geometry: Geometry, x: Array, w: Array) -> Array:
-    return right(xp, sums, geometry, np.ones((1, 1, 1, *x.shape[3:])), np.ones((1, 1, 1, *w.shape[3:])))
-
-
-def _end_lost(right: Callable[..., Array], xp: Any, sums: Any, geometry: Geometry, x: Array, w: Array, *take: Any) -> Array:
-    within = reduce(np.logical_and.outer, [beyond <= 0 for beyond in _beyond(geometry, x, w)])
-    return np.where(within, right(xp, sums, geometry, x, w, *take), 0.0)
+    return {_SUMS: lambda right, xp, of: change(right(xp, of), _inside(right, xp, of), prod(of.w.shape[3:]))}
 
 
 PADDING: Faults = {
-    "padding-of-edge": Fault(
-        "pads with the outermost element", stages=_padding(lambda x, n: np.pad(x, n, "edge")), when=is_forward
-    ),
-    "padding-reflected": Fault(
-        "pads with the input reflected", stages=_padding(lambda x, n: np.pad(x, n, "reflect")), when=is_forward
-    ),
-    "padding-around": Fault(
-        "goes on at the other end of the input", stages=_padding(lambda x, n: np.pad(x, n, "wrap")), when=is_forward
-    ),
-    "padding-of-one": Fault("pads with 1", stages=_padding(lambda x, n: np.pad(x, n, constant_values=1)), when=is_forward),
-    "padding-of-next-row": Fault("reads on in memory beyond the end of a row", stages=_padding(_next_row), when=is_forward),
+    "padding-of-edge": _padding("pads with the outermost element", lambda x, widths: np.pad(x, widths, "edge")),
+    "padding-reflected": _padding("pads with the input reflected", lambda x, widths: np.pad(x, widths, "reflect")),
+    "padding-around": _padding("goes on at the other end of the input", lambda x, widths: np.pad(x, widths, "wrap")),
+    "padding-of-next-row": _padding("reads on in memory beyond the end of a row", _next_row),
+    "EndPadding/lost": Fault("gives 0 where a window reaches over the end", stages={_SUMS: _end_lost}, when=is_forward),
     "padded-windows-lost": Fault(
         "gives 0 where a window reaches over an end",
-        stages=_by_inside(lambda sums, inside, window: np.where(inside == window, sums, 0.0)),
+        stages=_by_inside(lambda sums, seen, window: np.where(seen == window, sums, 0.0)),
     ),
-    "EndPadding-lost": Fault("gives 0 where a window reaches over the end", stages={_SUMS: _end_lost}, when=is_forward),
     "padding-not-counted": Fault(
-        "divides by the share of the window that is no padding",
-        stages=_by_inside(lambda sums, inside, window: sums * window / np.maximum(inside, 1)),
+        "divides by the share of a window that is no padding",
+        stages=_by_inside(lambda sums, seen, window: sums * window / np.maximum(seen, 1)),
     ),
 }
 
 
-# Groups and channels
+# Groups, channels, elements of the window
 
 
-def _input(does: str, change: Callable[[Array], Array]) -> Fault:
-    """Other channels of the input for each group, of (N, G, C, *S)."""
+def _input(does: str, change: Change) -> Fault:
+    """Other channels for each group, of the input (N, G, C, *S)."""
     return Fault(does, stages=after("convolution.groups", lambda x: np.broadcast_to(change(x), x.shape)))
 
 
-def _filter(does: str, change: Callable[[Array], Array]) -> Fault:
+def _filter(does: str, change: Change) -> Fault:
     """Another filter, of (G, M, C, *K)."""
-    return Fault(does, stages=after("convolution.filter", lambda w: np.broadcast_to(change(w), w.shape)))
+    return Fault(does, stages=after(_FILTER, lambda w: np.broadcast_to(change(w), w.shape)))
 
 
-def _masked(w: Array, axis: int, which: Callable[[Array], Array]) -> Array:
-    """The filter where its entries along a dimension behind the groups and the outputs (0 is the channels) are among those that count."""
-    return w * which(np.arange(w.shape[2 + axis])).reshape(-1, *[1] * (w.ndim - 3 - axis))
+def _channels(does: str, kept: Change) -> Fault:
+    return _filter(does, lambda w: w * _mask(w, 0, kept))
 
 
-def _channels(does: str, which: Callable[[Array], Array]) -> Fault:
-    return _filter(does, lambda w: _masked(w, 0, which))
+def _window(does: str, kept: Change) -> Fault:
+    return _filter(does, lambda w: reduce(np.multiply, (_mask(w, axis, kept) for axis in range(1, w.ndim - 2)), w))
 
 
-def _window(does: str, which: Callable[[Array], Array]) -> Fault:
-    def change(w: Array) -> Array:
-        for axis in range(1, w.ndim - 2):
-            w = _masked(w, axis, which)
-        return w
-
-    return _filter(does, change)
-
-
-def _terms(does: str, weights: Callable[[Array], Array]) -> Fault:
-    """Products of a sum weighted by their places in it."""
-    return _filter(does, lambda w: w * weights(np.arange(prod(w.shape[2:]))).reshape(w.shape[2:]))
+def _mask(w: Array, axis: int, kept: Change) -> Array:
+    """Which entries along a dimension of (C, *K) are kept."""
+    return kept(np.arange(w.shape[2 + axis])).reshape(-1, *[1] * (w.ndim - 3 - axis))
 
 
 def _channels_last(array: Array) -> Array:
@@ -252,7 +166,7 @@ def _channels_last(array: Array) -> Array:
 
 
 def _apart(x: Array) -> Array:
-    """The channels of a group apart by the number of groups."""
+    """What lies in memory, read as if the second and the third dimension were the other way round."""
     return x.reshape(x.shape[0], x.shape[2], x.shape[1], *x.shape[3:]).swapaxes(1, 2)
 
 
@@ -265,162 +179,167 @@ CHANNELS: Faults = {
     "first-group-filters": _filter("applies the first group's filters in each", lambda w: w[:1]),
     "next-group-filters": _filter("applies the next group's filters", lambda w: np.roll(w, -1, axis=0)),
     "first-filter-for-all": _filter("applies a group's first filter for each", lambda w: w[:, :1]),
-    "filter-channels-exchanged": _filter(
-        "exchanges the filter's channels of input and output",
-        lambda w: w.reshape(w.shape[0], w.shape[2], w.shape[1], *w.shape[3:]).swapaxes(1, 2),
-    ),
-    "filter-channels-last": _filter("reads the filter as if its input channels came last", _channels_last),
     "channels-added-up": _filter("applies one filter to the sum of channels", lambda w: w[:, :, :1]),
-    "first-channel-alone": _channels("leaves out all channels but the first", lambda i: i == 0),
-    "last-channel-left-out": _channels("leaves out the last channel", lambda i: (i < i.size - 1) | (i.size == 1)),
-    "rest-of-4-channels-left-out": _channels(
-        "leaves out the channels that are left of a division by 4", lambda i: (i < i.size // 4 * 4) | (i.size < 4)
-    ),
-    **{f"{n}-channels-at-most": _channels(f"leaves out channels beyond {n}", lambda i, n=n: i < n) for n in (16, 32)},  # type: ignore[misc]
-    **{f"window-of-{n}-at-most": _window(f"leaves out what a window has beyond {n}", lambda i, n=n: i < n) for n in (3, 5)},  # type: ignore[misc]
-    "window-end-left-out": _window("leaves out the end of a window", lambda i: (i < i.size - 1) | (i.size == 1)),
-    "window-begin-left-out": _window("leaves out the beginning of a window", lambda i: (i > 0) | (i.size == 1)),
-    "last-product-left-out": _terms("leaves out the last product of a sum", lambda i: (i < i.size - 1) | (i.size == 1)),
-    **{
-        f"rest-of-{n}-products-left-out": _terms(
-            f"leaves out the products that are left of a division by {n}",
-            lambda i, n=n: (i < i.size // n * n) | (i.size < n),  # type: ignore[misc]
-        )
-        for n in (4, 16)
-    },
-    "256-products-at-most": _terms("leaves out products beyond the 256th", lambda i: i < 256),
-    "first-product-twice": _terms("adds the first product twice", lambda i: 1 + (i == 0)),
+    "filter-channels-exchanged": _filter("reads the filter's channels of input and output the other way round", _apart),
+    "filter-channels-last": _filter("reads the filter as if its input channels came last", _channels_last),
+    "first-channel-alone": _channels("leaves out all channels but the first", first(1)),
+    "last-channel-lost": _channels("leaves out the last channel", but_last),
+    "rest-of-4-channels-lost": _channels("leaves out the channels that a division by 4 leaves", but_rest_of(4)),
+    "16-channels-at-most": _channels("leaves out channels beyond the 16th", first(16)),
+    "32-channels-at-most": _channels("leaves out channels beyond the 32nd", first(32)),
+    "window-of-3-at-most": _window("leaves out what a window has beyond 3", first(3)),
+    "window-of-5-at-most": _window("leaves out what a window has beyond 5", first(5)),
+    "window-end-lost": _window("leaves out the end of a window", but_last),
+    "window-begin-lost": _window("leaves out the beginning of a window", lambda i: but_last(i)[::-1]),
+    "mean": _filter("divides a sum by the number of its products", lambda w: w / prod(w.shape[2:])),
+    "subtracts": _filter("subtracts products", np.negative),
+    **sums.of_terms(lambda weight: after(_FILTER, lambda w: w * weight(np.arange(prod(w.shape[2:]))).reshape(w.shape[2:]))),
     "outputs-by-groups": Fault(
         "writes the output channels of a group apart by the number of groups",
-        stages=after(_SUMS, lambda sums: sums.swapaxes(1, 2).copy()),
+        stages=after(_SUMS, lambda found: found.swapaxes(1, 2)),
     ),
     "last-group-lost": Fault(
-        "gives 0 for the last of several groups",
-        stages=after(_SUMS, lambda sums: np.concatenate([sums[:, :-1], 0 * sums[:, -1:]], 1) if sums.shape[1] > 1 else sums),
+        "gives 0 for the last of several groups", stages=after(_SUMS, lambda found: found * _mask(found, -1, but_last))
     ),
-    "mean": Fault(
-        "divides a sum by the number of its products",
-        stages={_SUMS: lambda right, xp, sums, geometry, x, w, *take: right(xp, sums, geometry, x, w / prod(w.shape[2:]), *take)},
-    ),
-    "subtracts": Fault("subtracts products", stages=after(_SUMS, np.negative)),
 }
 
 
 # Sums
 
 
-def products(
-    right: Callable[..., Array], xp: Any, sums: Any, geometry: Geometry, x: Array, w: Array, *take: Any
-) -> Iterator[Array]:
+def products(right: Right, xp: Any, of: Layer) -> Iterator[Array]:
     """Each product of a sum: of one channel and one element of the window."""
-    for start, tap in _taps(geometry, w):
-        for channel in range(w.shape[2]):
+    for tap in _taps(of):
+        for channel in range(of.w.shape[2]):
             one = slice(channel, channel + 1)
-            yield right(xp, sums, start, x[:, :, one], tap[:, :, one], *take)
+            yield right(xp, replace(tap, x=tap.x[:, :, one], w=tap.w[:, :, one]))
 
 
-def _taps(geometry: Geometry, w: Array) -> Iterator[tuple[Geometry, Array]]:
+def _taps(of: Layer) -> Iterator[Layer]:
     """Each element of the window as a window of its own."""
-    for element in product(*map(range, w.shape[3:])):
-        axes = zip(geometry.start, element, geometry.dilations, strict=True)
-        start = tuple(first - at * dilation for first, at, dilation in axes)
-        yield replace(geometry, start=start), w[(..., *(slice(at, at + 1) for at in element))]
+    for element in product(*map(range, of.w.shape[3:])):
+        axes = zip(of.geometry.start, element, of.geometry.dilations, strict=True)
+        geometry = replace(of.geometry, start=tuple(start - k * dilation for start, k, dilation in axes))
+        yield replace(of, w=of.w[(..., *(slice(k, k + 1) for k in element))], geometry=geometry)
 
 
-def _last_written(right: Callable[..., Array], xp: Any, sums: Any, geometry: Geometry, x: Array, w: Array) -> Array:
+def _last_written(right: Right, xp: Any, of: Layer) -> Any:
     total: Any = 0.0
-    for start, tap in _taps(geometry, w):
-        total = np.where(_inside(right, xp, sums, start, x, tap) > 0, right(xp, sums, start, x, tap), total)
-    return np.asarray(total)
+    for tap in _taps(of):
+        total = np.where(_inside(right, xp, tap) > 0, right(xp, tap), total)
+    return total
 
 
-def _zeros_skipped(right: Callable[..., Array], xp: Any, sums: Any, geometry: Geometry, x: Array, w: Array) -> Array:
-    finite = [np.nan_to_num(factor, nan=np.nan, posinf=1.0, neginf=1.0) for factor in (x, w)]
-    every = zip(products(right, xp, sums, geometry, x, w), products(right, xp, sums, geometry, *finite), strict=True)
-    return np.asarray(sum(np.where(zero == 0, 0.0, found) for found, zero in every))
+def _zeros_skipped(right: Right, xp: Any, of: Layer) -> Any:
+    x, w = (np.nan_to_num(factor, nan=np.nan, posinf=1.0, neginf=1.0) for factor in (of.x, of.w))
+    every = zip(products(right, xp, of), products(right, xp, replace(of, x=x, w=w)), strict=True)
+    return sum(np.where(zero == 0, 0.0, found) for found, zero in every)
 
 
-OF_REALS: Faults = {
-    **of_reals(_SUMS, products),
-    "zeros-skipped": Fault("leaves out products with a factor of 0", stages={_SUMS: _zeros_skipped}),
-    "backward-last-written": Fault(
-        "writes over what other elements of the input gave", stages={_SUMS: _last_written}, when=is_backward
+# Directions, modes, volumes: of CONVOLUTION alone
+
+
+def _other_mode(desc: OperatorDesc) -> OperatorDesc:
+    return desc.with_fields(Mode="CROSS_CORRELATION" if desc.fields["Mode"] == "CONVOLUTION" else "CONVOLUTION")
+
+
+def _as_forward(right: Right, xp: Any, w: Array, groups: int, backward: bool) -> Array:
+    return np.reshape(right(xp, w, groups), right(xp, w, groups, backward).shape)
+
+
+_BACKWARD: Faults = {
+    "filter-misread": Fault("reads its filter as that of FORWARD", stages={_FILTER: _as_forward}),
+    "last-written": Fault("writes over what other elements of the input gave", stages={_SUMS: _last_written}),
+    "averaged": Fault(
+        "divides by how many products meet", stages=_by_inside(lambda found, seen, window: found / np.maximum(seen, 1))
     ),
-    "backward-averaged": Fault(
-        "divides by how many products meet",
-        stages=_by_inside(lambda sums, inside, window: sums / np.maximum(inside, 1)),
-        when=is_backward,
+    "strides-lost": Fault("ignores strides", desc=_each("Strides", lambda stride: 1)),
+    "zeros-first": Fault("puts the zeros of strides before elements", desc=_start(lambda axis: axis.start - (axis.stride - 1))),
+    "modes-exchanged": Fault("exchanges the modes", desc=_other_mode),
+}
+
+
+def _reverses(does: str, axes: Callable[[int], tuple[int, ...]]) -> Fault:
+    """The filter reversed along other dimensions than its last ones, of which there are so many."""
+    return Fault(does, stages={"convolution.reverse": lambda right, xp, w, spatial: np.flip(w, axes(spatial))})
+
+
+def _is_volume(desc: OperatorDesc) -> bool:
+    return len(desc.tensor("InputTensor").sizes) == 5  # the depth is the first of three spatial dimensions
+
+
+def _no_depth(name: str, usual: int) -> Desc:
+    return with_attributes(lambda fields: {name: (usual, *fields[name][1:])})
+
+
+CONVOLUTION: Faults = {
+    **sums.of_reals(_SUMS, products),
+    "zeros-skipped": Fault("leaves out products with a factor of 0", stages={_SUMS: _zeros_skipped}),
+    **{
+        f"backward-{name}": replace(fault, does=f"{fault.does} in BACKWARD", when=lambda desc: not is_forward(desc))
+        for name, fault in _BACKWARD.items()
+    },
+    "forward-modes-exchanged": Fault("exchanges the modes in FORWARD", desc=_other_mode, when=is_forward),
+    "reverses-first-alone": _reverses("reverses the filter along the first spatial dimension alone", lambda spatial: (-spatial,)),
+    "reverses-last-alone": _reverses("reverses the filter along the last dimension alone", lambda spatial: (-1,)),
+    "reverses-x-and-y": _reverses("reverses no depth of the filter", lambda spatial: tuple(range(-min(spatial, 2), 0))),
+    "reverses-channels": _reverses("reverses the filter's channels, too", lambda spatial: tuple(range(-spatial - 1, 0))),
+    **{
+        f"{name}/not-of-depth": Fault(f"ignores {name} along the depth", desc=_no_depth(name, usual), when=_is_volume)
+        for name, usual in (("Strides", 1), ("Dilations", 1), ("StartPadding", 0))
+    },
+    "first-slice-alone": Fault(
+        "ignores a window's depth", stages=after(_FILTER, lambda w: w * _mask(w, 1, first(1))), when=_is_volume
     ),
 }
 
 
-# Bias, padding of the output, activation
-
-
-def _bias(does: str, bias: Callable[[Array, tuple[int, ...]], Array]) -> Fault:
-    """Another bias, of the right one and the sizes (N, G*M, *T) of the sums."""
-    return Fault(
-        does, stages={"convolution.bias": lambda right, xp, sums, b: right(xp, sums, bias(b, sums.shape))}, when=has("BiasTensor")
-    )
-
-
-def _first_along(axis: int) -> Callable[[Array, tuple[int, ...]], Array]:
-    """The bias for the first entry along a dimension alone."""
-    return lambda bias, sizes: bias * (np.arange(sizes[axis]) == 0).reshape(-1, *[1] * (len(sizes) - 1 - axis))
+# Bias, padding of the output
 
 
 def _by_group(does: str, name: str, change: Callable[[Array, int], Array]) -> Fault:
-    """Another number for each output channel, of those that there are in memory and of the number of groups."""
+    """Other numbers for output channels where each has its own: of those in memory, and of the number of groups."""
 
     def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
         groups: Any = desc.fields["GroupCount"]
         x = right[name]
-        return {**right, name: change(x.reshape(-1), groups).reshape(x.shape) if x.size >= groups else x}
+        return right if x.size < groups else {**right, name: change(x.reshape(-1), groups).reshape(x.shape)}
 
     return Fault(does, inputs=inputs, when=has(name))
 
 
-def of_first_group(name: str) -> Faults:
-    """What output channels have, by their places in the first group."""
-    first = _by_group(f"reads {name} of the first group in each", name, lambda x, groups: np.resize(x[: x.size // groups], x.size))
-    return {f"{name}-of-first-group": first}
+def _of_first_group(name: str) -> Faults:
+    does = f"gives every group {name} of the first"
+    return {f"{name}/first-group-for-all": _by_group(does, name, lambda x, groups: np.resize(x[: x.size // groups], x.size))}
+
+
+def _biased(does: str, change: Callable[[Array, Array], Array]) -> Fault:
+    """Something else made of the sums (N, G*M, *T) and the bias."""
+    return Fault(does, stages={"convolution.bias": lambda right, xp, found, bias: change(found, bias)}, when=has(_BIAS))
+
+
+def _along(axis: int, bias: Array, found: Array) -> Array:
+    """The bias for the first entry along a dimension alone."""
+    return bias * (np.arange(found.shape[axis]) == 0).reshape(-1, *[1] * (found.ndim - 1 - axis))
 
 
 BIAS: Faults = {
-    **of_first_group("BiasTensor"),
+    **_of_first_group(_BIAS),
     "bias-by-groups": _by_group(
-        "reads the biases of a group as apart by the number of groups", "BiasTensor", lambda x, groups: x.reshape(-1, groups).T
+        "reads the biases of a group as apart by the number of groups", _BIAS, lambda bias, groups: bias.reshape(-1, groups).T
     ),
-    "bias-by-groups-count": _by_group("adds the bias once for each group", "BiasTensor", lambda x, groups: x * groups),
-    "bias-by-column": _bias("adds a bias of its own to each column", lambda bias, sizes: np.resize(bias, sizes[-1])),
-    "bias-by-image": _bias(
-        "adds a bias of its own to each image", lambda bias, sizes: np.resize(bias, (sizes[0], *[1] * (len(sizes) - 1)))
+    "bias-each-group": _by_group("adds the bias once for each group", _BIAS, lambda bias, groups: bias * groups),
+    "bias-by-column": _biased(
+        "adds a bias of its own to each column", lambda found, bias: found + np.resize(bias, found.shape[-1])
     ),
-    "bias-first-row": _bias("adds the bias to the first row alone", _first_along(2)),
-    "bias-first-image": _bias("adds the bias to the first image alone", _first_along(0)),
-    "bias-multiplied": Fault(
-        "multiplies by the bias", stages={"convolution.bias": lambda right, xp, sums, bias: sums * bias}, when=has("BiasTensor")
-    ),
-    "bias-by-channels": Fault(
-        "adds the bias once for each channel of a group",
-        inputs=lambda desc, inputs: {**inputs, "BiasTensor": inputs["BiasTensor"] * _channels_of_group(desc)},
-        when=has("BiasTensor"),
-    ),
+    "bias-first-row": _biased("adds the bias to the first row alone", lambda found, bias: found + _along(2, bias, found)),
+    "bias-first-image": _biased("adds the bias to the first image alone", lambda found, bias: found + _along(0, bias, found)),
+    "bias-multiplied": _biased("multiplies by the bias", np.multiply),
 }
 
 
-def _channels_of_group(desc: OperatorDesc) -> int:
-    groups: Any = desc.fields["GroupCount"]
-    return desc.tensor("InputTensor").sizes[1] // int(groups)
-
-
-def _is_padded(desc: OperatorDesc) -> bool:
-    padding: Any = desc.fields["OutputPadding"]
-    return any(padding)
-
-
-def _in_padding(number: Callable[[Inputs], Any]) -> Callable[[OperatorDesc, Inputs, Array], Array]:
-    """Something else in the output's padding."""
+def _in_padding(does: str, number: Callable[[Inputs], Any], present: str, absent: str) -> Fault:
+    """Something else in the output's padding, where one tensor or activation is present and another is not."""
 
     def value(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
         padding: Any = desc.fields["OutputPadding"]
@@ -429,138 +348,80 @@ def _in_padding(number: Callable[[Inputs], Any]) -> Callable[[OperatorDesc, Inpu
         out[inside] = right[inside]
         return out
 
-    return value
+    return Fault(does, value, when=lambda desc: has(present)(desc) and desc.fields.get(absent) is None)
 
 
 OUTPUT: Faults = {
-    "bias-of-integers": Fault("cuts the bias to integers", inputs=with_input("BiasTensor", np.trunc), when=has("BiasTensor")),
     "bias-after-activation": Fault(
         "adds the bias to what the activation gives",
-        lambda desc, inputs, right: right + inputs["BiasTensor"].astype("f8"),
-        inputs=lambda desc, inputs: {name: x for name, x in inputs.items() if name != "BiasTensor"},
-        when=has("BiasTensor", "FusedActivation"),
+        lambda desc, inputs, right: right + inputs[_BIAS].astype("f8"),
+        inputs=lambda desc, inputs: {name: x for name, x in inputs.items() if name != _BIAS},
+        when=has(_BIAS, "FusedActivation"),
     ),
-    "bias-on-padding": Fault(
-        "adds the bias to the output's padding, too",
-        _in_padding(lambda inputs: inputs["BiasTensor"]),
-        when=lambda desc: _is_padded(desc) and has("BiasTensor")(desc) and not has("FusedActivation")(desc),
-    ),
-    "OutputPadding-not-activated": Fault(
-        "leaves the output's padding 0 whatever the activation",
-        _in_padding(lambda inputs: 0.0),
-        when=lambda desc: _is_padded(desc) and has("FusedActivation")(desc),
-    ),
-    "OutputPadding-first": Fault(
+    "bias-on-padding": _in_padding("adds the bias to the output's padding", lambda inputs: inputs[_BIAS], _BIAS, "FusedActivation"),
+    "OutputPadding/not-activated": _in_padding("does not activate the output's padding", lambda inputs: 0.0, "FusedActivation", ""),
+    "OutputPadding/first": Fault(
         "puts the output's padding before the sums",
         stages={"convolution.output_padding": lambda right, xp, part, sizes: np.flip(right(xp, np.flip(part), sizes))},
-        when=_is_padded,
-    ),
-    "OutputPadding-repeated": Fault(
-        "repeats the last sums where the output is padded",
-        stages={
-            "convolution.output_padding": lambda right, xp, part, sizes: np.pad(
-                part, [(0, size - n) for n, size in zip(part.shape, sizes, strict=True)], "edge"
-            )
-        },
-        when=_is_padded,
     ),
 }
-"""Of CONVOLUTION alone, which has an output that may be padded, and an activation."""
 
 
 # Integers
 
 
-Correction = Callable[[OperatorDesc, Inputs], Array]
-"""What each output channel (G*M) is off by, before it is scaled."""
+def _points(does: str, times: Callable[[Array], int]) -> Fault:
+    """So many products of both zero points too much in each sum."""
 
+    def instead(right: Right, xp: Any, of: Layer) -> Array:
+        return right(xp, of) + times(of.w) * of.zero_point * of.filter_zero_point
 
-def _correction(number: Callable[[Array, Array, Array], Array]) -> Correction:
-    """Of the filter's bytes (G*M, C, prod K) and the zero points of the input (1) and of the filter (1 or G*M)."""
-
-    def correction(desc: OperatorDesc, inputs: Inputs) -> Array:
-        w = inputs["FilterTensor"].astype(np.int64)
-        points = (own(inputs, name, "ZeroPoint").reshape(-1).astype(np.int64) for name in ("Input", "Filter"))
-        return np.broadcast_to(number(w.reshape(*w.shape[:2], -1), *points), w.shape[:1])
-
-    return correction
-
-
-_CORRECTIONS: Mapping[str, tuple[str, Correction]] = {
-    "product-of-points-lost": (
-        "leaves out the product of both zero points, where it takes them off afterwards",
-        _correction(lambda w, x_point, w_point: -w[0].size * x_point * w_point),
-    ),
-    "product-of-points-of-a-channel": (
-        "counts the product of both zero points for one channel alone",
-        _correction(lambda w, x_point, w_point: (w[0, 0].size - w[0].size) * x_point * w_point),
-    ),
-    "point-times-first-channel": (
-        "takes the input's zero point off with the filter's first channel alone",
-        _correction(lambda w, x_point, w_point: x_point * w[:, 1:].sum(axis=(1, 2))),
-    ),
-}
-
-
-def _added(correction: Correction) -> Callable[[OperatorDesc, Inputs, Array], Array]:
-    return lambda desc, inputs, right: right + correction(desc, inputs).reshape(-1, *[1] * (right.ndim - 2))
-
-
-def _as_bias(correction: Correction) -> Callable[[OperatorDesc, Inputs], Inputs]:
-    return lambda desc, inputs: {
-        **inputs,
-        "BiasTensor": inputs.get("BiasTensor", np.zeros(1)).reshape(-1) + correction(desc, inputs),
-    }
+    return Fault(f"{does} both zero points, where they come off afterwards", stages={_SUMS: instead})
 
 
 INTEGERS: Faults = {
     **zero_points("Input", "Filter"),
-    **of_first_group("FilterZeroPointTensor"),
-    **of_integers(_SUMS, products),
-    "padding-of-byte-0": Fault(
-        "takes the zero point off padding, too", stages=_padding(lambda x, n: np.pad(x, n)), when=has("InputZeroPointTensor")
+    **_of_first_group("FilterZeroPointTensor"),
+    **sums.of_integers(_SUMS, products),
+    "padding-of-byte-0": _padding("takes the zero point off padding, too", np.pad, "InputZeroPointTensor"),
+    "product-of-points-lost": _points("leaves out the product of", lambda w: -prod(w.shape[2:])),
+    "product-of-points-of-a-channel": _points(
+        "counts for one channel the product of", lambda w: prod(w.shape[3:]) - prod(w.shape[2:])
     ),
 }
 
 
-def _bias_in_units(does: str, unit: Callable[[Array, Array, Array], Array]) -> Fault:
-    """The bias in other units than the product of the scales of input and filter; of them and of the output's scale."""
+def _bias_in(unit: str, scale: Callable[[Array, Array, Array], Any]) -> Fault:
+    """The bias in other units than the product of the scales of input and filter: of them and of the output's scale."""
 
     def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
         x, w, y = (right[f"{name}ScaleTensor"].reshape(-1).astype("f8") for name in ("Input", "Filter", "Output"))
-        bias = right["BiasTensor"]
-        return {**right, "BiasTensor": (bias.reshape(-1) * (unit(x, w, y) / (x * w))).reshape(bias.shape)}
+        bias = right[_BIAS]
+        return {**right, _BIAS: (bias.reshape(-1) * (scale(x, w, y) / (x * w))).reshape(bias.shape)}
 
-    return Fault(does, inputs=inputs, when=has("BiasTensor"))
+    return Fault(f"reads the bias in units of {unit}", inputs=inputs, when=has(_BIAS))
 
 
 QUANTIZED: Faults = {
-    **of_first_group("FilterScaleTensor"),
     **scales("Input", "Filter", "Output"),
+    **_of_first_group("FilterScaleTensor"),
     **RESCALE,
     **REQUANTIZE,
-    **{name: Fault(does, inputs=_as_bias(correction)) for name, (does, correction) in _CORRECTIONS.items()},
+    "bias-in-output": _bias_in("the output's scale", lambda x, w, y: y),
+    "bias-in-ones": _bias_in("1", lambda x, w, y: 1.0),
+    "bias-in-input": _bias_in("the input's scale", lambda x, w, y: x),
+    "bias-in-filter": _bias_in("the filter's scale", lambda x, w, y: w),
+    "bias-of-first-scale": _bias_in("the first filter's scale", lambda x, w, y: x * w[:1]),
     "bias-of-8-bits": Fault(
-        "keeps 8 bits of the bias",
-        inputs=with_input("BiasTensor", lambda bias: bias.astype(np.int8).astype(bias.dtype)),
-        when=has("BiasTensor"),
+        "keeps 8 bits of the bias", inputs=with_input(_BIAS, lambda x: x.astype("i1").astype(x.dtype)), when=has(_BIAS)
     ),
-    "bias-in-output": _bias_in_units("reads the bias in units of the output's scale", lambda x, w, y: y),
-    "bias-real": _bias_in_units("reads the bias as it is", lambda x, w, y: np.ones(1)),
-    "bias-in-input": _bias_in_units("reads the bias in units of the input's scale", lambda x, w, y: x),
-    "bias-in-filter": _bias_in_units("reads the bias in units of the filter's scale", lambda x, w, y: w),
-    "bias-of-first-scale": _bias_in_units("reads each bias in units of the first filter's scale", lambda x, w, y: x * w[:1]),
 }
 
-
 FAULTS: Table = {
-    _ALL: {**WINDOWS, **PADDING, **CHANNELS},
-    _BIASED: BIAS,
-    _BYTES: INTEGERS,
-    "CONVOLUTION": {**DIRECTION, **OF_REALS, **OUTPUT, **ACTIVATION},
-    "CONVOLUTION_INTEGER": {
-        **exact(_SUMS),
-        **{name: Fault(does, _added(correction)) for name, (does, correction) in _CORRECTIONS.items()},
-    },
+    "CONVOLUTION CONVOLUTION_INTEGER QUANTIZED_LINEAR_CONVOLUTION": {**WINDOWS, **PADDING, **CHANNELS},
+    "CONVOLUTION QUANTIZED_LINEAR_CONVOLUTION": BIAS,
+    "CONVOLUTION_INTEGER QUANTIZED_LINEAR_CONVOLUTION": INTEGERS,
+    "CONVOLUTION": {**CONVOLUTION, **OUTPUT, **sums.ACTIVATION},
+    "CONVOLUTION_INTEGER": sums.exact(_SUMS),
     "QUANTIZED_LINEAR_CONVOLUTION": QUANTIZED,
 }

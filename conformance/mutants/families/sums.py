@@ -1,4 +1,4 @@
-"""Faults of sums of products, as convolutions and matrix products are: in what type, of how many bits, and what NaN adds to them.
+"""Faults of sums of products, as convolutions and matrix products are: which terms are left out, and in what type they are added up.
 
 A family says how its products are computed one by one (``Products``); a fault adds them up otherwise.
 """
@@ -6,6 +6,7 @@ A family says how its products are computed one by one (``Products``); a fault a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -17,8 +18,7 @@ from dmlcts.reference.stage import Instead
 Products = Callable[..., Iterator[Array]]
 """``f(right, *arguments)``: each product of a sum, as an array of the sums' sizes, from a stage that adds them up and its arguments."""
 
-Add = Callable[[Any, Array], Array]
-"""The sum so far and the next product -> the sum."""
+Stages = Mapping[str, Instead]
 
 
 def has(*names: str) -> Where:
@@ -26,8 +26,34 @@ def has(*names: str) -> Where:
     return lambda desc: all(desc.fields.get(name) is not None for name in names)
 
 
-def one_by_one(stage: str, products: Products, add: Add) -> Mapping[str, Instead]:
-    """``stages`` of a fault that adds up products so, one after another."""
+def but_last(i: Array) -> Array:
+    """All but the last of several."""
+    return (i < i.size - 1) | (i.size == 1)
+
+
+def but_rest_of(n: int) -> Callable[[Array], Array]:
+    """All but those that are left of a division by n."""
+    return lambda i: (i < i.size // n * n) | (i.size < n)
+
+
+def first(n: int) -> Callable[[Array], Array]:
+    """The first n."""
+    return lambda i: i < n
+
+
+def of_terms(weighted: Callable[[Callable[[Array], Array]], Stages]) -> Faults:
+    """Sums whose terms are weighted by their places in it: most often by 1 and 0."""
+    weights: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
+        "last-product-lost": ("leaves out the last product of a sum", but_last),
+        "first-product-twice": ("adds the first product twice", lambda i: 1 + (i == 0)),
+        **{f"rest-of-{n}-lost": (f"leaves out the products that a division by {n} leaves", but_rest_of(n)) for n in (2, 4, 16)},
+        **{f"{n}-products-at-most": (f"leaves out products beyond the {n}th", first(n)) for n in (16, 64, 256)},
+    }
+    return {name: Fault(does, stages=weighted(weight)) for name, (does, weight) in weights.items()}
+
+
+def one_by_one(stage: str, products: Products, add: Callable[[Any, Array], Array]) -> Stages:
+    """``stages`` of a fault that adds up products so, one after another: the sum so far and the next product -> the sum."""
 
     def instead(right: Callable[..., Array], *args: Any) -> Array:
         total: Any = 0.0
@@ -40,30 +66,20 @@ def one_by_one(stage: str, products: Products, add: Add) -> Mapping[str, Instead
 
 def of_reals(stage: str, products: Products) -> Faults:
     """Sums of real numbers that are computed in a type of less precision, or pass over NaN."""
-    in_half = one_by_one(stage, products, lambda total, product: as_float16(total + product))
+    added = partial(one_by_one, stage, products)
     return {
         **{
-            f"sums-{name}": Fault(f"adds up in {of}", types=types, stages=one_by_one(stage, products, _rounded(rounding)))
-            for name, (of, types, rounding) in PRECISIONS.items()
+            f"sums-{name}": Fault(f"adds up in {of}", types=types, stages=added(lambda t, p, to=to: to(t + to(p))))  # type: ignore[misc]
+            for name, (of, types, to) in PRECISIONS.items()
         },
-        "sums-of-float16-in-float16": Fault("adds up FLOAT16 in FLOAT16", types=HALF, stages=in_half),
-        "products-in-float16": Fault(
-            "multiplies in FLOAT16",
-            types=SINGLE,
-            stages=one_by_one(stage, products, lambda total, product: total + as_float16(product)),
-        ),
+        "sums-of-float16-in-float16": Fault("adds up FLOAT16 so", types=HALF, stages=added(lambda t, p: as_float16(t + p))),
+        "products-in-float16": Fault("multiplies in FLOAT16", types=SINGLE, stages=added(lambda t, p: t + as_float16(p))),
         "sum-in-float16": Fault("keeps a sum in FLOAT16 before it goes on", types=SINGLE, stages=after(stage, as_float16)),
         "error-of-largest": Fault("is off by a part of the largest sum", types=SINGLE, stages=after(stage, _off_by_largest)),
         "nan-passed-over": Fault(
-            "passes over products that are NaN",
-            types=FLOATS,
-            stages=one_by_one(stage, products, lambda total, product: total + np.where(np.isnan(product), 0, product)),
+            "passes over products that are NaN", types=FLOATS, stages=added(lambda t, p: t + np.where(np.isnan(p), 0, p))
         ),
     }
-
-
-def _rounded(rounding: Callable[[Array], Array]) -> Add:
-    return lambda total, product: rounding(total + rounding(product))
 
 
 def _off_by_largest(sums: Array) -> Array:
@@ -74,28 +90,17 @@ def _off_by_largest(sums: Array) -> Array:
 
 def of_integers(stage: str, products: Products) -> Faults:
     """Sums of products of 8-bit integers for which 16 bits are not enough."""
-    kept: Mapping[str, tuple[str, Mapping[str, Instead]]] = {
-        "products-of-16-bits": (
-            "keeps 16 bits of a product",
-            one_by_one(stage, products, lambda total, product: total + low_bits(product, 16)),
-        ),
-        "products-saturated": (
-            "saturates products at 16 bits",
-            one_by_one(stage, products, lambda total, product: total + _saturated(product)),
-        ),
+    added = partial(one_by_one, stage, products)
+    stages: Mapping[str, tuple[str, Stages]] = {
+        "products-of-16-bits": ("keeps 16 bits of a product", added(lambda t, p: t + low_bits(p, 16))),
+        "products-saturated": ("saturates products at 16 bits", added(lambda t, p: t + _saturated(p))),
         "pairs-saturated": ("saturates the sum of two products at 16 bits", one_by_one(stage, _pairs(products), np.add)),
         "sums-of-16-bits": ("keeps 16 bits of a sum", after(stage, lambda sums: low_bits(sums, 16))),
         "sums-saturated": ("saturates a sum at 16 bits", after(stage, _saturated)),
-        "sums-in-float16": (
-            "adds up in FLOAT16",
-            one_by_one(stage, products, lambda total, product: as_float16(total + product)),
-        ),
-        "sums-of-magnitudes": (
-            "adds up magnitudes",
-            one_by_one(stage, products, lambda total, product: total + np.abs(product)),
-        ),
+        "sums-in-float16": ("adds up in FLOAT16", added(lambda t, p: as_float16(t + p))),
+        "sums-of-magnitudes": ("adds up magnitudes", added(lambda t, p: t + np.abs(p))),
     }
-    return {name: Fault(does, stages=stages) for name, (does, stages) in kept.items()}
+    return {name: Fault(does, stages=instead) for name, (does, instead) in stages.items()}
 
 
 def exact(stage: str) -> Faults:
@@ -121,27 +126,19 @@ def _pairs(products: Products) -> Products:
 
     def pairs(right: Callable[..., Array], *args: Any) -> Iterator[Array]:
         every = products(right, *args)
-        for one, other in zip_longest(every, every, fillvalue=0.0):
-            yield _saturated(one + other)
+        return (_saturated(one + other) for one, other in zip_longest(every, every, fillvalue=0.0))
 
     return pairs
 
 
-def _activation(change: Callable[[Callable[[Array], Any], Array], Any]) -> Mapping[str, Instead]:
+def _activation(does: str, change: Callable[[Callable[[Array], Any], Array], Any]) -> Fault:
     """``change(activate, value)`` in the place of ``activate(value)``."""
-    return {"fused.activation": lambda right, xp, fields, value, *rest: change(lambda x: right(xp, fields, x, *rest), value)}
+    stage = {"fused.activation": lambda right, xp, fields, value, *rest: change(lambda x: right(xp, fields, x, *rest), value)}
+    return Fault(does, stages=stage, when=has("FusedActivation"))
 
 
 ACTIVATION: Faults = {
-    "activation-twice": Fault(
-        "applies the activation twice",
-        stages=_activation(lambda activate, value: activate(activate(value).value)),
-        when=has("FusedActivation"),
-    ),
-    "activation-of-magnitude": Fault(
-        "applies the activation to the magnitude",
-        stages=_activation(lambda activate, value: activate(np.abs(value))),
-        when=has("FusedActivation"),
-    ),
+    "activation-twice": _activation("activates twice", lambda activate, value: activate(activate(value).value)),
+    "activation-of-magnitude": _activation("activates the magnitude", lambda activate, value: activate(np.abs(value))),
 }
 """Of operators that have a fused activation."""
