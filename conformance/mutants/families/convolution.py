@@ -13,7 +13,7 @@ import numpy as np
 
 from dmlcts.conformance.mutants.families import sums
 from dmlcts.conformance.mutants.families.quantized import REQUANTIZE, RESCALE, scales, zero_points
-from dmlcts.conformance.mutants.families.sums import Stages, but_last, but_rest_of, first, has
+from dmlcts.conformance.mutants.families.sums import but_last, but_rest_of, first, has
 from dmlcts.conformance.mutants.fault import Array, Desc, Fault, Faults, Inputs, Table, after, with_attributes, with_input
 from dmlcts.reference.convolution.windows import Layer
 from dmlcts.spec.desc import OperatorDesc
@@ -27,6 +27,11 @@ _SUMS, _FILTER, _BIAS = "convolution.accumulate", "convolution.filter", "BiasTen
 def is_forward(desc: OperatorDesc) -> bool:
     """Whether windows lie on the input; else on one with zeros between its elements."""
     return desc.fields.get("Direction", "FORWARD") == "FORWARD"
+
+
+def is_backward(desc: OperatorDesc) -> bool:
+    """The other direction."""
+    return not is_forward(desc)
 
 
 # Where windows lie
@@ -58,14 +63,12 @@ def _each(name: str, change: Callable[[int], int]) -> Desc:
 
 
 WINDOWS: Faults = {
-    "Strides/at-most-2": Fault("treats strides beyond 2 as 2", desc=_each("Strides", lambda stride: min(stride, 2))),
-    "Dilations/at-most-2": Fault("treats dilations beyond 2 as 2", desc=_each("Dilations", lambda dilation: min(dilation, 2))),
+    "Strides/at-most-2": Fault("has strides of 2 at most", desc=_each("Strides", lambda stride: min(stride, 2))),
+    "Dilations/at-most-2": Fault("has dilations of 2 at most", desc=_each("Dilations", lambda dilation: min(dilation, 2))),
     "StartPadding/at-most-1": Fault("pads one element at most", desc=_start(lambda axis: min(axis.start, 1))),
-    "StartPadding/mean": Fault(
-        "shares the padding equally between both ends", desc=_start(lambda axis: (axis.start + axis.end) // 2)
-    ),
+    "StartPadding/mean": Fault("pads alike at both ends", desc=_start(lambda axis: (axis.start + axis.end) // 2)),
     "StartPadding/below-window": Fault(
-        "pads no more than a window reaches over", desc=_start(lambda axis: min(axis.start, (axis.window - 1) * axis.dilation))
+        "pads less than a window", desc=_start(lambda axis: min(axis.start, (axis.window - 1) * axis.dilation))
     ),
     "StartPadding/in-strides": Fault("counts the padding in strides", desc=_start(lambda axis: axis.start * axis.stride)),
     "StartPadding/in-dilations": Fault("counts the padding in dilations", desc=_start(lambda axis: axis.start * axis.dilation)),
@@ -76,7 +79,7 @@ WINDOWS: Faults = {
 # What lies outside the input
 
 
-def _padding(does: str, pad: Callable[[Array, list[tuple[int, int]]], Array], *tensors: str) -> Fault:
+def _padding(does: str, pad: Callable[[Array, list[tuple[int, int]]], Array]) -> Fault:
     """Padding that holds something else: of the input (N, G, C, *S) and what windows reach over at both ends of its dimensions."""
 
     def instead(right: Right, xp: Any, of: Layer) -> Array:
@@ -84,7 +87,7 @@ def _padding(does: str, pad: Callable[[Array, list[tuple[int, int]]], Array], *t
         geometry = replace(of.geometry, start=(0,) * len(widths))
         return right(xp, replace(of, x=pad(of.x, [(0, 0)] * 3 + widths), geometry=geometry))
 
-    return Fault(does, stages={_SUMS: instead}, when=lambda desc: is_forward(desc) and has(*tensors)(desc))
+    return Fault(does, stages={_SUMS: instead}, when=is_forward)
 
 
 def _beyond(of: Layer) -> list[Array]:
@@ -112,9 +115,9 @@ def _inside(right: Right, xp: Any, of: Layer) -> Array:
     return right(xp, Layer(x, w, of.geometry, of.sums))
 
 
-def _by_inside(change: Callable[[Array, Array, int], Array]) -> Stages:
+def _by_inside(does: str, change: Callable[[Array, Array, int], Array]) -> Fault:
     """Sums changed by how many elements of the window lie on the input, and how many it has."""
-    return {_SUMS: lambda right, xp, of: change(right(xp, of), _inside(right, xp, of), prod(of.w.shape[3:]))}
+    return Fault(does, stages={_SUMS: lambda right, xp, of: change(right(xp, of), _inside(right, xp, of), prod(of.w.shape[3:]))})
 
 
 PADDING: Faults = {
@@ -123,13 +126,11 @@ PADDING: Faults = {
     "padding-around": _padding("goes on at the other end of the input", lambda x, widths: np.pad(x, widths, "wrap")),
     "padding-of-next-row": _padding("reads on in memory beyond the end of a row", _next_row),
     "EndPadding/lost": Fault("gives 0 where a window reaches over the end", stages={_SUMS: _end_lost}, when=is_forward),
-    "padded-windows-lost": Fault(
-        "gives 0 where a window reaches over an end",
-        stages=_by_inside(lambda sums, seen, window: np.where(seen == window, sums, 0.0)),
+    "padded-windows-lost": _by_inside(
+        "gives 0 where a window reaches over an end", lambda found, seen, window: found * (seen == window)
     ),
-    "padding-not-counted": Fault(
-        "divides by the share of a window that is no padding",
-        stages=_by_inside(lambda sums, seen, window: sums * window / np.maximum(seen, 1)),
+    "padding-not-counted": _by_inside(
+        "divides by the share on the input", lambda found, seen, window: found * window / np.maximum(seen, 1)
     ),
 }
 
@@ -195,12 +196,9 @@ CHANNELS: Faults = {
     "subtracts": _filter("subtracts products", np.negative),
     **sums.of_terms(lambda weight: after(_FILTER, lambda w: w * weight(np.arange(prod(w.shape[2:]))).reshape(w.shape[2:]))),
     "outputs-by-groups": Fault(
-        "writes the output channels of a group apart by the number of groups",
-        stages=after(_SUMS, lambda found: found.swapaxes(1, 2)),
+        "writes a group's channels apart by the number of groups", stages=after(_SUMS, lambda found: found.swapaxes(1, 2))
     ),
-    "last-group-lost": Fault(
-        "gives 0 for the last of several groups", stages=after(_SUMS, lambda found: found * _mask(found, -1, but_last))
-    ),
+    "last-group-lost": Fault("gives 0 for the last group", stages=after(_SUMS, lambda found: found * _mask(found, -1, but_last))),
 }
 
 
@@ -250,9 +248,7 @@ def _as_forward(right: Right, xp: Any, w: Array, groups: int, backward: bool) ->
 _BACKWARD: Faults = {
     "filter-misread": Fault("reads its filter as that of FORWARD", stages={_FILTER: _as_forward}),
     "last-written": Fault("writes over what other elements of the input gave", stages={_SUMS: _last_written}),
-    "averaged": Fault(
-        "divides by how many products meet", stages=_by_inside(lambda found, seen, window: found / np.maximum(seen, 1))
-    ),
+    "averaged": _by_inside("divides by how many products meet", lambda found, seen, window: found / np.maximum(seen, 1)),
     "strides-lost": Fault("ignores strides", desc=_each("Strides", lambda stride: 1)),
     "zeros-first": Fault("puts the zeros of strides before elements", desc=_start(lambda axis: axis.start - (axis.stride - 1))),
     "modes-exchanged": Fault("exchanges the modes", desc=_other_mode),
@@ -275,10 +271,7 @@ def _no_depth(name: str, usual: int) -> Desc:
 CONVOLUTION: Faults = {
     **sums.of_reals(_SUMS, products),
     "zeros-skipped": Fault("leaves out products with a factor of 0", stages={_SUMS: _zeros_skipped}),
-    **{
-        f"backward-{name}": replace(fault, does=f"{fault.does} in BACKWARD", when=lambda desc: not is_forward(desc))
-        for name, fault in _BACKWARD.items()
-    },
+    **{f"backward-{name}": replace(fault, does=f"{fault.does} in BACKWARD", when=is_backward) for name, fault in _BACKWARD.items()},
     "forward-modes-exchanged": Fault("exchanges the modes in FORWARD", desc=_other_mode, when=is_forward),
     "reverses-first-alone": _reverses("reverses the filter along the first spatial dimension alone", lambda spatial: (-spatial,)),
     "reverses-last-alone": _reverses("reverses the filter along the last dimension alone", lambda spatial: (-1,)),
@@ -305,7 +298,7 @@ def _by_group(does: str, name: str, change: Callable[[Array, int], Array]) -> Fa
         x = right[name]
         return right if x.size < groups else {**right, name: change(x.reshape(-1), groups).reshape(x.shape)}
 
-    return Fault(does, inputs=inputs, when=has(name))
+    return Fault(does, inputs=inputs)
 
 
 def _of_first_group(name: str) -> Faults:
@@ -318,37 +311,29 @@ def _biased(does: str, change: Callable[[Array, Array], Array]) -> Fault:
     return Fault(does, stages={"convolution.bias": lambda right, xp, found, bias: change(found, bias)}, when=has(_BIAS))
 
 
-def _along(axis: int, bias: Array, found: Array) -> Array:
-    """The bias for the first entry along a dimension alone."""
-    return bias * (np.arange(found.shape[axis]) == 0).reshape(-1, *[1] * (found.ndim - 1 - axis))
+def _first_row(found: Array) -> Array:
+    return (np.arange(found.shape[2]) == 0).reshape(-1, *[1] * (found.ndim - 3))
 
 
 BIAS: Faults = {
     **_of_first_group(_BIAS),
     "bias-by-groups": _by_group(
-        "reads the biases of a group as apart by the number of groups", _BIAS, lambda bias, groups: bias.reshape(-1, groups).T
+        "reads biases apart by the number of groups", _BIAS, lambda bias, groups: bias.reshape(-1, groups).T
     ),
     "bias-each-group": _by_group("adds the bias once for each group", _BIAS, lambda bias, groups: bias * groups),
-    "bias-by-column": _biased(
-        "adds a bias of its own to each column", lambda found, bias: found + np.resize(bias, found.shape[-1])
-    ),
-    "bias-first-row": _biased("adds the bias to the first row alone", lambda found, bias: found + _along(2, bias, found)),
-    "bias-first-image": _biased("adds the bias to the first image alone", lambda found, bias: found + _along(0, bias, found)),
+    "bias-by-column": _biased("adds one bias to each column", lambda found, bias: found + np.resize(bias, found.shape[-1])),
+    "bias-first-row": _biased("adds the bias to the first row alone", lambda found, bias: found + bias * _first_row(found)),
     "bias-multiplied": _biased("multiplies by the bias", np.multiply),
 }
 
 
-def _in_padding(does: str, number: Callable[[Inputs], Any], present: str, absent: str) -> Fault:
-    """Something else in the output's padding, where one tensor or activation is present and another is not."""
-
-    def value(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
-        padding: Any = desc.fields["OutputPadding"]
-        inside = (..., *(slice(size - behind) for size, behind in zip(right.shape[2:], padding, strict=True)))
-        out = np.array(np.broadcast_to(number(inputs), right.shape), np.float64)
-        out[inside] = right[inside]
-        return out
-
-    return Fault(does, value, when=lambda desc: has(present)(desc) and desc.fields.get(absent) is None)
+def _in_padding(desc: OperatorDesc, right: Array, number: Any) -> Array:
+    """Something else in the output's padding."""
+    padding: Any = desc.fields["OutputPadding"]
+    inside = (..., *(slice(size - behind) for size, behind in zip(right.shape[2:], padding, strict=True)))
+    out = np.array(np.broadcast_to(number, right.shape), np.float64)
+    out[inside] = right[inside]
+    return out
 
 
 OUTPUT: Faults = {
@@ -358,8 +343,12 @@ OUTPUT: Faults = {
         inputs=lambda desc, inputs: {name: x for name, x in inputs.items() if name != _BIAS},
         when=has(_BIAS, "FusedActivation"),
     ),
-    "bias-on-padding": _in_padding("adds the bias to the output's padding", lambda inputs: inputs[_BIAS], _BIAS, "FusedActivation"),
-    "OutputPadding/not-activated": _in_padding("does not activate the output's padding", lambda inputs: 0.0, "FusedActivation", ""),
+    "bias-on-padding": Fault(
+        "adds the bias to the output's padding, too",
+        lambda desc, inputs, right: _in_padding(desc, right, inputs[_BIAS]),
+        when=lambda desc: has(_BIAS)(desc) and not has("FusedActivation")(desc),
+    ),
+    "OutputPadding/not-activated": Fault("does not activate padding", lambda desc, inputs, right: _in_padding(desc, right, 0)),
     "OutputPadding/first": Fault(
         "puts the output's padding before the sums",
         stages={"convolution.output_padding": lambda right, xp, part, sizes: np.flip(right(xp, np.flip(part), sizes))},
@@ -383,7 +372,7 @@ INTEGERS: Faults = {
     **zero_points("Input", "Filter"),
     **_of_first_group("FilterZeroPointTensor"),
     **sums.of_integers(_SUMS, products),
-    "padding-of-byte-0": _padding("takes the zero point off padding, too", np.pad, "InputZeroPointTensor"),
+    "padding-of-byte-0": _padding("takes the zero point off padding, too", np.pad),
     "product-of-points-lost": _points("leaves out the product of", lambda w: -prod(w.shape[2:])),
     "product-of-points-of-a-channel": _points(
         "counts for one channel the product of", lambda w: prod(w.shape[3:]) - prod(w.shape[2:])
@@ -399,7 +388,7 @@ def _bias_in(unit: str, scale: Callable[[Array, Array, Array], Any]) -> Fault:
         bias = right[_BIAS]
         return {**right, _BIAS: (bias.reshape(-1) * (scale(x, w, y) / (x * w))).reshape(bias.shape)}
 
-    return Fault(f"reads the bias in units of {unit}", inputs=inputs, when=has(_BIAS))
+    return Fault(f"reads the bias in units of {unit}", inputs=inputs)
 
 
 QUANTIZED: Faults = {
@@ -409,12 +398,9 @@ QUANTIZED: Faults = {
     **REQUANTIZE,
     "bias-in-output": _bias_in("the output's scale", lambda x, w, y: y),
     "bias-in-ones": _bias_in("1", lambda x, w, y: 1.0),
-    "bias-in-input": _bias_in("the input's scale", lambda x, w, y: x),
     "bias-in-filter": _bias_in("the filter's scale", lambda x, w, y: w),
     "bias-of-first-scale": _bias_in("the first filter's scale", lambda x, w, y: x * w[:1]),
-    "bias-of-8-bits": Fault(
-        "keeps 8 bits of the bias", inputs=with_input(_BIAS, lambda x: x.astype("i1").astype(x.dtype)), when=has(_BIAS)
-    ),
+    "bias-of-8-bits": Fault("keeps 8 bits of the bias", inputs=with_input(_BIAS, lambda x: x.astype("i1").astype(x.dtype))),
 }
 
 FAULTS: Table = {

@@ -74,37 +74,29 @@ PRODUCTS: Faults = {
 # GEMM
 
 
-def _transposes(a: str, b: str) -> Callable[[OperatorDesc], bool]:
-    return lambda desc: desc.fields["TransA"] in a and desc.fields["TransB"] in b
-
-
-def _misread(does: str, names: str, when: Callable[[OperatorDesc], bool]) -> Fault:
-    """Matrices read as they lie in memory, although they are transposed; or transposed, although they are not."""
+def _misread(does: str, names: str, a: str, b: str) -> Fault:
+    """Matrices read as they lie in memory, although they are transposed; or transposed, although they are not: where TransA and TransB are so."""
     other = {"NONE": "TRANSPOSE", "TRANSPOSE": "NONE"}
-    attributes = with_attributes(lambda fields: {f"Trans{name}": other[fields[f"Trans{name}"]] for name in names})
 
     def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
-        return {**right, **{f"{name}Tensor": _as_stored(right[f"{name}Tensor"]) for name in names}}
+        return {
+            **right,
+            **{f"{name}Tensor": np.reshape(x := right[f"{name}Tensor"], (*x.shape[:-2], *x.shape[:-3:-1])) for name in names},
+        }
 
-    return Fault(does, desc=attributes, inputs=inputs, when=when)
+    return Fault(
+        does,
+        desc=with_attributes(lambda fields: {f"Trans{name}": other[fields[f"Trans{name}"]] for name in names}),
+        inputs=inputs,
+        when=lambda desc: desc.fields["TransA"] in a.split() and desc.fields["TransB"] in b.split(),
+    )
 
-
-def _as_stored(x: Array) -> Array:
-    return x.reshape(*x.shape[:-2], x.shape[-1], x.shape[-2])
-
-
-_ANY, _NONE, _TRANSPOSE = "NONE TRANSPOSE", "NONE", "TRANSPOSE"
 
 TRANSPOSITION: Faults = {
-    "TransA-unseen": _misread("reads A as if it were not transposed", "A", _transposes(_TRANSPOSE, _ANY)),
-    "TransB-unseen": _misread("reads B as if it were not transposed", "B", _transposes(_ANY, _TRANSPOSE)),
-    "both-unseen": _misread("transposes nothing where both are transposed", "AB", _transposes(_TRANSPOSE, _TRANSPOSE)),
-    "one-for-both": _misread("transposes B with A", "B", _transposes(_TRANSPOSE, _NONE)),
-    "product-transposed": Fault(
-        "transposes the product where both are transposed",
-        stages=after(_PRODUCT, lambda found: _as_stored(found).swapaxes(-1, -2)),
-        when=_transposes(_TRANSPOSE, _TRANSPOSE),
-    ),
+    "TransA-unseen": _misread("reads A as if it were not transposed", "A", "TRANSPOSE", "NONE TRANSPOSE"),
+    "TransB-unseen": _misread("reads B as if it were not transposed", "B", "NONE TRANSPOSE", "TRANSPOSE"),
+    "both-unseen": _misread("transposes nothing where both are transposed", "AB", "TRANSPOSE", "TRANSPOSE"),
+    "one-for-both": _misread("transposes B with A", "B", "TRANSPOSE", "NONE"),
 }
 
 _FACTORS: Mapping[str, tuple[str, Callable[[float, float], tuple[float, float]]]] = {
@@ -117,16 +109,14 @@ _FACTORS: Mapping[str, tuple[str, Callable[[float, float], tuple[float, float]]]
     "c-in-place-of-product": ("gives C alone where Alpha is not 1", lambda alpha, beta: (float(alpha == 1), beta)),
 }
 
-_STEPS: Mapping[str, tuple[str, str, Callable[[Array, float], Array]]] = {
-    "alpha-added": ("adds Alpha", "matrix.alpha", lambda value, alpha: value + alpha),
-    "beta-added": ("adds Beta to C", "matrix.beta", lambda c, beta: c + beta),
-    "alpha-of-0-leaves-matrices-out": (
-        "reads no matrix where Alpha is 0",
-        "matrix.alpha",
-        lambda x, f: f * x if f else 0 * np.nan_to_num(x),
-    ),
-    "beta-of-0-leaves-c-out": ("reads no C where Beta is 0", "matrix.beta", lambda x, f: f * x if f else 0 * np.nan_to_num(x)),
-}
+
+def _step(does: str, stage: str, change: Callable[[Array, float], Array]) -> Fault:
+    """The product, or C, multiplied otherwise by Alpha or Beta."""
+    return Fault(does, stages={stage: lambda right, xp, x, factor: change(x, factor)})
+
+
+def _unread(x: Array, factor: float) -> Array:
+    return factor * x if factor else 0 * np.nan_to_num(x)
 
 
 def _factors(change: Callable[[float, float], tuple[float, float]]) -> Callable[[OperatorDesc], OperatorDesc]:
@@ -144,14 +134,12 @@ def _number(desc: OperatorDesc, name: str) -> float:
 
 FACTORS: Faults = {
     **{name: Fault(does, desc=_factors(change)) for name, (does, change) in _FACTORS.items()},
-    **{
-        name: Fault(does, stages={stage: lambda right, xp, x, factor, f=change: f(x, factor)})
-        for name, (does, stage, change) in _STEPS.items()
-    },
-    "c-of-first-row-alone": Fault(
-        "adds C to the first row alone",
-        inputs=with_input("CTensor", lambda c: c * (np.arange(c.shape[-2]) == 0)[:, None]),
-        when=has("CTensor"),
+    "alpha-added": _step("adds Alpha", "matrix.alpha", np.add),
+    "beta-added": _step("adds Beta to C", "matrix.beta", np.add),
+    "alpha-of-0-leaves-matrices-out": _step("does not read the matrices where Alpha is 0", "matrix.alpha", _unread),
+    "beta-of-0-leaves-c-out": _step("does not read C where Beta is 0", "matrix.beta", _unread),
+    "c-of-first-row": Fault(
+        "adds C to one row", inputs=with_input("CTensor", lambda c: c * (np.arange(c.shape[-2]) == 0)[:, None])
     ),
     "c-after-activation": Fault(
         "adds C to what the activation gives",
@@ -171,7 +159,7 @@ FACTORS: Faults = {
 # Integers
 
 
-def _extra_term(term: Callable[[Array, Array, Array, Array], tuple[Array, Array]]) -> Callable[[OperatorDesc, Inputs], Inputs]:
+def _extra_term(does: str, term: Callable[[Array, Array, Array, Array], tuple[Array, Array]]) -> Fault:
     """One more product in each sum, a column by a row: what is off where zero points come off afterwards.
 
     They are made of both matrices less their zero points and of these: A, B, A's, B's.
@@ -183,35 +171,19 @@ def _extra_term(term: Callable[[Array, Array, Array, Array], tuple[Array, Array]
         with_column, with_row = np.concatenate([a, column + 0 * a[..., :1]], -1), np.concatenate([b, row + 0 * b[..., :1, :]], -2)
         return with_differences(right, {"A": with_column, "B": with_row})
 
-    return inputs
+    return Fault(f"{does}, where zero points come off afterwards", inputs=inputs)
 
-
-_POINTS = ("AZeroPointTensor", "BZeroPointTensor")
 
 INTEGERS: Faults = {
     **zero_points("A", "B"),
-    "product-of-points-lost": Fault(
-        "leaves out the product of both zero points, where they come off afterwards",
-        inputs=_extra_term(lambda a, b, a_point, b_point: (-a.shape[-1] * a_point, b_point)),
-        when=has(*_POINTS),
+    "product-of-points-lost": _extra_term("leaves out their product", lambda a, b, p, q: (-a.shape[-1] * p, q)),
+    "point-of-a-times-first-row": _extra_term(
+        "takes A's off with one row of B", lambda a, b, p, q: (p, b[..., 1:, :].sum(-2, keepdims=True))
     ),
-    "product-of-points-once": Fault(
-        "counts the product of both zero points once, where they come off afterwards",
-        inputs=_extra_term(lambda a, b, a_point, b_point: ((1 - a.shape[-1]) * a_point, b_point)),
-        when=has(*_POINTS),
-    ),
-    "point-of-a-times-first-row": Fault(
-        "takes the zero point of A off with the first row of B alone",
-        inputs=_extra_term(lambda a, b, a_point, b_point: (a_point, b[..., 1:, :].sum(axis=-2, keepdims=True))),
-        when=has(_POINTS[0]),
-    ),
-    "point-of-b-times-first-column": Fault(
-        "takes the zero point of B off with the first column of A alone",
-        inputs=_extra_term(lambda a, b, a_point, b_point: (a[..., 1:].sum(axis=-1, keepdims=True), b_point)),
-        when=has(_POINTS[1]),
+    "point-of-b-times-first-column": _extra_term(
+        "takes B's off with one column of A", lambda a, b, p, q: (a[..., 1:].sum(-1, keepdims=True), q)
     ),
 }
-"""Of all products of integers."""
 
 
 def _is_single(desc: OperatorDesc) -> bool:
@@ -237,7 +209,7 @@ def _before_point(name: str) -> Fault:
     def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
         return {**right, f"{name}ZeroPointTensor": own(right, name, "ZeroPoint") / own(right, name, "Scale").astype("f8")}
 
-    return Fault(f"takes the zero point of {name} off what is scaled", inputs=inputs, when=has(f"{name}ZeroPointTensor"))
+    return Fault(f"takes the zero point of {name} off what is scaled", inputs=inputs)
 
 
 SCALED: Faults = {**scales("A", "B"), **{f"{name}-scaled-before-point": _before_point(name) for name in "AB"}}
@@ -254,16 +226,11 @@ def _scaled_bias(desc: OperatorDesc, inputs: Inputs) -> Inputs:
 
 TO_FLOAT: Faults = {
     **{name: _scaled_last(fault) for name, fault in of_integers(_PRODUCT, products).items()},
-    "sums-of-32-bits": replace(
-        _scaled_last(Fault("keeps 32 bits of a sum", stages=after(_PRODUCT, lambda sums: low_bits(sums, 32)))),
-        types=("INT32", "UINT32"),
-    ),
-    "matrices-of-8-bits": Fault(
-        "keeps 8 bits of wider integers", inputs=_low_bytes, when=lambda desc: not desc.tensor("ATensor").data_type.endswith("INT8")
-    ),
+    "sums-of-32-bits": _scaled_last(Fault("keeps 32 bits of a sum", stages=after(_PRODUCT, lambda sums: low_bits(sums, 32)))),
+    "matrices-of-8-bits": Fault("keeps 8 bits of wider integers", inputs=_low_bytes),
     "sums-truncated": Fault("cuts the product to integers", stages=after(_PRODUCT, np.trunc)),
     "product-in-float16": Fault("keeps the product in FLOAT16", stages=after(_PRODUCT, as_float16), when=_is_single),
-    "bias-scaled": Fault("multiplies the bias by the scales", inputs=_scaled_bias, when=has("BiasTensor")),
+    "bias-scaled": Fault("multiplies the bias by the scales", inputs=_scaled_bias),
 }
 
 ADDED: Faults = {

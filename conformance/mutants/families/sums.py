@@ -76,10 +76,15 @@ def of_reals(stage: str, products: Products) -> Faults:
         "products-in-float16": Fault("multiplies in FLOAT16", types=SINGLE, stages=added(lambda t, p: t + as_float16(p))),
         "sum-in-float16": Fault("keeps a sum in FLOAT16 before it goes on", types=SINGLE, stages=after(stage, as_float16)),
         "error-of-largest": Fault("is off by a part of the largest sum", types=SINGLE, stages=after(stage, _off_by_largest)),
+        "largest-for-infinity": Fault("gives the largest number where a sum overflows", lambda desc, inputs, right: _finite(right)),
         "nan-passed-over": Fault(
             "passes over products that are NaN", types=FLOATS, stages=added(lambda t, p: t + np.where(np.isnan(p), 0, p))
         ),
     }
+
+
+def _finite(x: Array) -> Array:
+    return np.clip(x, np.finfo(x.dtype).min, np.finfo(x.dtype).max)
 
 
 def _off_by_largest(sums: Array) -> Array:
