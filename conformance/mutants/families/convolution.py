@@ -311,7 +311,7 @@ def _biased(does: str, change: Callable[[Array, Array], Array]) -> Fault:
     return Fault(does, stages={"convolution.bias": lambda right, xp, found, bias: change(found, bias)}, when=has(_BIAS))
 
 
-def _first_row(found: Array) -> Array:
+def _first_row(found: Array) -> Any:
     return (np.arange(found.shape[2]) == 0).reshape(-1, *[1] * (found.ndim - 3))
 
 
@@ -330,7 +330,7 @@ BIAS: Faults = {
 def _in_padding(desc: OperatorDesc, right: Array, number: Any) -> Array:
     """Something else in the output's padding."""
     padding: Any = desc.fields["OutputPadding"]
-    inside = (..., *(slice(size - behind) for size, behind in zip(right.shape[2:], padding, strict=True)))
+    inside: Any = (..., *(slice(size - behind) for size, behind in zip(right.shape[2:], padding, strict=True)))
     out = np.array(np.broadcast_to(number, right.shape), np.float64)
     out[inside] = right[inside]
     return out
@@ -362,7 +362,7 @@ OUTPUT: Faults = {
 def _points(does: str, times: Callable[[Array], int]) -> Fault:
     """So many products of both zero points too much in each sum."""
 
-    def instead(right: Right, xp: Any, of: Layer) -> Array:
+    def instead(right: Right, xp: Any, of: Any) -> Any:
         return right(xp, of) + times(of.w) * of.zero_point * of.filter_zero_point
 
     return Fault(f"{does} both zero points, where they come off afterwards", stages={_SUMS: instead})

@@ -197,7 +197,7 @@ def _scaled_last(fault: Fault) -> Fault:
         ones = {f"{name}ScaleTensor": np.ones_like(right[f"{name}ScaleTensor"]) for name in "AB"}
         return _without("BiasTensor")(desc, {**right, **ones})
 
-    def value(desc: OperatorDesc, given: Inputs, right: Array) -> Array:
+    def value(desc: OperatorDesc, given: Inputs, right: Array) -> Any:
         return right * own(given, "A", "Scale").astype("f8") * own(given, "B", "Scale") + given.get("BiasTensor", 0.0)
 
     return replace(fault, value=value, inputs=inputs, when=_is_single)

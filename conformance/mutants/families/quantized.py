@@ -99,17 +99,6 @@ def _half_up(x: Array) -> Array:
     return np.where(np.abs(x) < 2.0**52, np.floor(x + 0.5), x)
 
 
-ROUNDINGS: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
-    "trunc": ("toward zero", np.trunc),
-    "floor": ("down", np.floor),
-    "ceil": ("up", np.ceil),
-    "half-away": ("to the nearest, halves away from zero", lambda x: np.copysign(_half_up(np.abs(x)), x)),
-    "half-up": ("to the nearest, halves up", _half_up),
-    "half-down": ("to the nearest, halves down", lambda x: -_half_up(-x)),
-}
-"""By name: how results may be rounded wrongly. Those of halves differ from the right one at ties alone."""
-
-
 def _stored(instead: Callable[..., Array]) -> Callable[..., Array]:
     return lambda right, xp, *args: instead(lambda *other: right(xp, *other), *args)
 
@@ -120,6 +109,12 @@ def _wrapped(x: Array, least: float, nan: Any) -> Array:
 
 
 _STORED: Mapping[str, tuple[str, Callable[..., Array]]] = {
+    "rounds-trunc": ("rounds toward zero", lambda f, x, *rest: f(np.trunc(x), *rest)),
+    "rounds-floor": ("rounds down", lambda f, x, *rest: f(np.floor(x), *rest)),
+    "rounds-ceil": ("rounds up", lambda f, x, *rest: f(np.ceil(x), *rest)),
+    "rounds-half-up": ("rounds ties up", lambda f, x, *rest: f(_half_up(x), *rest)),
+    "rounds-half-down": ("rounds ties down", lambda f, x, *rest: f(-_half_up(-x), *rest)),
+    "rounds-half-away": ("rounds ties away from zero", lambda f, x, *rest: f(np.copysign(_half_up(np.abs(x)), x), *rest)),
     "point-before-rounding": ("adds the zero point before it rounds", lambda f, x, p, *rest: f(np.rint(x + p) - p, p, *rest)),
     "point-subtracted": ("subtracts the output's zero point", lambda f, x, p, *rest: f(x, -1.0 * p, *rest)),
     "off-by-one": ("gives 1 more", lambda f, x, p, *rest: f(x, p + 1.0, *rest)),
@@ -143,12 +138,6 @@ _STORED: Mapping[str, tuple[str, Callable[..., Array]]] = {
 """``f(x, zero point, what NaN gives, least, largest)`` is right, and what is stored otherwise is computed of the same."""
 
 REQUANTIZE: Faults = {
-    **{
-        f"rounds-{name}": Fault(
-            f"rounds {does}", stages={"quantized.requantize": _stored(lambda f, x, *rest, by=by: f(by(x), *rest))}
-        )  # type: ignore[misc]
-        for name, (does, by) in ROUNDINGS.items()
-    },
-    **{name: Fault(does, stages={"quantized.requantize": _stored(instead)}) for name, (does, instead) in _STORED.items()},
+    name: Fault(does, stages={"quantized.requantize": _stored(instead)}) for name, (does, instead) in _STORED.items()
 }
 """Of operators that quantize their results. How a tie is rounded, and what NaN becomes, no document says."""

@@ -55,7 +55,7 @@ def of_terms(weighted: Callable[[Callable[[Array], Array]], Stages]) -> Faults:
 def one_by_one(stage: str, products: Products, add: Callable[[Any, Array], Array]) -> Stages:
     """``stages`` of a fault that adds up products so, one after another: the sum so far and the next product -> the sum."""
 
-    def instead(right: Callable[..., Array], *args: Any) -> Array:
+    def instead(right: Callable[..., Array], *args: Any) -> Any:
         total: Any = 0.0
         for product in products(right, *args):
             total = add(total, product)
@@ -131,7 +131,7 @@ def _pairs(products: Products) -> Products:
 
     def pairs(right: Callable[..., Array], *args: Any) -> Iterator[Array]:
         every = products(right, *args)
-        return (_saturated(one + other) for one, other in zip_longest(every, every, fillvalue=0.0))
+        return (_saturated(np.add(one, other)) for one, other in zip_longest(every, every, fillvalue=0.0))
 
     return pairs
 
