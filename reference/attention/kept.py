@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dmlcts.reference.answer import Array
-from dmlcts.reference.attention.operands import EPSILON, Estimate, Inputs, element_type, four
+from dmlcts.reference.attention.operands import Estimate, Inputs, element_type, fill_error, four
 from dmlcts.spec.desc import OperatorDesc
 
 
@@ -49,7 +49,7 @@ def kept(xp: Any, desc: OperatorDesc, inputs: Inputs, key: Estimate, value: Esti
     number: Any = desc.fields["MaskFilterValue"]
     fill = xp.asarray(float(xp.float32(number)))
     hidden = (at[:, None, :] > xp.arange(queries)[None, :, None])[:, None, :, :]
-    added = Estimate(xp.where(hidden, fill, 0.0), xp.where(hidden, xp.abs(fill) * EPSILON[element_type(desc)], 0.0))
+    added = Estimate(xp.where(hidden, fill, 0.0), xp.where(hidden, fill_error(xp, fill, element_type(desc)), 0.0))
 
     def put(new: Estimate, name: str) -> Estimate:
         before = inputs.get(name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from dmlcts.reference.answer import Array
-from dmlcts.reference.attention.operands import EPSILON, Estimate, Inputs, element_type, four
+from dmlcts.reference.attention.operands import EPSILON, Estimate, Inputs, element_type, fill_error, four
 from dmlcts.spec.desc import OperatorDesc
 
 Sizes = tuple[int, int, int]
@@ -20,7 +20,8 @@ Sizes = tuple[int, int, int]
 def addend(xp: Any, desc: OperatorDesc, inputs: Inputs, sizes: Sizes) -> Estimate | None:
     """What is added, for sizes of (batch, heads or 1, queries, keys); None if nothing is.
 
-    MaskFilterValue may be stored in the tensors' own type on its way.
+    What is added may be stored in the tensors' own type on its way. MaskFilterValue alone is then the same for every key: a type that holds
+    it costs nothing, and a row that is masked whole is the softmax of its scores. The sum with a bias is rounded for each key apart.
     """
     position = inputs.get("RelativePositionBiasTensor")
     bias = None if position is None else four(xp, position)
@@ -34,13 +35,15 @@ def addend(xp: Any, desc: OperatorDesc, inputs: Inputs, sizes: Sizes) -> Estimat
     if kind in ("KEY_SEQUENCE_LENGTH", "KEY_SEQUENCE_END_START"):
         outside = _outside_range(xp, xp.reshape(numbers, (-1, sizes[0])), sizes[2])
         value = xp.where(outside, fill, 0.0 if bias is None else bias)
-        return Estimate(value, xp.where(outside, xp.abs(fill) * EPSILON[element_type(desc)], 0.0))
+        return Estimate(value, xp.where(outside, fill_error(xp, fill, element_type(desc)), 0.0))
     if kind == "BOOLEAN":
         share = four(xp, 1 - numbers)
     else:
         share = _outside_segments(xp, xp.reshape(numbers, (-1,)), sizes).astype(xp.float64)
     filled = xp.where(share == 0, 0.0, share * fill)
-    return Estimate(filled if bias is None else bias + filled, xp.abs(filled) * EPSILON[element_type(desc)])
+    if bias is None:
+        return Estimate(filled, fill_error(xp, filled, element_type(desc)))
+    return Estimate(bias + filled, xp.abs(filled) * EPSILON[element_type(desc)])
 
 
 def _outside_range(xp: Any, ends: Array, keys: int) -> Array:

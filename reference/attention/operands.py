@@ -91,6 +91,12 @@ def _stored(xp: Any, value: Array, data_type: str) -> Estimate:
     return Estimate(value, xp.where(size > 0, xp.maximum(size * EPSILON[data_type], QUANTUM[data_type]), 0.0))
 
 
+def fill_error(xp: Any, fill: Array, data_type: str) -> Array:
+    """What storing what a mask adds costs: nothing where the type holds it, and infinity is left as it is."""
+    held = fill.astype(xp.float16 if data_type == "FLOAT16" else xp.float32).astype(xp.float64) == fill
+    return xp.where(held, 0.0, xp.abs(fill) * EPSILON[data_type])
+
+
 def four(xp: Any, array: Array) -> Array:
     """A tensor of four or five dimensions, of which the first of five is 1, in float64 and with four."""
     return xp.reshape(array, array.shape[-4:]).astype(xp.float64)
