@@ -65,9 +65,7 @@ def product(xp: Any, query: Estimate, key: Estimate) -> Products:
 
 
 @stage("attention.score")
-def score(
-    xp: Any, products: Products, scale: float, position_bias: Array | None, masked: Mask | None, data_type: str
-) -> Estimate:
+def score(xp: Any, products: Products, scale: float, position_bias: Array | None, masked: Mask | None, data_type: str) -> Estimate:
     """The scores: products times Scale, with the relative position bias and what the mask adds. (batch, heads, queries, keys)."""
     added = addend(xp, position_bias, masked, data_type)
     value, terms = scale * products.value, products.width + 1
