@@ -54,6 +54,7 @@ def kv_cache(xp: Any, desc: OperatorDesc, inputs: Inputs, key: Estimate, value: 
     return KVCache(*parts, known=known)
 
 
+@stage("attention.past_lengths")
 def past_lengths(xp: Any, inputs: Inputs) -> Array:
     """How many positions of the past each batch has in its buffers."""
     return xp.reshape(inputs["PastSequenceLengthsTensor"], (-1,)).astype(xp.int64)

@@ -277,16 +277,14 @@ def _sum(*axes: int) -> Change:
     return lambda x: x.sum(axis=axes, keepdims=True)
 
 
-def _padded(multiple: int) -> Stages:
-    """Scores of 0 behind the keys, up to a multiple: their exponentials are in the sum."""
+def _padded(multiple: int) -> Fault:
+    """Keys and values of 0 behind the right ones."""
 
-    def instead(right: Instead, xp: Any, scores: Estimate, data_type: str) -> Estimate:
-        keys = scores.value.shape[-1]
-        padded = (np.pad(x, [(0, 0)] * 3 + [(0, -keys % multiple)]) for x in (scores.value, scores.error))
-        weights = right(xp, Estimate(*padded), data_type)
-        return Estimate(weights.value[..., :keys], weights.error[..., :keys])
+    def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
+        behind = [(0, 0)] * (right["KeyTensor"].ndim - 2) + [(0, -right["KeyTensor"].shape[-2] % multiple), (0, 0)]
+        return {**right, **{name: np.pad(right[name], behind) for name in ("KeyTensor", "ValueTensor")}}
 
-    return {"attention.softmax": instead}
+    return Fault(f"counts keys of 0 up to a multiple of {multiple}", inputs=inputs, when=has("KeyTensor", "ValueTensor"))
 
 
 def _keys(inside: Callable[[Array, int], Array]) -> Stages:
@@ -306,14 +304,10 @@ _SOFTMAX: Rows = {
     "softmax-less-first": ("subtracts the first score, and not the largest", _weights(lambda x: x[..., :1], _sum(-1), np.float32)),
     "softmax-less-largest-of-all": ("subtracts the largest score of all queries", _weights(_max(-1, -2), _sum(-1), np.float32)),
     "softmax-unnormalized": ("does not divide by the sum", _weights(_max(-1), lambda powers: 1)),
-    "softmax-by-count": ("divides by the number of keys", _weights(_max(-1), lambda powers: powers.shape[-1])),
     "softmax-with-a-1": ("adds 1 to the sum", _weights(_max(-1), lambda powers: _sum(-1)(powers) + 1)),
     "softmax-over-queries": ("computes the softmax over the queries", _weights(_max(-2), _sum(-2))),
     "softmax-over-heads": ("computes the softmax over the heads", _weights(_max(1), _sum(1))),
-    "softmax-over-matrix": ("computes the softmax over queries and keys together", _weights(_max(-1, -2), _sum(-1, -2))),
     "softmax-by-2": ("computes powers of 2", after("attention.score", lambda x: x * np.log(2))),
-    "padding-counts-4": ("counts keys of 0 up to a multiple of 4", _padded(4)),
-    "padding-counts-16": ("counts keys of 0 up to a multiple of 16", _padded(16)),
     "last-key-lost": ("ignores the last key", _keys(lambda at, count: at < max(1, count - 1))),
     "rest-of-4-keys-lost": (
         "ignores what a division of the keys by 4 leaves",
@@ -322,10 +316,7 @@ _SOFTMAX: Rows = {
     "keys-beyond-16-lost": ("attends to 16 keys at most", _keys(lambda at, count: at < 16)),
     "keys-beyond-32-lost": ("attends to 32 keys at most", _keys(lambda at, count: at < 32)),
     "keys-beyond-256-lost": ("attends to 256 keys at most", _keys(lambda at, count: at < 256)),
-    "causal-always": (
-        "hides the keys behind a query's own position",
-        after("attention.score", lambda x: np.where(np.tri(*x.shape[-2:]), x, -np.inf)),
-    ),
+    "causal-always": ("hides later keys", after("attention.score", lambda x: np.where(np.tri(*x.shape[-2:]), x, -np.inf))),
 }
 _OF_FLOAT16: Rows = {
     "scores-of-float16-in-float16": ("computes scores of FLOAT16 in FLOAT16", after("attention.score", as_float16)),
@@ -345,6 +336,8 @@ _OF_FLOAT16: Rows = {
 
 SOFTMAX: Faults = {
     **planted(_SOFTMAX),
+    "padding-counts-4": _padded(4),
+    "padding-counts-16": _padded(16),
     **planted(_OF_FLOAT16, types=HALF),
     **roundings("scores", "attention.score"),
     **roundings("attention-weights", "attention.softmax"),

@@ -5,7 +5,7 @@ MULTIHEAD_ATTENTION1 alone has the last, and buffers that keys and values are ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -24,9 +24,9 @@ from dmlcts.conformance.mutants.families.attention import (
     read_as,
     written_with,
 )
-from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, Where, after, with_input
+from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, Where, after
 from dmlcts.reference.attention.kv_cache import past_lengths
-from dmlcts.reference.attention.masks import Mask, Sizes, causal, outside_range
+from dmlcts.reference.attention.masks import Mask, Sizes, causal
 from dmlcts.reference.attention.operands import Estimate
 from dmlcts.reference.registry import compute
 from dmlcts.reference.stage import Instead
@@ -69,7 +69,7 @@ def _ranges(change: Callable[[Array, Array, Sizes], tuple[Array, Array]]) -> Sta
 
 
 def _segments(change: Callable[[Array, Array, Array, Sizes], tuple[Array, Array, Array]]) -> Stages:
-    """Other lengths of keys, starts of queries with the last end, and starts of keys."""
+    """Other lengths of keys (``a``), starts of queries with the last end (``b``), and starts of keys (``c``)."""
     return before("attention.outside_segments", lambda a, b, c, sizes: (*change(a, b, c, sizes), sizes))
 
 
@@ -83,10 +83,14 @@ def _from_new(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     return {**inputs, "MaskTensor": mask + (mask > 0) * np.int32(inputs["PastKeyTensor"].shape[-2])}
 
 
+def _masked(*kinds: str) -> Where:
+    return lambda desc: desc.fields["MaskType"] in kinds
+
+
 _SET = before("attention.score", _unscored)
 _IN_PLACE_OF_BIAS, _BESIDE_BIAS = (_masks(lambda mask, place=place: replace(mask, replaces_bias=place)) for place in (True, False))
-_BOOLEAN, _LENGTH, _RANGE = "BOOLEAN", "KEY_SEQUENCE_LENGTH", "KEY_SEQUENCE_END_START"
-_SEGMENT = "KEY_QUERY_SEQUENCE_LENGTH_START_END"
+_LENGTH, _RANGE = "KEY_SEQUENCE_LENGTH", "KEY_SEQUENCE_END_START"
+_KINDS = {"boolean": "BOOLEAN", "length": _LENGTH, "range": _RANGE, "segment": "KEY_QUERY_SEQUENCE_LENGTH_START_END"}
 
 _ANY: Rows = {
     "ignored": ("ignores the mask", _counts(lambda count: 0 * count)),
@@ -98,120 +102,70 @@ _ANY: Rows = {
     "from-next-key": ("masks the key before", _counts(lambda count: np.roll(count, -1, axis=-1))),
     "multiplied": ("multiplies masked scores by 0", {**_SET, **_filled(0.0)}),
 }
-"""Of each type of mask, whose name stands before."""
-
-_BY_KIND: tuple[tuple[str, tuple[str, ...], Rows], ...] = (
-    *(
-        (name, (kind,), _ANY)
-        for name, kind in (("boolean", _BOOLEAN), ("length", _LENGTH), ("range", _RANGE), ("segment", _SEGMENT))
+_BOOLEAN_ROWS: Rows = {
+    "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
+    "as-infinity": ("hides keys wholly, whatever MaskFilterValue is", _filled(-np.inf)),
+    "scaled": (
+        "scales what the mask adds too",
+        before("attention.score", lambda x, scale, bias, m, t: (x, scale, bias, replace(m, fill=scale * m.fill), t)),
     ),
-    (
-        "boolean",
-        (_BOOLEAN,),
-        {
-            "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
-            "as-infinity": ("hides keys wholly, whatever MaskFilterValue is", _filled(-np.inf)),
-            "as-10000": ("adds -10000 whatever MaskFilterValue is", _filled(-10000.0)),
-            "scaled": (
-                "scales what the mask adds too",
-                before("attention.score", lambda x, scale, bias, m, t: (x, scale, bias, replace(m, fill=scale * m.fill), t)),
-            ),
-            "transposed": ("reads the mask by keys and queries", _counts(read_as(0, 1, 3, 2))),
-            "heads-first": ("reads the mask by heads, then batches", _counts(written_with(0, 1))),
-            "not-of-past": (
-                "masks nothing of the past",
-                _of_past(lambda count, past: count * (np.arange(count.shape[-1]) >= past)),
-            ),
-            "of-new-first": ("masks as if the past stood behind", _of_past(lambda count, past: np.roll(count, past, axis=-1))),
-            "in-place-of-bias": ("puts MaskFilterValue in the place of the position bias", _IN_PLACE_OF_BIAS),
-            "and-causal": ("hides later keys too", _counts(lambda count: np.maximum(count, 1 - np.tri(*count.shape[-2:])))),
-            "any": ("treats all but 0 as 1", _counts(lambda count: 1.0 * (count == 1))),
-            "of-1": ("treats all but 1 as 0", _counts(lambda count: 1.0 * (count != 0))),
-        },
+    "transposed": ("reads the mask by keys and queries", _counts(read_as(0, 1, 3, 2))),
+    "heads-first": ("reads the mask by heads, then batches", _counts(written_with(0, 1))),
+    "not-of-past": ("masks nothing of the past", _of_past(lambda count, past: count * (np.arange(count.shape[-1]) >= past))),
+    "of-new-first": ("masks as if the past stood behind", _of_past(lambda count, past: np.roll(count, past, axis=-1))),
+    "in-place-of-bias": ("puts MaskFilterValue in the place of the position bias", _IN_PLACE_OF_BIAS),
+    "and-causal": ("hides later keys too", _counts(lambda count: np.maximum(count, 1 - np.tri(*count.shape[-2:])))),
+    "any": ("treats all but 0 as 1", _counts(lambda count: 1.0 * (count == 1))),
+    "of-1": ("treats all but 1 as 0", _counts(lambda count: 1.0 * (count != 0))),
+}
+_LENGTH_ROWS: Rows = {
+    "one-more": ("sees a key more than the length", _ranges(lambda starts, ends, _: (starts, ends + 1))),
+    "one-less": ("sees a key less than the length", _ranges(lambda starts, ends, _: (starts, np.maximum(ends - 1, 1)))),
+    "from-end": ("sees as many of the last keys", _ranges(lambda starts, ends, s: (s.keys - ends, 0 * ends + s.keys))),
+    "of-masked": ("hides as many of the last keys", _ranges(lambda starts, ends, s: (starts, s.keys - ends))),
+    "cumulative": ("reads lengths as cumulative", _ranges(lambda starts, ends, s: (starts, ends - np.arange(s.batch) * s.keys))),
+}
+_RANGE_ROWS: Rows = {
+    "exchanged": ("reads the starts first, then the ends", _ranges(lambda starts, ends, _: (ends, starts))),
+    "start-ignored": ("ignores the starts", _ranges(lambda starts, ends, _: (0 * starts, ends))),
+    "end-ignored": ("ignores the ends", _ranges(lambda starts, ends, s: (starts, 0 * ends + s.keys))),
+    "end-seen": ("sees the key at the end", _ranges(lambda starts, ends, _: (starts, ends + 1))),
+    "start-hidden": ("hides the key at the start", _ranges(lambda starts, ends, _: (starts + 1, ends))),
+    "with-length": ("reads an end as a length from the start on", _ranges(lambda starts, ends, _: (starts, starts + ends))),
+}
+_OF_RANGES: Rows = {
+    "set": ("sets scores outside to MaskFilterValue, and does not add it", _SET),
+    "beside-position-bias": ("adds MaskFilterValue outside beside the position bias", _BESIDE_BIAS),
+    "as-infinity": ("hides what is outside wholly, whatever MaskFilterValue is", _filled(-np.inf)),
+}
+_SEGMENT_ROWS: Rows = {
+    "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
+    "in-place-of-bias": ("puts MaskFilterValue in the place of the position bias", _IN_PLACE_OF_BIAS),
+    "in-each-batch": ("counts positions anew in each batch", {"attention.outside_segments": _in_each_batch}),
+    "until-next": ("sees keys up to the next start", _segments(lambda a, b, c, s: (np.append(c[1:], s.batch * s.keys) - c, b, c))),
+    "starts-exchanged": (
+        "reads the starts of keys first",
+        _segments(lambda a, b, c, s: (a, np.append(c, s.batch * s.queries), b[:-1])),
     ),
-    (
-        "length",
-        (_LENGTH,),
-        {
-            "one-more": ("sees a key more than the length", _ranges(lambda starts, ends, _: (starts, ends + 1))),
-            "one-less": ("sees a key less than the length", _ranges(lambda starts, ends, _: (starts, np.maximum(ends - 1, 1)))),
-            "as-start": ("sees the keys from the length on", _ranges(lambda starts, ends, s: (ends, 0 * ends + s.keys))),
-            "from-end": ("sees as many of the last keys", _ranges(lambda starts, ends, s: (s.keys - ends, 0 * ends + s.keys))),
-            "of-masked": ("hides as many of the last keys", _ranges(lambda starts, ends, s: (starts, s.keys - ends))),
-            "as-cumulative": (
-                "reads lengths as ends in all batches together",
-                _ranges(lambda starts, ends, s: (starts, ends - np.arange(s.batch) * s.keys)),
-            ),
-        },
-    ),
-    (
-        "range",
-        (_RANGE,),
-        {
-            "exchanged": ("reads the starts first, then the ends", _ranges(lambda starts, ends, _: (ends, starts))),
-            "start-ignored": ("ignores the starts", _ranges(lambda starts, ends, _: (0 * starts, ends))),
-            "end-ignored": ("ignores the ends", _ranges(lambda starts, ends, s: (starts, 0 * ends + s.keys))),
-            "end-seen": ("sees the key at the end", _ranges(lambda starts, ends, _: (starts, ends + 1))),
-            "start-hidden": ("hides the key at the start", _ranges(lambda starts, ends, _: (starts + 1, ends))),
-            "with-length": ("reads an end as a length from the start on", _ranges(lambda starts, ends, _: (starts, starts + ends))),
-        },
-    ),
-    (
-        "range",
-        (_LENGTH, _RANGE),
-        {
-            "set": ("sets scores outside to MaskFilterValue, and does not add it", _SET),
-            "beside-position-bias": ("adds MaskFilterValue outside beside the position bias", _BESIDE_BIAS),
-            "as-infinity": ("hides what is outside wholly, whatever MaskFilterValue is", _filled(-np.inf)),
-        },
-    ),
-    (
-        "segment",
-        (_SEGMENT,),
-        {
-            "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
-            "in-place-of-bias": ("puts MaskFilterValue in the place of the position bias", _IN_PLACE_OF_BIAS),
-            "as-lengths": (
-                "masks as KEY_SEQUENCE_LENGTH does",
-                {"attention.outside_segments": lambda right, xp, a, b, c, sizes: outside_range(xp, 0 * a, a, sizes)},
-            ),
-            "in-each-batch": ("counts positions anew in each batch", {"attention.outside_segments": _in_each_batch}),
-            "until-next": (
-                "sees keys up to the next batch's start",
-                _segments(lambda a, b, c, s: (np.append(c[1:], s.batch * s.keys) - c, b, c)),
-            ),
-            "starts-exchanged": (
-                "reads the starts of keys before those of queries",
-                _segments(lambda a, b, c, s: (a, np.append(c, s.batch * s.queries), b[:-1])),
-            ),
-            "of-any-query": (
-                "ignores where queries begin",
-                _segments(lambda a, b, c, s: (a, np.arange(s.batch + 1) * s.queries, c)),
-            ),
-            "keys-at-first": ("ignores where keys begin", _segments(lambda a, b, c, s: (a, b, np.arange(s.batch) * s.keys))),
-            "length-one-more": ("sees a key more than the length", _segments(lambda a, b, c, s: (a + 1, b, c))),
-            "length-as-end": (
-                "reads the length as an end from a batch's first key on",
-                _segments(lambda a, b, c, s: (a + np.arange(s.batch) * s.keys - c, b, c)),
-            ),
-            "last-query-open": (
-                "lets the last segment of queries reach the end",
-                _segments(lambda a, b, c, s: (a, np.append(b[:-1], s.batch * s.queries), c)),
-            ),
-        },
-    ),
-)
+    "of-any-query": ("ignores where queries begin", _segments(lambda a, b, c, s: (a, np.arange(s.batch + 1) * s.queries, c))),
+    "keys-at-first": ("ignores where keys begin", _segments(lambda a, b, c, s: (a, b, np.arange(s.batch) * s.keys))),
+    "length-one-more": ("sees a key more than the length", _segments(lambda a, b, c, s: (a + 1, b, c))),
+    "length-as-end": ("reads lengths as ends", _segments(lambda a, b, c, s: (a + np.arange(s.batch) * s.keys - c, b, c))),
+    "last-query-open": ("ignores the last end", _segments(lambda a, b, c, s: (a, np.append(b[:-1], s.batch * s.queries), c))),
+}
 
 MASKS: Faults = {
-    label: fault
-    for name, kinds, rows in _BY_KIND
-    for label, fault in planted(rows, f"{name}-", lambda desc, kinds=kinds: desc.fields["MaskType"] in kinds).items()
-} | {
+    **{label: fault for name, kind in _KINDS.items() for label, fault in planted(_ANY, f"{name}-", _masked(kind)).items()},
+    **planted(_BOOLEAN_ROWS, "boolean-", _masked(_KINDS["boolean"])),
+    **planted(_LENGTH_ROWS, "length-", _masked(_LENGTH)),
+    **planted(_RANGE_ROWS, "range-", _masked(_RANGE)),
+    **planted(_OF_RANGES, "range-", _masked(_LENGTH, _RANGE)),
+    **planted(_SEGMENT_ROWS, "segment-", _masked(_KINDS["segment"])),
     "range-from-new": Fault(
         "counts keys from the first that is not of the past, which it never masks",
         inputs=_from_new,
-        when=lambda desc: desc.fields["MaskType"] in (_LENGTH, _RANGE) and has("PastKeyTensor")(desc),
-    )
+        when=lambda desc: _masked(_LENGTH, _RANGE)(desc) and has("PastKeyTensor")(desc),
+    ),
 }
 
 
@@ -239,14 +193,8 @@ def _past_biased(desc: OperatorDesc, inputs: Inputs) -> Inputs:
 _PAST: Rows = {
     "behind": ("puts the past behind what is new", _joined(lambda past, new: (new, past), "Key", "Value")),
     "value-behind": ("puts past values behind the new ones", _joined(lambda past, new: (new, past), "Value")),
-    "before-heads": (
-        "reads the past as if positions stood before heads",
-        _joined(lambda past, new: (read_as(0, 2, 1, 3)(past), new), "Key", "Value"),
-    ),
-    "unseen": (
-        "does not attend to the past",
-        _of_past(lambda count, past: np.where(np.arange(count.shape[-1]) < past, np.inf, count)),
-    ),
+    "before-heads": ("reads positions before heads", _joined(lambda past, new: (read_as(0, 2, 1, 3)(past), new), "Key", "Value")),
+    "unseen": ("ignores the past", _of_past(lambda count, past: np.where(np.arange(count.shape[-1]) < past, np.inf, count))),
     "alone": (
         "attends to the past alone",
         _of_past(lambda count, past: np.where(np.arange(count.shape[-1]) < past, count, np.inf)),
@@ -304,12 +252,11 @@ def _bias_of_all_heads(elements: Array, sizes: BiasSizes) -> Array:
     return np.concatenate([np.roll(elements, -at)[: np.prod(size)] for at, size in zip(starts, sizes, strict=False)])
 
 
-def _by_key_head(name: str) -> Callable[[OperatorDesc, Inputs], Inputs]:
-    def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
-        heads, shared = (int(str(desc.fields[field])) for field in ("QueryHeadCount", "KeyValueHeadCount"))
-        return {**right, name: np.take(right[name], np.arange(heads) // (heads // shared), axis=-3)}
-
-    return inputs
+def _by_key_head(desc: OperatorDesc, inputs: Inputs) -> Inputs:
+    """What is added to the scores of a query head, read by its head of keys."""
+    heads, shared = (int(str(desc.fields[field])) for field in ("QueryHeadCount", "KeyValueHeadCount"))
+    names = inputs.keys() & {"RelativePositionBiasTensor", "MaskTensor" if desc.fields["MaskType"] == "BOOLEAN" else ""}
+    return {**inputs, **{name: np.take(inputs[name], np.arange(heads) // (heads // shared), axis=-3) for name in names}}
 
 
 def _grouped(desc: OperatorDesc) -> bool:
@@ -327,15 +274,13 @@ _GROUPS: Rows = {
 
 GROUPS: Faults = {
     **planted(_GROUPS, "groups-", _grouped),
+    "groups-mask-of-key-head": Fault(
+        "reads a mask by heads of keys", inputs=_by_key_head, when=lambda desc: _grouped(desc) and _masked("BOOLEAN")(desc)
+    ),
     "groups-position-bias-of-key-head": Fault(
         "reads the position bias by heads of keys",
-        inputs=_by_key_head("RelativePositionBiasTensor"),
-        when=lambda desc: _grouped(desc) and has("RelativePositionBiasTensor")(desc),
-    ),
-    "groups-mask-of-key-head": Fault(
-        "reads the mask by heads of keys",
-        inputs=_by_key_head("MaskTensor"),
-        when=lambda desc: _grouped(desc) and desc.fields["MaskType"] == _BOOLEAN,
+        inputs=_by_key_head,
+        when=lambda desc: _grouped(desc) and has("RelativePositionBiasTensor")(desc) and not has("MaskTensor")(desc),
     ),
 }
 
@@ -343,15 +288,17 @@ GROUPS: Faults = {
 # Kept in place
 
 
-def _written(change: Callable[[Estimate, Estimate, Array], tuple[Estimate, Estimate, Array]]) -> Stages:
-    """Another buffer, other new positions or starts of them in each batch."""
-    return {"attention.written": lambda right, xp, part, *args: right(xp, part, *change(*args))}
+def _starts(change: Callable[[Array, int], Array]) -> Stages:
+    """New positions written from others on, by how many the buffer has besides them."""
+    return before(
+        "attention.written",
+        lambda part, old, new, starts: (part, old, new, change(starts, old.value.shape[2] - new.value.shape[2])),
+    )
 
 
-def _zeros_behind(right: Instead, xp: Any, part: str, buffer: Estimate, new: Estimate, starts: Array) -> Estimate:
-    found: Estimate = right(xp, part, buffer, new, starts)
-    used = np.arange(buffer.value.shape[2])[:, None] < (starts + new.value.shape[2])[:, None, None, None]
-    return replace(found, value=found.value * used)
+def _buffers(change: Callable[[Array, Array], Array]) -> Stages:
+    """Other content of the buffers, by the right one and where new positions begin."""
+    return before("attention.written", lambda part, old, *rest: (part, replace(old, value=change(old.value, rest[-1])), *rest))
 
 
 def _causal(change: Callable[[Array], Array]) -> Stages:
@@ -375,23 +322,14 @@ def _without_past(right: Instead, xp: Any, lengths: Array, sizes: Sizes) -> Arra
 
 
 _CACHE: Rows = {
-    "at-end": (
-        "writes what is new at the end of the buffer",
-        _written(lambda buffer, new, starts: (buffer, new, 0 * starts + buffer.value.shape[2] - new.value.shape[2])),
+    "at-end": ("writes what is new at the end of the buffer", _starts(lambda starts, rest: 0 * starts + rest)),
+    "by-first-batch": ("writes what is new where the first batch's belongs", _starts(lambda starts, rest: 0 * starts + starts[0])),
+    "with-zeros": ("fills the rest of the buffer with zeros", _buffers(lambda x, starts: 0 * x)),
+    "zeros-behind": (
+        "fills what is behind with zeros",
+        _buffers(lambda x, starts: x * (np.arange(x.shape[2]) < starts[:, None])[:, None, :, None]),
     ),
-    "by-first-batch": (
-        "writes what is new where the first batch's belongs",
-        _written(lambda buffer, new, starts: (buffer, new, 0 * starts + starts[0])),
-    ),
-    "with-zeros": (
-        "fills the rest of the buffer with zeros",
-        _written(lambda buffer, new, starts: (replace(buffer, value=0 * buffer.value), new, starts)),
-    ),
-    "zeros-behind": ("fills what is behind the new positions with zeros", {"attention.written": _zeros_behind}),
-    "before-heads": (
-        "writes positions before heads",
-        _written(lambda buffer, new, starts: (buffer, replace(new, value=written_with(1, 2)(new.value)), starts)),
-    ),
+    "before-heads": ("writes positions before heads", after("attention.written", written_with(1, 2))),
     "all-new-seen": ("shows all new keys to each query", _by_new(lambda ends, s: causal(np, ends - 1, replace(s, queries=1)))),
     "causal-from-last": ("shows all keys to the last query", _by_new(lambda ends, sizes: causal(np, ends - sizes.queries, sizes))),
     "causal-from-first": ("counts keys for each query from the first of the past", _causal(lambda lengths: 0 * lengths)),
@@ -401,25 +339,20 @@ _CACHE: Rows = {
     "all-seen": ("shows all that the buffer has room for", after("attention.causal", lambda hidden: 0 * hidden)),
     "queries-reversed": ("shows the last query the fewest keys", after("attention.causal", lambda hidden: hidden[:, :, ::-1])),
     "past-hidden": ("attends to what is new alone", {"attention.causal": _without_past}),
+    "length-one-more": ("reads lengths as the last index", after("attention.past_lengths", lambda lengths: lengths + 1)),
+    "length-one-less": ("counts a new key in lengths", after("attention.past_lengths", lambda lengths: np.maximum(lengths - 1, 0))),
+    "length-longest": (
+        "uses the largest length for all",
+        after("attention.past_lengths", lambda lengths: 0 * lengths + lengths.max()),
+    ),
     "hidden-wholly": ("hides keys wholly, whatever MaskFilterValue is", _filled(-np.inf)),
-}
-_LENGTHS: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
-    "one-more": ("reads lengths as the index of the last position", lambda lengths: lengths + 1),
-    "one-less": ("reads lengths as if they counted what is new", lambda lengths: np.maximum(lengths - 1, 0)),
-    "longest": ("uses the largest length for all", lambda lengths: 0 * lengths + lengths.max()),
 }
 _in_place = has("PastSequenceLengthsTensor")
 
 CACHE: Faults = {
     **planted(_CACHE, "cache-", _in_place),
     **{
-        f"cache-length-{label}": Fault(does, inputs=with_input("PastSequenceLengthsTensor", change), when=_in_place)
-        for label, (does, change) in _LENGTHS.items()
-    },
-    **{
-        f"{name}/not-written": Fault(
-            f"leaves {name} as it was", lambda d, inputs, _, n=name: inputs[n], when=_in_place, output=name
-        )
+        f"{name}/not-written": Fault(f"leaves {name} as it was", lambda d, x, _, n=name: x[n], when=_in_place, output=name)
         for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor")
     },
 }
