@@ -16,7 +16,9 @@ def batch_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]
     """``FusedActivation(Scale * ((x - Mean) / sqrt(Variance + Epsilon)) + Bias)``; all but the input broadcast. Spatial does nothing.
 
     The bound is that of the sum ``x * a + (Bias - Mean * a)`` with ``a = Scale / sqrt(Variance + Epsilon)``, which is how an inference
-    computes it (DirectML.dll where the tensors have one number a channel): what x and Mean have in common then costs digits.
+    computes it (DirectML.dll where the tensors have one number a channel). What x and Mean have in common then costs mantissa bits: the two
+    products and the difference round for themselves. But it is the same ``a`` in both, and what that is off by counts for ``x - Mean`` alone.
+    Step by step, as the page has it, each of the other steps costs a unit of ``(x - Mean) * a``.
     """
     x, mean, variance, scale, bias = (
         inputs[f"{name}Tensor"].astype(xp.float64) for name in ("Input", "Mean", "Variance", "Scale", "Bias")
@@ -24,7 +26,11 @@ def batch_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]
     inverse, share = inverse_root(xp, variance, xp.zeros_like(variance), attribute(xp, desc, "Epsilon"))
     factor = scale * inverse
     value = (x - mean) * factor + bias
-    error = (share + 3 * UNIT) * (xp.abs(x) + xp.abs(mean)) * xp.abs(factor) + UNIT * (xp.abs(bias) + xp.abs(value))
+    move = mean * factor
+    folded = xp.abs(x * factor) + xp.abs(move) + xp.abs(bias - move)
+    stepwise = 2 * xp.abs((x - mean) * factor)
+    # One unit of the factor's own product, one of the last sum.
+    error = (share + UNIT) * xp.abs((x - mean) * factor) + UNIT * (xp.maximum(folded, stepwise) + xp.abs(value))
     return {"OutputTensor": finished(xp, desc, value, error, xp.isfinite(share))}
 
 

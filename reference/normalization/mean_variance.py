@@ -15,7 +15,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.fused import stored_error
-from dmlcts.reference.normalization.error import UNIT, along, attribute, finished, inverse_root, summed
+from dmlcts.reference.normalization.error import BY_COUNT, UNIT, added, along, attribute, finished, inverse_root
 from dmlcts.reference.registry import reference
 from dmlcts.spec.desc import OperatorDesc
 
@@ -40,9 +40,8 @@ def _normalized(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Ar
     mean, error = xp.zeros_like(x), xp.zeros_like(x)
     if centred:
         total, count = along(xp, x, axes)
-        size, _ = along(xp, xp.abs(x), axes)
         mean = total / count
-        error = summed(count + 1, size) / count + stored_error(xp, desc, mean)
+        error = added(xp, x, axes) / count + BY_COUNT * UNIT * xp.abs(mean) + stored_error(xp, desc, mean)
     value = x - mean
     error = error + UNIT * xp.abs(value) * centred
     if not divided:
@@ -51,7 +50,9 @@ def _normalized(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Ar
     variance = total / count
     # The mean's own error moves all differences alike, and they add up to nothing: only its square counts.
     shift = xp.max(error, axis=axes, keepdims=True) if axes else error
-    deviation = summed(count + 4, total) / count + shift * shift + stored_error(xp, desc, variance)
+    # A square is off by a unit, and by two of its difference.
+    units = BY_COUNT + (3 if centred else 1)
+    deviation = (added(xp, value * value, axes) + units * UNIT * total) / count + shift * shift + stored_error(xp, desc, variance)
     factor, share = inverse_root(xp, variance, deviation, attribute(xp, desc, "Epsilon"))
     known = xp.isfinite(share)
     if centred and count == 1:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.fused import stored_error
-from dmlcts.reference.normalization.error import QUOTIENT, UNIT, along, attribute, inverse_root, summed
+from dmlcts.reference.normalization.error import QUOTIENT, TINY, UNIT, added, along, attribute, inverse_root
 from dmlcts.reference.registry import reference
 from dmlcts.spec.desc import OperatorDesc
 
@@ -47,7 +47,8 @@ def local_response(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> 
     weighted = alpha / size * squares
     base = bias + weighted
     value = x / base**beta
-    near = summed(terms + 3, xp.abs(weighted)) + UNIT * xp.abs(base)
+    # In any order: Higham's bound, for terms are few. Each is a square, and the sum a product with Alpha / LocalSize.
+    near = (terms + 3) * (UNIT * xp.abs(weighted) + TINY) + UNIT * xp.abs(base)
     share = abs(beta) * (near / xp.abs(base) + UNIT * xp.abs(xp.log(xp.abs(base)))) + (_POW + QUOTIENT) * UNIT
     return {"OutputTensor": Answer(value, slack=xp.abs(value) * share)}
 
@@ -62,12 +63,12 @@ def lp_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -
     x, axis = inputs["InputTensor"].astype(xp.float64), desc.fields["Axis"]
     assert isinstance(axis, int)
     if desc.fields["P"] == 1:
-        norm, count = along(xp, xp.abs(x), (axis,))
-        square, off = norm * norm, summed(count, norm) + stored_error(xp, desc, norm)
+        norm, _ = along(xp, xp.abs(x), (axis,))
+        square, off = norm * norm, added(xp, xp.abs(x), (axis,)) + stored_error(xp, desc, norm)
         error = 2 * norm * off + off * off + UNIT * square
     else:
-        square, count = along(xp, x * x, (axis,))
-        error = summed(count + 1, square)
+        square, _ = along(xp, x * x, (axis,))
+        error = added(xp, x * x, (axis,)) + UNIT * square
     factor, share = inverse_root(xp, square, error + stored_error(xp, desc, square), attribute(xp, desc, "Epsilon"))
     known = xp.broadcast_to(xp.isfinite(share), x.shape)
     return {"OutputTensor": Answer(x * factor, slack=xp.where(known, xp.abs(x * factor) * (share + UNIT), 0.0), defined=known)}
