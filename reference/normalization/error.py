@@ -25,6 +25,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.fused import activated, stored_error
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 UNIT = 2.0**-23
@@ -51,6 +52,7 @@ def attribute(xp: Any, desc: OperatorDesc, name: str) -> float:
     return float(xp.float32(value))
 
 
+@stage("normalization.sum")
 def along(xp: Any, x: Array, axes: Sequence[int]) -> tuple[Array, int]:
     """The sum over ``axes``, which stay as ones, and how many elements each has. Without axes each element is a sum of its own."""
     return (xp.sum(x, axis=tuple(axes), keepdims=True) if axes else x), prod(x.shape[axis] for axis in axes)
@@ -63,7 +65,9 @@ def added(xp: Any, terms: Array, axes: Sequence[int]) -> Array:
     rest = [axis for axis in range(terms.ndim) if axis not in axes]
     count = prod(terms.shape[axis] for axis in axes)
     rows = xp.reshape(xp.permute_dims(terms, (*rest, *axes)), (-1, count))
-    most = xp.maximum(*(xp.cumulative_sum(xp.sort(xp.maximum(sign * rows, 0.0), axis=1, descending=True), axis=1) for sign in (1.0, -1.0)))
+    most = xp.maximum(
+        *(xp.cumulative_sum(xp.sort(xp.maximum(sign * rows, 0.0), axis=1, descending=True), axis=1) for sign in (1.0, -1.0))
+    )
     # A sum as it was computed may be larger than the exact one, by the errors of those in it.
     steps = _ulp(xp, most[:, 1:] * (1 + 2 * count * UNIT))
     error = xp.sum(xp.where(most[:, 1:] == 0, 0.0, steps), axis=1) + count * TINY
@@ -75,6 +79,12 @@ def _ulp(xp: Any, size: Array) -> Array:
     return xp.where(size > TINY, 2.0 ** xp.floor(xp.log2(xp.maximum(size, TINY))), size + TINY) * UNIT
 
 
+@stage("normalization.inverse-root")
+def reciprocal_root(xp: Any, square: Array, epsilon: float) -> Array:
+    """What a variance or the square of a norm is made into: the factor of each element."""
+    return 1 / xp.sqrt(square + epsilon)
+
+
 def inverse_root(xp: Any, square: Array, error: Array, epsilon: float) -> tuple[Array, Array]:
     """``1 / sqrt(square + epsilon)``, and the share of it that it may be off by when ``square`` is off by ``error``.
 
@@ -83,9 +93,10 @@ def inverse_root(xp: Any, square: Array, error: Array, epsilon: float) -> tuple[
     argument = square + epsilon
     least = argument - error - UNIT * xp.abs(argument)
     share = xp.where(least > 0, xp.sqrt(argument / xp.where(least > 0, least, 1.0)) - 1, xp.inf)
-    return 1 / xp.sqrt(argument), xp.where(xp.isfinite(argument), share, 0.0) + INVERSE_ROOT * UNIT
+    return reciprocal_root(xp, square, epsilon), xp.where(xp.isfinite(argument), share, 0.0) + INVERSE_ROOT * UNIT
 
 
+@stage("normalization.finish")
 def finished(xp: Any, desc: OperatorDesc, value: Array, error: Array, known: Array) -> Answer:
     """The answer for a result off by ``error``, or for what the fused activation makes of it; nothing is said where it is not ``known``.
 
