@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dmlcts.conformance.mutants.old.dense import attention, convolution, matrix, normalization
+from dmlcts.conformance.mutants.old.dense import attention, convolution, matrix
 from dmlcts.conformance.mutants.old.fault import planted
 from dmlcts.conformance.mutants.old.mutant import Mutant
 
-FAMILIES = (convolution, matrix, normalization, attention)
+FAMILIES = (convolution, matrix, attention)
 
 
 def dense_mutants() -> Iterator[Mutant]:
