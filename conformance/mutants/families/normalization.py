@@ -374,7 +374,7 @@ _NEIGHBORS: Faults = {
 
 FAULTS: Table = {
     "BATCH_NORMALIZATION MEAN_VARIANCE_NORMALIZATION* LP_NORMALIZATION": computed(_DIVISORS),
-    "MEAN_VARIANCE_NORMALIZATION1 MEAN_VARIANCE_NORMALIZATION2 LP_NORMALIZATION": along_wrong_axes("normalization.axes"),
+    "MEAN_VARIANCE_NORMALIZATION1 MEAN_VARIANCE_NORMALIZATION2": along_wrong_axes("normalization.axes"),
     "MEAN_VARIANCE_NORMALIZATION* LP_NORMALIZATION": {
         **_ROWS,
         **_in_float32("sum", "mean", "center", "square", "variance", "inverse-root"),
@@ -388,7 +388,7 @@ FAULTS: Table = {
         "medians": Fault("takes medians for means", stages=_rows(lambda rows: np.median(rows, axis=-1) * rows.shape[-1])),
     },
     "MEAN_VARIANCE_NORMALIZATION": _FIXED_AXES,
-    "LP_NORMALIZATION": _NORM,
+    "LP_NORMALIZATION": {**along_wrong_axes("normalization.axes", several=False), **_NORM},
     "BATCH_NORMALIZATION": {**_BATCH, **_in_float32("inverse-root", "batch")},
     "VALUE_SCALE_2D": {**computed(_VALUE_SCALE), **_in_float32("value-scale")},
     "LOCAL_RESPONSE_NORMALIZATION": _NEIGHBORS,

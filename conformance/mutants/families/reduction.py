@@ -1,4 +1,4 @@
-"""Faults of reductions: of rows, of the functions of REDUCE, and of the places of extremes."""
+"""Faults of reductions along axes, whatever they make of a row, and of the places of extremes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from dmlcts.conformance.mutants.fault import (
     Faults,
     Inputs,
     Table,
-    Where,
-    after,
+    adjusted,
     as_bfloat16,
     as_float16,
 )
@@ -37,13 +36,12 @@ Change = Callable[[Array], Array]
 # Rows
 
 
-def _instead(at: int, other: int) -> Change:
-    """One element for another, so that places stay what they are."""
+def _instead(at: float, other: int) -> Change:
+    """One element (a share of the row) for another, so that places stay what they are."""
 
     def change(row: Array) -> Array:
-        found = row.copy()
-        if row.shape[-1] > 1:
-            found[..., at] = row[..., other]
+        found, last = row.copy(), row.shape[-1] - 1
+        found[..., round(at * last)] = row[..., other if last else 0]
         return found
 
     return change
@@ -57,17 +55,16 @@ def _steps_of_1(right: Callable[..., Array], xp: Any, x: Array, axes: Axes) -> A
 
 _ROWS: Faults = {
     **along_wrong_axes("reduction.axes"),
-    "no-axis": Fault("treats each element as a row", stages=after("reduction.axes", lambda axes: ())),
-    **{
-        name: Fault(does, stages=after("reduction.rows", change))
-        for name, (does, change) in ELEMENTS.items()
-        if name != "first-left-out"
-    },
-    "first-lost": Fault("takes the second element for the first", stages=after("reduction.rows", _instead(0, 1))),
-    "last-lost": Fault("takes the one before it for the last element", stages=after("reduction.rows", _instead(-1, -2))),
-    "middle-lost": Fault(
-        "takes the first element for that in the middle",
-        stages=after("reduction.rows", lambda row: _instead(row.shape[-1] // 2, 0)(row)),
+    **adjusted(
+        {
+            "reduction.axes": {"no-axis": ("treats each element as a row", lambda axes: ())},
+            "reduction.rows": {
+                **{name: row for name, row in ELEMENTS.items() if name != "first-left-out"},
+                "first-lost": ("takes the second element for the first", _instead(0, 1)),
+                "last-lost": ("takes the one before it for the last element", _instead(1, -2)),
+                "middle-lost": ("takes the first element for that in the middle", _instead(0.5, 0)),
+            },
+        }
     ),
     "side-by-side": Fault(
         "takes elements that lie side by side",
@@ -77,17 +74,45 @@ _ROWS: Faults = {
 }
 
 
-# Places of extremes
+# Which element's place
 
 
-def _key(does: str, key: Change, types: tuple[str, ...] = ()) -> Fault:
-    """Other numbers compared than the elements."""
-    return Fault(
-        does, types=types, stages={"reduction.place": lambda right, xp, row, *how: right(xp, key(row), *how)}, when=_is_place
-    )
+def signed(x: Array) -> Array:
+    """The elements' bits as signed integers."""
+    return np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}")
 
 
-def _in_order(does: str, number: Callable[[Array], Array]) -> Fault:
+KEYS: Mapping[str, tuple[str, Change, tuple[str, ...]]] = {
+    "of-magnitudes": ("compares magnitudes", np.abs, FLOATS + SIGNED),
+    "in-float16": ("compares in FLOAT16", as_float16, SINGLE),
+    "in-bfloat16": ("compares in bfloat16", as_bfloat16, SINGLE + HALF),
+    "in-float32": ("compares integers in FLOAT32", lambda row: row.astype("f4"), WIDE),
+    "in-float64": ("compares 64-bit integers in FLOAT64", lambda row: row.astype("f8"), LONG),
+    "signed": ("treats unsigned numbers as signed ones", signed, UNSIGNED),
+    "unsigned": ("treats signed numbers as unsigned ones", lambda row: signed(row).view(f"u{row.dtype.itemsize}"), SIGNED),
+    "by-bits": ("compares the bits of floats as integers", signed, FLOATS),
+    "low-32-bits": ("compares the low 32 bits", lambda row: row & row.dtype.type(0xFFFFFFFF), LONG),
+    "high-32-bits": ("compares the high 32 bits", lambda row: row >> row.dtype.type(32), LONG),
+    "low-byte": ("compares the low bytes", lambda row: row.astype("i1"), ("INT16", "UINT16", "INT32", "UINT32")),
+}
+"""By name: what is compared instead of the elements, in words and as a function, and the types."""
+
+
+def _is_place(desc: OperatorDesc) -> bool:
+    return desc.fields.get("Function", desc.type) in ("ARGMIN", "ARGMAX")
+
+
+def _found(does: str, instead: Instead, types: tuple[str, ...] = ()) -> Fault:
+    """``instead(right, xp, row, function, direction, data type)``."""
+    return Fault(does, types=types, stages={"reduction.place": instead}, when=_is_place)
+
+
+def _compared(does: str, key: Callable[[Array, str], Array], types: tuple[str, ...] = ()) -> Fault:
+    """Of the rows and of ARGMIN or ARGMAX, other numbers that are compared."""
+    return _found(does, lambda right, xp, row, function, *how: right(xp, key(row, function), function, *how), types)
+
+
+def _in_order(does: str, number: Change) -> Fault:
     """Elements compared in the order of a number made of their place, so that of equals another is taken."""
 
     def instead(right: Callable[..., Answer], xp: Any, row: Array, *how: str) -> Answer:
@@ -95,20 +120,49 @@ def _in_order(does: str, number: Callable[[Array], Array]) -> Fault:
         answer = right(xp, row[..., order], *how)
         return replace(answer, value=order[answer.value].astype(answer.value.dtype))
 
-    return Fault(does, stages={"reduction.place": instead}, when=_is_place)
+    return _found(does, instead)
 
 
-def _place(does: str, change: Callable[[OperatorDesc, Array, Array], Any], when: Where | None = None) -> Fault:
+def _limit(number: float) -> Callable[[Array, str], Array]:
+    """Where the search begins with a number: nothing worse is ever found."""
+    return lambda row, function: (np.minimum if function == "ARGMIN" else np.maximum)(row, row.dtype.type(number))
+
+
+_OTHER = {"ARGMIN": "ARGMAX", "ARGMAX": "ARGMIN", "INCREASING": "DECREASING", "DECREASING": "INCREASING"}
+
+_PLACES: Faults = {
+    **{name: _compared(does, lambda row, function, key=key: key(row), types) for name, (does, key, types) in KEYS.items()},
+    "zeros-told-apart": _compared(
+        "treats -0 as less than 0", lambda row, function: np.where((row == 0) & np.signbit(row), -1e-300, row.astype("f8")), FLOATS
+    ),
+    "infinity-passed-over": _compared(
+        "passes over infinities", lambda row, f: np.where(np.isinf(row), np.inf if f == "ARGMIN" else -np.inf, row), FLOATS
+    ),
+    "begins-with-0": _compared("begins with 0, so that nothing worse is found", _limit(0)),
+    "begins-with-1": _compared("begins with 1, so that nothing worse is found", _limit(1)),
+    **{
+        f"lanes-of-{n}": _in_order(f"takes of equals that of the first of {n} threads", lambda at, n=n: at % n)
+        for n in (4, 32, 256)
+    },
+    **{
+        f"parts-of-{n}": _in_order(f"takes of equals the first of the last {n}", lambda at, n=n: -(at // n)) for n in (2, 256, 1024)
+    },
+    "other-of-equals": _found(
+        "takes the last of equals for the first, and the first for the last",
+        lambda right, xp, row, function, direction, data_type: right(xp, row, function, _OTHER[direction], data_type),
+    ),
+    "other-extreme": _found(
+        "looks for the other extreme", lambda right, xp, row, function, *how: right(xp, row, _OTHER[function], *how)
+    ),
+}
+
+
+# What its place is
+
+
+def _place(does: str, change: Callable[[OperatorDesc, Array, Array], Any]) -> Fault:
     """Of the desc, the input and the right places, as INT64, another number."""
-    return Fault(
-        does,
-        lambda desc, inputs, right: change(desc, inputs["InputTensor"], right.astype("i8")),
-        when=lambda desc: _is_place(desc) and (when is None or when(desc)),
-    )
-
-
-def _is_place(desc: OperatorDesc) -> bool:
-    return desc.fields.get("Function", desc.type) in ("ARGMIN", "ARGMAX")
+    return Fault(does, lambda desc, inputs, right: change(desc, inputs["InputTensor"], right.astype("i8")), when=_is_place)
 
 
 def _counted(order: Callable[[OperatorDesc], Axes]) -> Callable[[OperatorDesc, Array, Array], Array]:
@@ -128,77 +182,7 @@ def _at(desc: OperatorDesc, x: Array, right: Array) -> Array:
     return np.take_along_axis(row, right.reshape(row.shape[:-1])[..., None], axis=-1).reshape(right.shape)
 
 
-def _without(number: float) -> Callable[..., Answer]:
-    """Where the search begins with a number, and the first place: nothing worse is ever found."""
-
-    def instead(right: Callable[..., Answer], xp: Any, row: Array, function: str, *how: str) -> Answer:
-        limit = np.minimum if function == "ARGMIN" else np.maximum
-        return right(xp, limit(row, row.dtype.type(number)), function, *how)
-
-    return instead
-
-
-def _finite(right: Callable[..., Answer], xp: Any, row: Array, function: str, *how: str) -> Answer:
-    worst = np.inf if function == "ARGMIN" else -np.inf
-    return right(xp, np.where(np.isinf(row), row.dtype.type(worst), row), function, *how)
-
-
-def _told_apart(row: Array) -> Array:
-    """Zeros of either sign beside one another, as 0 and the least number there is."""
-    return np.where((row == 0) & np.signbit(row), -np.finfo("f8").tiny, row.astype("f8"))
-
-
-def signed(x: Array) -> Array:
-    return np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}")
-
-
-def _unsigned(x: Array) -> Array:
-    return np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}")
-
-
-KEYS: Mapping[str, tuple[str, Change, tuple[str, ...]]] = {
-    "of-magnitudes": ("compares magnitudes", np.abs, FLOATS + SIGNED),
-    "in-float16": ("compares in FLOAT16", as_float16, SINGLE),
-    "in-bfloat16": ("compares in bfloat16", as_bfloat16, SINGLE + HALF),
-    "in-float32": ("compares integers in FLOAT32", lambda row: row.astype("f4"), WIDE),
-    "in-float64": ("compares 64-bit integers in FLOAT64", lambda row: row.astype("f8"), LONG),
-    "signed": ("treats unsigned numbers as signed ones", signed, UNSIGNED),
-    "unsigned": ("treats signed numbers as unsigned ones", _unsigned, SIGNED),
-    "by-bits": ("compares the bits of floats as integers", signed, FLOATS),
-    "low-32-bits": ("compares the low 32 bits", lambda row: row & row.dtype.type(0xFFFFFFFF), LONG),
-    "high-32-bits": ("compares the high 32 bits", lambda row: row >> row.dtype.type(32), LONG),
-    "low-byte": ("compares the low bytes", lambda row: row.astype("i1"), ("INT16", "UINT16", "INT32", "UINT32")),
-}
-"""By name: what is compared instead of the elements, in words and as a function, and the types."""
-
-_PLACES: Faults = {
-    **{name: _key(*row) for name, row in KEYS.items()},
-    "zeros-told-apart": _key("treats -0 as less than 0", _told_apart, FLOATS),
-    **{
-        name: Fault(does, stages={"reduction.place": instead}, types=types, when=_is_place)
-        for name, does, instead, types in (
-            ("begins-with-0", "begins with 0, so that nothing worse is found", _without(0), ()),
-            ("begins-with-1", "begins with 1, so that nothing worse is found", _without(1), ()),
-            ("infinity-passed-over", "passes over infinities", _finite, FLOATS),
-        )
-    },
-    **{
-        f"lanes-of-{n}": _in_order(f"takes of equals that of the first of {n} threads", lambda at, n=n: at % n)
-        for n in (4, 32, 256)
-    },
-    **{
-        f"parts-of-{n}": _in_order(f"takes of equals the first of the last {n}", lambda at, n=n: -(at // n)) for n in (2, 256, 1024)
-    },
-    "other-of-equals": Fault(
-        "takes the last of equals for the first, and the first for the last",
-        stages={"reduction.place": lambda right, xp, row, function, direction, to: right(xp, row, function, _OTHER[direction], to)},
-        when=_is_place,
-    ),
-    "other-extreme": Fault(
-        "looks for the other extreme",
-        stages={"reduction.place": lambda right, xp, row, function, direction, to: right(xp, row, _OTHER[function], direction, to)},
-        when=_is_place,
-    ),
+_NUMBERS: Faults = {
     "place-from-1": _place("counts places from 1", lambda desc, x, at: at + 1),
     "in-tensor": _place(
         "gives the place in the whole tensor", lambda desc, x, at: _at(desc, np.arange(x.size).reshape(x.shape), at)
@@ -216,18 +200,19 @@ _PLACES: Faults = {
     "in-part-of-64": _place("gives the place in a part of 64", lambda desc, x, at: at % 64),
     "in-part-of-1024": _place("gives the place in a part of 1,024", lambda desc, x, at: at % 1024),
     "as-float16": _place("keeps places as FLOAT16", lambda desc, x, at: at.astype("f2").astype("f8")),
-    "high-half-doubled": _place(
+    "high-half-doubled": Fault(
         "writes a place into both halves of 64 bits",
-        lambda desc, x, at: at | at << 32,
-        when=lambda desc: desc.tensor("OutputTensor").data_type in LONG,
+        lambda desc, inputs, right: right | right << right.dtype.type(32),
+        when=lambda desc: _is_place(desc) and desc.tensor("OutputTensor").data_type in LONG,
     ),
 }
 
-_OTHER = {"ARGMIN": "ARGMAX", "ARGMAX": "ARGMIN", "INCREASING": "DECREASING", "DECREASING": "INCREASING"}
+
+# Directions
 
 
-def _direction(does: str, instead: Instead) -> Fault:
-    return Fault(does, stages={"reduction.place": instead}, when=lambda desc: desc.fields["AxisDirection"] == "DECREASING")
+def _decreasing(desc: OperatorDesc) -> bool:
+    return desc.fields["AxisDirection"] == "DECREASING"
 
 
 def _last_along_last_axis(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
@@ -235,33 +220,30 @@ def _last_along_last_axis(desc: OperatorDesc, inputs: Inputs, right: Array) -> A
     axes, x = axes_of(desc), inputs["InputTensor"]
     if not axes:
         return right
-    row, length = rows(np, x, axes), x.shape[axes[-1]]
-    parts = row.reshape(*row.shape[:-1], -1, length)
-    same = parts == np.take_along_axis(row, right.reshape(row.shape[:-1])[..., None].astype("i8"), -1)[..., None]
-    part = np.argmax(same.any(-1), axis=-1)
-    inner = np.take_along_axis(same, part[..., None, None], -2)[..., 0, :]
-    return (part * length + length - 1 - np.argmax(inner[..., ::-1], axis=-1)).reshape(right.shape)
+    same = rows(np, x, axes) == _at(desc, x, right.astype("i8")).reshape(-1)[:, None].reshape(rows(np, x, axes).shape[:-1] + (1,))
+    parts = same.reshape(*same.shape[:-1], -1, x.shape[axes[-1]])
+    part = np.argmax(parts.any(-1), axis=-1)[..., None]
+    last = parts.shape[-1] - 1 - np.argmax(np.take_along_axis(parts, part[..., None], -2)[..., 0, ::-1], axis=-1)
+    return (part[..., 0] * parts.shape[-1] + last).reshape(right.shape)
 
 
 _DIRECTIONS: Faults = {
-    "place-from-the-end": _direction(
+    "place-from-the-end": Fault(
         "counts places from the end where DECREASING",
-        lambda right, xp, row, *how: replace(answer := right(xp, row, *how), value=row.shape[-1] - 1 - answer.value),
+        stages={
+            "reduction.place": lambda right, xp, row, *how: replace(a := right(xp, row, *how), value=row.shape[-1] - 1 - a.value)
+        },
+        when=_decreasing,
     ),
-    "direction-as-extreme": _direction(
+    "direction-as-extreme": Fault(
         "looks for the other extreme where DECREASING",
-        lambda right, xp, row, function, direction, to: right(xp, row, _OTHER[function], "INCREASING", to),
+        stages={
+            "reduction.place": lambda right, xp, row, function, direction, to: right(xp, row, _OTHER[function], "INCREASING", to)
+        },
+        when=_decreasing,
     ),
-    "directions-of-last-axis": Fault(
-        "takes the last of equals along the last axis alone",
-        _last_along_last_axis,
-        when=lambda desc: desc.fields["AxisDirection"] == "DECREASING",
-    ),
+    "directions-of-last-axis": Fault("takes the last of equals along the last axis alone", _last_along_last_axis, when=_decreasing),
 }
 
-
-FAULTS: Table = {
-    "REDUCE ARGMIN ARGMAX": {**_ROWS, **_PLACES},
-    "ARGMIN ARGMAX": _DIRECTIONS,
-}
+FAULTS: Table = {"REDUCE ARGMIN ARGMAX": {**_ROWS, **_PLACES, **_NUMBERS}, "ARGMIN ARGMAX": _DIRECTIONS}
 """What implementations of these operators get wrong."""

@@ -58,15 +58,22 @@ _AXES: Mapping[str, tuple[str, Callable[[Axes, int], Axes]]] = {
 }
 """By name: what it does, and (right axes, number of dimensions) -> those that are taken."""
 
+_OF_SEVERAL = ("up-to-the-last", "below-the-fifth", "as-many-first", "as-many-last")
+"""What is right of one axis, or said by another name."""
 
-def along_wrong_axes(stage: str) -> Faults:
-    """Rows along other axes than those that a stage of the desc gives."""
+
+def along_wrong_axes(stage: str, several: bool = True) -> Faults:
+    """Rows along other axes than those that a stage of the desc gives; of which there may be ``several``."""
 
     def instead(change: Callable[[Axes, int], Axes], right: Callable[[OperatorDesc], Axes], desc: OperatorDesc) -> Axes:
         axes = right(desc)
         return tuple(sorted(set(change(axes, len(desc.tensor("InputTensor").sizes))))) if axes else axes
 
-    return {name: Fault(does, stages={stage: partial(instead, change)}) for name, (does, change) in _AXES.items()}
+    return {
+        name: Fault(does, stages={stage: partial(instead, change)})
+        for name, (does, change) in _AXES.items()
+        if several or name not in _OF_SEVERAL
+    }
 
 
 def along_wrong_axis(*names: str) -> Faults:
