@@ -37,8 +37,6 @@ def mutants_of(name: str) -> Mapping[str, Mutant]:
     Raises:
         ValueError: two faults have one name, or a table says something that it cannot mean.
     """
-    from dmlcts.conformance.mutants.old.adapter import old_mutants  # until every family is ported
-
     operator = load(name)
     found: dict[str, Mutant] = {}
     for label, fault in (*_of_families(operator), *_of_transforms(operator)):
@@ -47,8 +45,6 @@ def mutants_of(name: str) -> Mapping[str, Mutant]:
         reasons = review(name, label)
         basis = MEASURED if ON_MEASURED in reasons else DOCUMENTED
         found[label] = Mutant(name, label, fault, basis, reasons.get(NO_FAULT, ""))
-    for mutant in old_mutants(name):
-        found.setdefault(mutant.label, mutant)
     return found
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,32 @@ def merged(*tables: Table) -> Table:
 def after(stage: str, change: Callable[[Any], Any]) -> Mapping[str, Instead]:
     """``stages`` of a fault that changes what a stage gives. Of an answer or an estimate, the value alone is changed."""
     return {stage: lambda right, *args, **kwargs: changed(right(*args, **kwargs), change)}
+
+
+Steps = Mapping[str, Mapping[str, tuple[Any, ...]]]
+"""By stage and label: what an implementation does, a function, and the data types for which it is wrong, where not for all."""
+
+
+def computed(steps: Steps, when: Where | None = None) -> Faults:
+    """Faults that compute another thing in stages' places: functions of their arguments, without the array namespace that some begin with."""
+
+    def instead(change: Callable[..., Any]) -> Instead:
+        return lambda right, *args: change(*args[isinstance(args[0], ModuleType) :])
+
+    return {
+        label: Fault(does, types=types[0] if types else (), when=when, stages={stage: instead(change)})
+        for stage, rows in steps.items()
+        for label, (does, change, *types) in rows.items()
+    }
+
+
+def adjusted(steps: Steps, when: Where | None = None) -> Faults:
+    """Faults that change what stages give, as ``after``."""
+    return {
+        label: Fault(does, types=types[0] if types else (), when=when, stages=after(stage, change))
+        for stage, rows in steps.items()
+        for label, (does, change, *types) in rows.items()
+    }
 
 
 def skipped(stage: str, argument: int) -> Mapping[str, Instead]:
