@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.generator.shapes import make_desc
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.reference.registry import compute
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.loader import load
@@ -32,9 +31,9 @@ PRODUCT = {"ATensor": (1, 1, 1024, 1024), "BTensor": (1, 1, 1024, 1024)}
 def desc_of(name: str, sizes: Mapping[str, tuple[int, ...]], attributes: Mapping[str, object]) -> OperatorDesc:
     """A FLOAT32 desc without other inputs."""
     operator = load(name)
-    choice = next(choice for choice in type_choices(operator) if choice.main == "FLOAT32")
+    choice = next(choice for choice in plan_of(operator).choices if choice.main == "FLOAT32")
     presence = {field.name: PRESENT if field.name in sizes else ABSENT for field in operator.inputs() if field.optional}
-    return make_desc(operator, choice.types, (1, 1, 1, 1), {**attributes, **presence}, known=sizes)
+    return plan_of(operator).desc(choice.types, (1, 1, 1, 1), {**attributes, **presence}, known=sizes)
 
 
 def cases() -> dict[str, tuple[OperatorDesc, str, dict[str, Any]]]:

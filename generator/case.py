@@ -22,6 +22,7 @@ from typing import Any
 
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.desc_json import read_desc, write_desc
+from dmlcts.spec.loader import load
 from dmlcts.spec.model import DOCUMENTED, Literal, Operator
 
 LEVELS = ("smoke", "core", "full")
@@ -63,14 +64,16 @@ class Binding:
 class Case:
     """One case. ``feature_level`` is the lowest level that promises it; ``covers`` are the promises that it tests (generator/coverage).
 
-    ``in_place`` maps a tensor to the input whose resource it shares: an output, or another input. ``checks`` are looked at besides the values: ``gaps`` (bytes
-    between strided elements keep what was there) and ``zero-sign``. ``rule`` is the rule that a rejection case breaks.
+    ``in_place`` maps a tensor to the input whose resource it shares: an output, or another input. ``checks`` are looked at besides the
+    values: ``gaps`` (bytes between strided elements keep what was there) and ``zero-sign``. ``rule`` is the rule that a rejection case
+    breaks. Pickled, a case carries its operator by name alone, so that it must be one of the package's own.
     """
 
     id: str
     kind: str
     level: str
     desc: OperatorDesc
+    operator: Operator
     feature_level: str
     data_type: str
     basis: str = DOCUMENTED
@@ -85,10 +88,12 @@ class Case:
     relation: str = ""
     note: str = ""
 
-    @property
-    def operator(self) -> str:
-        """The operator's name."""
-        return self.desc.type
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (to_json(self),)
+
+
+def _unpickled(data: Mapping[str, Any]) -> Case:
+    return from_json(data, load)
 
 
 def to_json(case: Case) -> dict[str, Any]:
@@ -123,11 +128,13 @@ def from_json(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Case:
     Raises:
         DescError: the desc is wrong. KeyError: a field is missing.
     """
+    desc = read_desc(data["desc"], find, "desc")
     return Case(
         id=data["id"],
         kind=data["kind"],
         level=data["level"],
-        desc=read_desc(data["desc"], find, "desc"),
+        desc=desc,
+        operator=find(desc.type),
         feature_level=data["feature_level"],
         data_type=data["data_type"],
         basis=data["basis"],

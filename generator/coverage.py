@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dmlcts.generator.attributes import attribute_choices, choice_labels
+from dmlcts.generator.attributes import choice_labels
 from dmlcts.generator.data import data_values
 from dmlcts.generator.layouts import layouts_of
-from dmlcts.generator.shapes import dimension_counts
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import make_cases
 from dmlcts.generator.tables import special_set
-from dmlcts.generator.types import type_choices
 from dmlcts.spec.model import Operator
 
 
@@ -66,7 +65,7 @@ def _support(operator: Operator) -> Iterator[str]:
 
 
 def _attributes(operator: Operator) -> Iterator[str]:
-    return (label for choice in attribute_choices(operator) for label in choice_labels(choice))
+    return (label for choice in plan_of(operator).combinations for label in choice_labels(choice))
 
 
 def _examples(operator: Operator) -> Iterator[str]:
@@ -89,7 +88,7 @@ def _layouts(operator: Operator) -> Iterator[str]:
         yield from (f"slack/{field.name}/{what}" for what in ("total-size", "binding", "alignment"))
     yield from (f"owned/{field.name}" for field in operator.inputs() if field.owned_by_dml)
     yield from (
-        f"layout/{count}d" for count in sorted({n for choice in type_choices(operator) for n in dimension_counts(operator, choice)})
+        f"layout/{count}d" for count in sorted({n for choice in plan_of(operator).choices for n in choice.dimension_counts})
     )
 
 

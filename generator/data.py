@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.generator.case import Case, Data
+from dmlcts.generator.attributes import NotGenerable
+from dmlcts.generator.case import REJECTION, Case, Data
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import special_values
 from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.dtypes import literal_array
+from dmlcts.spec.dtypes import literal_array, numpy_dtype
 from dmlcts.spec.expression import compile_expression
 from dmlcts.spec.shape import FAILURES
 
@@ -22,9 +23,22 @@ Array = NDArray[Any]
 
 
 def inputs(case: Case) -> dict[str, Array]:
-    """The input arrays of a case by tensor name, packed: the same on every machine and in every run."""
-    fields = case.desc.fields
-    found = {name: array(data, case.desc.tensor(name), f"{case.id}/{name}", fields) for name, data in case.data.items()}
+    """The input arrays of a case by tensor name, packed: the same on every machine and in every run.
+
+    Zeros where a desc that must be refused lacks what the bounds of its data read.
+
+    Raises:
+        NotGenerable: so does the desc of another case.
+    """
+    found = {}
+    for name, data in case.data.items():
+        tensor = case.desc.tensor(name)
+        try:
+            found[name] = array(data, tensor, f"{case.id}/{name}", case.desc.fields)
+        except NotGenerable as error:
+            if case.expect != REJECTION:
+                raise NotGenerable(f"{case.id}: the data of {name}: {error}") from None
+            found[name] = np.zeros(tensor.sizes, numpy_dtype(tensor.data_type))
     return {name: found[case.in_place.get(name, name)] for name in found}  # inputs that share a resource hold the same
 
 
@@ -60,7 +74,11 @@ def recipe_array(
     raw: bytes,
     fields: Mapping[str, object] = MappingProxyType({}),
 ) -> Array:
-    """``recipe_bytes`` raw bytes as the tensor's values; ``fields`` are those of the desc, which parameters may speak of."""
+    """``recipe_bytes`` raw bytes as the tensor's values; ``fields`` are those of the desc, which parameters may speak of.
+
+    Raises:
+        NotGenerable: the desc lacks what a parameter speaks of.
+    """
     entry = RECIPES[recipe]
     cells = np.frombuffer(raw, np.uint8).reshape(tensor.count, entry.width(tensor.data_type))
     known = {name: _computed(value, fields) if name in entry.computed else value for name, value in parameters.items()}
@@ -68,11 +86,11 @@ def recipe_array(
 
 
 def _computed(parameter: float | int | str, fields: Mapping[str, object]) -> Any:
-    """A parameter, or what its expression gives for a desc; 0 where it gives nothing, as the desc is wrong or lacks what it reads."""
+    """What the expression of a parameter gives for a desc. Raises NotGenerable if it gives nothing."""
     try:
         return compile_expression(str(parameter)).evaluate(fields)
-    except FAILURES:
-        return 0
+    except FAILURES as error:
+        raise NotGenerable(f"{parameter} cannot be computed for this desc ({error})") from None
 
 
 def same_where_broadcast(values: Array, tensor: TensorDesc) -> Array:

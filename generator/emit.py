@@ -14,8 +14,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from dmlcts.generator.case import Case
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import DOCUMENTED
+from dmlcts.spec.model import DOCUMENTED, Operator
+from dmlcts.spec.promises import spec_version
 
 TITLES = {
     "example": "The documentation's examples, and what DirectML.dll was measured to give.",
@@ -41,7 +41,7 @@ class _Line:
     note_text: str
 
 
-def module_text(operator: str, cases: Iterable[Case], version: str, spec_version: str) -> str:
+def module_text(operator: Operator, cases: Iterable[Case], version: str) -> str:
     """The pytest module of one operator's cases."""
     kinds: dict[str, dict[str, Any]] = {}
     for case in cases:
@@ -55,7 +55,11 @@ def module_text(operator: str, cases: Iterable[Case], version: str, spec_version
     )
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
     return environment.get_template("module.py.j2").render(
-        operator=load(operator), kinds=kinds, version=version, spec_version=spec_version, file=module_name(operator)
+        operator=operator,
+        kinds=kinds,
+        version=version,
+        spec_version=spec_version([operator.name]),
+        file=module_name(operator.name),
     )
 
 
@@ -64,15 +68,15 @@ def module_name(operator: str) -> str:
     return f"test_{operator.lower()}.py"
 
 
-def write_modules(cases: Iterable[Case], folder: Path, version: str, spec_version: str) -> list[Path]:
+def write_modules(cases: Iterable[Case], folder: Path, version: str) -> list[Path]:
     """Writes a module for each operator that has cases, and returns the files. Raises OSError for a folder that cannot be written."""
-    by_operator: dict[str, list[Case]] = {}
+    by_operator: dict[Operator, list[Case]] = {}
     for case in cases:
         by_operator.setdefault(case.operator, []).append(case)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for operator, own in by_operator.items():
-        file = folder / module_name(operator)
-        file.write_text(module_text(operator, own, version, spec_version), encoding="utf-8", newline="\n")
+        file = folder / module_name(operator.name)
+        file.write_text(module_text(operator, own, version), encoding="utf-8", newline="\n")
         written.append(file)
     return written

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dmlcts.generator.attributes import NotGenerable, attribute_values, counted_by, recomputed, value_text, within_type
+from dmlcts.generator.attributes import NotGenerable, value_text, within_type
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
 from dmlcts.generator.layouts import laid_out
-from dmlcts.generator.shapes import level_of, make_desc, padded_run, presences, usual_dimension_count
-from dmlcts.generator.solver import leading, solved, spread
-from dmlcts.generator.types import TypeChoice, only_tied, representatives, tied_tensors, type_choices
+from dmlcts.generator.plan import Plan
+from dmlcts.generator.solver import solved
+from dmlcts.generator.types import TypeChoice, padded_run
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.expression import Expression
@@ -37,16 +37,17 @@ class Change:
     basis: str = DOCUMENTED
 
 
-def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def negative_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """A case for each rule and each place where it can be broken; in full for types of all widths, in core for the first that can break it."""
     if beyond("core", most):
         return
+    operator = plan.operator
     made: set[str] = set()
     broken: set[str] = set()
-    for index, choice in enumerate(representatives(operator)):
-        if index and beyond("full", most) and only_tied(operator):
+    for index, choice in enumerate(plan.representatives):
+        if index and beyond("full", most) and plan.only_tied:
             break  # every rule can be broken by the first types
-        for base, change in _all_changes(operator, choice):
+        for base, change in _all_changes(choice):
             rule, what = _rule(change), f"{change.desc} {change.bindings}"
             if what in made or _accepted(operator, change.rules, choice):
                 continue  # such as a type that all tensors change to: the same desc for every choice
@@ -62,7 +63,8 @@ def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 kind="negative",
                 level=level,
                 desc=change.desc,
-                feature_level=str(_level(operator, level_of(operator, base) or choice.level, change)),
+                operator=operator,
+                feature_level=str(_level(plan, plan.level_of(base) or choice.level, change)),
                 data_type=choice.main,
                 basis=change.basis,
                 expect=REJECTION,
@@ -73,21 +75,21 @@ def negative_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             )
 
 
-def _all_changes(operator: Operator, choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
+def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
     """The changes of a usual desc, and of those that have the tensors which it leaves out: about these, or about rules that no other broke."""
-    run = padded_run(_RUN, usual_dimension_count(operator, choice))
-    bases = [(attributes, make_desc(operator, choice.types, run, attributes)) for attributes in presences(operator, choice)]
+    plan = choice.plan
+    bases = [(attributes, choice.usual_desc(_RUN, attributes)) for attributes in choice.presences]
     elsewhere = dict(pair for _, base in reversed(bases) for pair in base.tensors())
     met: set[str] = set()
     broken: set[str] = set()
     labels: set[str] = set()
     for attributes, base in bases:
         new = {name for name, _ in base.tensors()} - met
-        for change in _changes(operator, base, attributes, elsewhere):
+        for change in _changes(plan, base, attributes, elsewhere):
             if met and change.rules <= broken and not any(name in change.label for name in new):
                 continue
             if change.label in labels:
-                change = replace(change, label=f"{operator.configuration(base.fields)}/{change.label}")
+                change = replace(change, label=f"{plan.operator.configuration(base.fields)}/{change.label}")
             yield base, change
             broken |= change.rules
             labels.add(change.label)
@@ -103,11 +105,13 @@ def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
     }
 
 
-def _level(operator: Operator, base: FeatureLevel, change: Change) -> FeatureLevel:
+def _level(plan: Plan, base: FeatureLevel, change: Change) -> FeatureLevel:
     """The lowest feature level, from that of the valid desc on, at which the change breaks just its rules."""
+    steps = plan.steps | {table.level for table in plan.operator.support}
+    if change.bindings or not any(level > base for level in steps):
+        return base  # the newest level, at which the rules were asked for, says the same
     levels = sorted(level for level in abi().feature_levels.values() if level >= base)
-    alone = (level for level in levels if change.rules == {v.label for v in violations(operator, change.desc, level)})
-    return base if change.bindings else next(alone)
+    return next(level for level in levels if change.rules == {v.label for v in violations(plan.operator, change.desc, level)})
 
 
 def _rule(change: Change) -> str:
@@ -121,15 +125,13 @@ def _accepted(operator: Operator, rules: frozenset[str], choice: TypeChoice) -> 
     return rules <= lenient
 
 
-def _changes(
-    operator: Operator, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]
-) -> Iterator[Change]:
+def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]) -> Iterator[Change]:
     """The changes kept: all that break general rules, and for each of the operator's own and each place the one that breaks least besides."""
     best: dict[tuple[str, str], Change] = {}
     late: list[Change] = []
     emptied = False
-    for label, place, desc in _descs(operator, base, usual, elsewhere):
-        broken = violations(operator, desc)
+    for label, place, desc in _descs(plan, base, usual, elsewhere):
+        broken = violations(plan.operator, desc)
         rules = frozenset(v.label for v in broken)
         basis = MEASURED if all(v.basis == MEASURED for v in broken) else DOCUMENTED
         if not rules:
@@ -149,7 +151,7 @@ def _changes(
     yield from best.values()
     yield from late
     if not emptied:
-        yield from _consistent_zero(operator, base, usual)
+        yield from _consistent_zero(plan, base, usual)
     yield from _binding_changes(base)
 
 
@@ -157,9 +159,9 @@ def _only_zeros(rules: frozenset[str]) -> bool:
     return all(rule.startswith("tensor/") and rule.endswith("/sizes") for rule in rules)
 
 
-def _consistent_zero(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[Change]:
+def _consistent_zero(plan: Plan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[Change]:
     """The first desc found with a size of 0 that nothing else forbids, such as an empty batch: tensors that share a size have it together."""
-    name = leading(operator)
+    name = plan.leading
     for index, size in enumerate(base.tensor(name).sizes):
         sharing = [(other, at) for other, tensor in base.tensors() for at, its in enumerate(tensor.sizes) if its == size]
         same = [(other, at) for other, at in sharing if at == index]
@@ -168,8 +170,8 @@ def _consistent_zero(operator: Operator, base: OperatorDesc, usual: Mapping[str,
             for other, at in places:
                 sizes[other][at] = 0
             emptied = {other: replace(base.tensor(other), sizes=tuple(found)) for other, found in sizes.items()}
-            desc = recomputed(operator, base.with_fields(**emptied), usual)
-            rules = frozenset(v.label for v in violations(operator, desc))
+            desc = plan.recomputed(base.with_fields(**emptied), usual)
+            rules = frozenset(v.label for v in violations(plan.operator, desc))
             if rules and _only_zeros(rules):
                 yield Change(f"sizes/zero/{name}-size{index}", desc, {}, rules)
                 return
@@ -183,36 +185,36 @@ _FOR_SOME = (*_OWN, "binding/")
 
 
 def _descs(
-    operator: Operator, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]
+    plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]
 ) -> Iterator[tuple[str, str, OperatorDesc]]:
     """Label, place and desc of every change of a desc that is tried. ``elsewhere`` are tensors of other descs, valid there."""
 
     def replaced(names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
-        return recomputed(operator, _replaced(base, names, **changes), usual)  # what is computed from the tensors follows them
+        return plan.recomputed(_replaced(base, names, **changes), usual)  # what is computed from the tensors follows them
 
-    for field in operator.fields:
+    for field in plan.operator.fields:
         if field.is_tensor and not field.optional and field.type == "TENSOR_DESC":
             yield f"missing/{field.name}", field.name, base.with_fields(**{field.name: None})
         if field.optional and field.type == "TENSOR_DESC" and field.name in elsewhere:
             present = base.fields[field.name] is not None
             label = f"{'without' if present else 'with'}/{field.name}"
             yield label, field.name, base.with_fields(**{field.name: None if present else elsewhere[field.name]})
-        if field.kind == "attribute" and field.name not in counted_by(operator):
-            yield from _attribute_changes(field, base)
-    for name in counted_by(operator):
-        yield from _count_changes(operator, name, base)
-    for group in _there(base, tied_tensors(operator, "DataType")):
+        if field in plan.chosen:
+            yield from _attribute_changes(plan, field, base)
+    for name in plan.counts:
+        yield from _count_changes(plan.operator, name, base)
+    for group in _there(base, plan.tied("DataType")):
         for name in (*abi().data_types, UNKNOWN):
             yield f"data-type/{'+'.join(group)}={name}", group[0], replaced(group, data_type=name)
-    for group in _there(base, tied_tensors(operator, "DimensionCount")):
+    for group in _there(base, plan.tied("DimensionCount")):
         for count in range(abi().limits["dimension_count"] + 2):
             run = padded_run(_RUN, count) if count else ()
-            desc = recomputed(operator, resized(operator, base, group, run, usual), usual)
+            desc = plan.recomputed(resized(plan, base, group, run, usual), usual)
             yield f"dimension-count/{'+'.join(group)}={count}", group[0], desc
     there = [name for name, _ in base.tensors()]
-    for group in _there(base, tied_tensors(operator, "DimensionCount")):
+    for group in _there(base, plan.tied("DimensionCount")):
         if len(group) < len(there):  # the others stay as they are, so that sizes must too
-            most = max(table.tensors[group[0].partition("[")[0]].dimensions[1] for table in operator.support)
+            most = max(table.tensors[group[0]].dimensions[1] for table in plan.operator.support)
             longer = base.with_fields(
                 **{name: replace(t, sizes=padded_run(t.sizes, most + 1)) for name, t in base.tensors() if name in group}
             )
@@ -223,8 +225,8 @@ def _descs(
         for index, size in enumerate(same):  # what tensors that are alike may not be together
             larger = (*same[:index], size + 1, *same[index + 1 :])
             yield f"sizes/{'+'.join(names)}", f"{names[0]}-alike{index}", replaced(names, sizes=larger)
-    for name, tensor in base.tensors():
-        yield from _tensor_changes(operator, base, name, tensor)
+    for field_name, name, tensor in base.by_field():
+        yield from _tensor_changes(plan, base, plan.operator.field(field_name), name, tensor)
         if tensor.DimensionCount > 1:
             yield f"dimension-count/{name}-1", name, replaced((name,), sizes=tensor.sizes[1:])
 
@@ -237,12 +239,12 @@ def _there(base: OperatorDesc, groups: Iterable[tuple[str, ...]]) -> Iterator[tu
             yield found
 
 
-def _attribute_changes(field: Field, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
+def _attribute_changes(plan: Plan, field: Field, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
     """An attribute outside its enumeration or its bounds, of another data type, or an operator that cannot stand there.
 
     Its valid values too: a constraint may forbid one of them for the data types at hand.
     """
-    values: list[object] = [value for value in attribute_values(field) if not isinstance(value, Expression)]
+    values: list[object] = [value for value in plan.values(field) if not isinstance(value, Expression)]
     if field.enum == "DML_TENSOR_DATA_TYPE":
         values += (*abi().data_types, *_NO_CONSTANTS)
     elif field.enum:
@@ -283,15 +285,15 @@ def _beyond(field: Field, base: OperatorDesc) -> Iterator[object]:
 
 
 def _tensor_changes(
-    operator: Operator, base: OperatorDesc, name: str, tensor: TensorDesc
+    plan: Plan, base: OperatorDesc, field: Field, name: str, tensor: TensorDesc
 ) -> Iterator[tuple[str, str, OperatorDesc]]:
     def changed(**changes: object) -> OperatorDesc:
         return _replaced(base, (name,), **changes)
 
     listed: dict[str, FeatureLevel] = {}  # in a fixed order, as the first of those that break the same rules is kept
-    for choice in type_choices(operator):
+    for choice in plan.choices:
         listed.setdefault(dict(choice.types)[name], choice.level)
-    lowest = level_of(operator, base)
+    lowest = plan.level_of(base)
     # First the types of the base's own level, which break nothing but their constraint there. Types of the same width are a place of their
     # own: an implementation may compare widths alone.
     for data_type in sorted(listed, key=lambda other: (listed[other] != lowest, abi().data_types[other].bits != tensor.type.bits)):
@@ -300,7 +302,7 @@ def _tensor_changes(
     for index, size in enumerate(tensor.sizes):  # a place each: an implementation may compare some of the sizes, or their product
         larger = (*tensor.sizes[:index], size + 1, *tensor.sizes[index + 1 :])
         yield f"sizes/{name}", f"{name}-size{index}", changed(sizes=larger)
-        if size > 1 and not spread(operator):  # where all are alike, one that is smaller makes the others larger
+        if size > 1 and not plan.uniform:  # where all are alike, one that is smaller makes the others larger
             yield (
                 f"sizes/{name}",
                 f"{name}-smaller{index}",
@@ -316,9 +318,9 @@ def _tensor_changes(
     yield f"alignment/{name}=24", name, changed(alignment=24)
     if tensor.type.bits > 8:
         yield f"alignment/{name}-below-size", name, changed(alignment=tensor.type.bits // 16)
-    if operator.field(name.partition("[")[0]).packed:
+    if field.packed:
         yield f"strides/{name}-spread", name, base.with_fields(**{name: laid_out(tensor, "spread")})
-    if operator.field(name).kind == "output":
+    if field.kind == "output":
         yield f"strides/{name}-broadcast", name, base.with_fields(**{name: laid_out(tensor, "broadcast")})
         yield f"flags/{name}=OWNED_BY_DML", name, changed(flags=abi().tensor_flags["OWNED_BY_DML"])
 
@@ -335,12 +337,12 @@ def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
 
 
 def resized(
-    operator: Operator, base: OperatorDesc, names: tuple[str, ...], run: tuple[int, ...], usual: Mapping[str, object]
+    plan: Plan, base: OperatorDesc, names: tuple[str, ...], run: tuple[int, ...], usual: Mapping[str, object]
 ) -> OperatorDesc:
     """The desc with the named tensors of the sizes that ``run`` gives them; where no shape has so few or many, ones in front or less."""
     try:
         small = base.with_fields(**{name: replace(tensor, sizes=(1,) * len(run)) for name, tensor in base.tensors()})
-        sizes = solved(operator, recomputed(operator, small, usual).fields, run) if run else {}
+        sizes = solved(plan.operator, plan.recomputed(small, usual).fields, run) if run else {}
     except NotGenerable:
         sizes = {name: padded_run(tensor.sizes, len(run)) for name, tensor in base.tensors()}
     changed = base

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 
-from dmlcts.generator.build import build
+from dmlcts.generator.build import build, levelled
 from dmlcts.generator.case import Binding, Case, beyond
 from dmlcts.generator.layouts import GAPPED, LETTERS, OUTPUT_LAYOUTS, laid_out, layouts_of
 from dmlcts.generator.pairwise import pairwise
-from dmlcts.generator.shapes import dimension_counts, make_desc, padded_run, usual_dimension_count, whole_choices
-from dmlcts.generator.solver import Sizes, spread
-from dmlcts.generator.types import TypeChoice, covering_choices, representatives
+from dmlcts.generator.plan import Plan
+from dmlcts.generator.solver import Sizes
+from dmlcts.generator.types import TypeChoice, padded_run
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.model import ABSENT, MEASURED, Operator
+from dmlcts.spec.model import ABSENT, MEASURED
 
 _SIZES = (2, 3, 4, 5)
 """Sizes of layout cases: all different, so that two exchanged dimensions show, and a row that is no multiple of 4 bytes in any type."""
@@ -27,32 +27,32 @@ _MANY, _VERY_MANY = 5, 9
 """The id of a layout case of more tensors has their layouts alone, in the struct's order, and shorter still: it must do as a file name."""
 
 
-def layout_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Every pair of layouts of any two tensors; in core for one type of each width, in full for every type."""
-    layouts = {field.name: layouts_of(operator, field) for field in operator.fields if field.is_tensor}
+    layouts = {field.name: layouts_of(plan.operator, field) for field in plan.operator.fields if field.is_tensor}
     rows = pairwise(layouts)
-    core = representatives(operator)
-    for choice in covering_choices(operator):
+    core = plan.representatives
+    for choice in plan.covering:
         met: set[tuple[str, str]] = set()
         for index, row in enumerate(rows):
             level = "smoke" if (choice, index) == (core[0], 7) else "core" if choice in core else "full"
             if beyond(level, most):
                 continue
-            single = index % 3 == 2 and not spread(operator)  # the others' case of each dimension count has ones in front
-            base = _base(operator, choice, index, sizes=_SINGLE if single else _SIZES)
+            single = index % 3 == 2 and not plan.uniform  # the others' case of each dimension count has ones in front
+            base = _base(choice, index, sizes=_SINGLE if single else _SIZES)
             present = {name: row[name] for name, _ in base.tensors()}
             parts = ("layout", *(("single",) if single else ()), ".".join(_named(present)))
             covers = [f"layout/{name}/{layout}" for name, layout in present.items()]
             desc = _with_layouts(base, row)
             met.update((name, layout) for name, layout in present.items())
-            yield build(operator, "layout", parts, desc, choice, level=level, covers=covers)
+            yield build("layout", parts, desc, choice, level=level, covers=covers)
         # A tensor that few combinations of attributes have may have been absent whenever a layout's turn came.
         for name, layout in ((name, layout) for name, those in layouts.items() for layout in those if (name, layout) not in met):
             level = "core" if choice in core else "full"
             if not beyond(level, most):
-                desc = _with_layouts(_base(operator, choice, 0, (name,)), {name: layout})
+                desc = _with_layouts(_base(choice, 0, (name,)), {name: layout})
                 label = f"{_short(name)}-{layout}"
-                yield build(operator, "layout", ("layout", label), desc, choice, level=level, covers=(f"layout/{name}/{layout}",))
+                yield build("layout", ("layout", label), desc, choice, level=level, covers=(f"layout/{name}/{layout}",))
 
 
 def _named(layouts: Mapping[str, str]) -> list[str]:
@@ -62,42 +62,32 @@ def _named(layouts: Mapping[str, str]) -> list[str]:
     return list(layouts.values()) if len(layouts) <= _VERY_MANY else [LETTERS[layout] for layout in layouts.values()]
 
 
-def rank_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def rank_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Strides at every dimension count: each tensor padded, where ``layout_cases`` has the usual count alone."""
-    core = representatives(operator)
-    tensors = [field.name for field in operator.fields if field.is_tensor]
-    for choice in covering_choices(operator):
-        level = "core" if choice == core[0] else "full"
-        if beyond(level, most):
-            continue
-        for count in dimension_counts(operator, choice):
+    for choice, level in levelled(plan, plan.representatives[:1], most):
+        for count in choice.dimension_counts:
             met: set[str] = set()
-            for needed in ("", *tensors):  # and again for each tensor that was absent until then
-                turns = [each for each in whole_choices(operator, choice) if not needed or each.get(needed) != ABSENT]
+            for needed in ("", *plan.tensors):  # and again for each tensor that was absent until then
+                turns = [each for each in choice.whole if not needed or each.get(needed) != ABSENT]
                 if needed in met or not turns:
                     continue
-                base = make_desc(operator, choice.types, padded_run(_SIZES, count), turns[count % len(turns)])
+                base = choice.desc(padded_run(_SIZES, count), turns[count % len(turns)])
                 met.update(name for name, _ in base.tensors())
-                desc = _with_layouts(base, dict.fromkeys(tensors, "padded"))
+                desc = _with_layouts(base, dict.fromkeys(plan.tensors, "padded"))
                 label = f"layout/{count}d"
-                yield build(operator, "layout", (label,), desc, choice, level=level, covers=(label,))
+                yield build("layout", (label,), desc, choice, level=level, covers=(label,))
 
 
-def slack_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def slack_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """More room than is needed: a larger total size, a larger binding, a guaranteed alignment. One tensor at a time."""
-    core = representatives(operator)
-    for choice in covering_choices(operator):
-        level = "core" if choice == core[0] else "full"
-        if beyond(level, most):
-            continue
-        for base, name, tensor in _each_tensor(operator, choice):
+    for choice, level in levelled(plan, plan.representatives[:1], most):
+        for base, name, tensor in _each_tensor(choice):
             for label, changed, bindings in (
                 ("total-size", replace(tensor, total_size=tensor.bytes + 16), {}),
                 ("binding", tensor, {name: Binding(short=-16)}),
                 ("alignment", replace(tensor, alignment=16), {}),
             ):
                 yield build(
-                    operator,
                     "slack",
                     ("slack", f"{_short(name)}-{label}"),
                     base.with_fields(**{name: changed}),
@@ -108,21 +98,20 @@ def slack_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 )
 
 
-def owned_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def owned_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Inputs that DirectML takes over when the operator is initialized (OWNED_BY_DML): each alone, packed and padded, and all at once."""
-    core = representatives(operator)
+    core = plan.representatives
     owned = abi().tensor_flags["OWNED_BY_DML"]
-    names = [field.name for field in operator.inputs() if field.owned_by_dml]
+    names = [field.name for field in plan.operator.inputs() if field.owned_by_dml]
     together = [tuple(names)] if len(names) > 1 else []
-    for choice in covering_choices(operator):
+    for choice in plan.covering:
         for index, (tensors, layout) in enumerate(product([*((name,) for name in names), *together], ("packed", "padded"))):
             level = "full" if choice not in core else "smoke" if (choice, index) == (core[0], 0) else "core"
             if beyond(level, most):
                 continue
-            base = _with_layouts(_base(operator, choice, index, tensors), dict.fromkeys(tensors, layout))
+            base = _with_layouts(_base(choice, index, tensors), dict.fromkeys(tensors, layout))
             tensors = tuple(name for name in tensors if isinstance(base.fields[name], TensorDesc))
             yield build(
-                operator,
                 "owned",
                 ("owned", "all" if len(tensors) >= _VERY_MANY else "+".join(_short(name) for name in tensors), layout),
                 base.with_fields(**{name: replace(base.tensor(name), flags=owned) for name in tensors}),
@@ -132,21 +121,20 @@ def owned_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             )
 
 
-def in_place_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def in_place_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each permitted alias, packed and in every layout that both sides may have."""
-    core = representatives(operator)
-    for choice in covering_choices(operator):
-        for permission in operator.in_place:
+    core = plan.representatives
+    for choice in plan.covering:
+        for permission in plan.operator.in_place:
             together = [permission.inputs] if permission.together and len(permission.inputs) > 1 else []
             for aliased in (*((name,) for name in permission.inputs), *together):
                 for index, layout in enumerate(OUTPUT_LAYOUTS):
                     level = "full" if choice not in core else "smoke" if choice == core[0] and layout == "packed" else "core"
                     if beyond(level, most):
                         continue
-                    base = _base(operator, choice, index, (permission.output, *aliased))
+                    base = _base(choice, index, (permission.output, *aliased))
                     desc = _with_layouts(base, dict.fromkeys((permission.output, *aliased), layout))
                     yield build(
-                        operator,
                         "in-place",
                         ("in-place", f"{_short(permission.output)}-on-{'+'.join(_short(name) for name in aliased)}", layout),
                         desc,
@@ -158,18 +146,13 @@ def in_place_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                     )
 
 
-def gap_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def gap_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Strided outputs whose gaps must keep what was there: measured, as the documentation lets an output overwrite its total size."""
-    core = representatives(operator)
-    for choice in covering_choices(operator):
-        level = "core" if choice in core else "full"
-        if beyond(level, most):
-            continue
-        for field in operator.outputs():
-            base = _base(operator, choice, 0, (field.name,))
+    for choice, level in levelled(plan, plan.representatives, most):
+        for field in plan.operator.outputs():
+            base = _base(choice, 0, (field.name,))
             for layout in GAPPED:
                 yield build(
-                    operator,
                     "gaps",
                     ("gaps", f"{_short(field.name)}-{layout}"),
                     _with_layouts(base, {field.name: layout}),
@@ -181,23 +164,21 @@ def gap_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 )
 
 
-def _base(operator: Operator, choice: TypeChoice, turn: int = 0, needed: Iterable[str] = (), sizes: Sizes = _SIZES) -> OperatorDesc:
+def _base(choice: TypeChoice, turn: int = 0, needed: Iterable[str] = (), sizes: Sizes = _SIZES) -> OperatorDesc:
     """The desc that a case changes; the attributes take turns, so that each of their values meets some of the cases.
 
     Where it can have them, it has all tensors that are ``needed``.
     """
-    turns = whole_choices(operator, choice)
-    turns = tuple(attributes for attributes in turns if all(attributes.get(name) != ABSENT for name in needed)) or turns
-    run = padded_run(sizes, usual_dimension_count(operator, choice))
-    return make_desc(operator, choice.types, run, turns[(turn + turn // len(turns)) % len(turns)])
+    needed = tuple(needed)
+    turns = [attributes for attributes in choice.whole if all(attributes.get(name) != ABSENT for name in needed)] or choice.whole
+    return choice.usual_desc(sizes, turns[(turn + turn // len(turns)) % len(turns)])
 
 
-def _each_tensor(operator: Operator, choice: TypeChoice) -> Iterator[tuple[OperatorDesc, str, TensorDesc]]:
+def _each_tensor(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, str, TensorDesc]]:
     """Every tensor that the operator can have, in a desc that has it."""
-    for field in operator.fields:
-        if field.is_tensor:
-            base = _base(operator, choice, 0, (field.name,))
-            yield from ((base, name, tensor) for name, tensor in base.tensors() if name.partition("[")[0] == field.name)
+    for wanted in choice.plan.tensors:
+        base = _base(choice, 0, (wanted,))
+        yield from ((base, name, tensor) for field, name, tensor in base.by_field() if field == wanted)
 
 
 def _with_layouts(desc: OperatorDesc, layouts: Mapping[str, str]) -> OperatorDesc:

@@ -10,38 +10,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from dmlcts.generator.attributes import attribute_choices
-from dmlcts.generator.build import build
-from dmlcts.generator.case import AGREEMENT, RELATION, Case, beyond
-from dmlcts.generator.shapes import choices_for, few_choices, fewest, make_desc, usual_dimension_count
-from dmlcts.generator.types import TypeChoice, Types, covering_choices, representatives, type_choices
+from dmlcts.generator.attributes import Combination
+from dmlcts.generator.build import build, levelled
+from dmlcts.generator.case import AGREEMENT, RELATION, Case
+from dmlcts.generator.plan import Plan, plan_of
+from dmlcts.generator.types import Attributes, TypeChoice, Types
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import ABSENT, Operator, Relation
+from dmlcts.spec.model import ABSENT, Relation
 
 
-def property_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def property_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Agreement, and the relations of the spec that speak of it, for each choice of types and attributes; in core for one of each width.
 
     Raises:
         ValueError: a relation uses an operator that has no spec file or takes none of the data types.
     """
-    core = representatives(operator)
-    for choice in covering_choices(operator):
-        level = "core" if choice in core else "full"
-        if beyond(level, most):
-            continue
-        few = few_choices(operator, choice)
-        count = usual_dimension_count(operator, choice)
-        descs = [
-            (attributes, make_desc(operator, choice.types, _run(count), attributes)) for attributes in choices_for(operator, choice)
-        ]
-        said = {relation.label: _spoken_of(operator, relation, choice, descs) for relation in operator.relations}
+    relations = plan.operator.relations
+    for choice, level in levelled(plan, plan.representatives, most):
+        descs = [(attributes, choice.desc(_run(choice.usual_count), attributes)) for attributes in choice.attributes]
+        tried = {relation.label: _tried_with(relation, choice, descs) for relation in relations}
         for attributes, desc in descs:
-            if attributes in few:
+            if attributes in choice.few:
                 yield build(
-                    operator,
                     "property",
                     ("property", "agreement"),
                     desc,
@@ -50,11 +42,10 @@ def property_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                     expect=AGREEMENT,
                     covers=("relation/agreement",),
                 )
-            for relation in operator.relations:
-                if attributes not in said[relation.label]:
+            for relation in relations:
+                if attributes not in tried[relation.label]:
                     continue
                 case = build(
-                    operator,
                     "property",
                     ("property", relation.label),
                     desc,
@@ -69,12 +60,10 @@ def property_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 yield replace(case, feature_level=max(levels, key=lambda name: abi().feature_levels[name].value))
 
 
-def _spoken_of(
-    operator: Operator, relation: Relation, choice: TypeChoice, descs: Sequence[tuple[Mapping[str, object], OperatorDesc]]
-) -> Sequence[Mapping[str, object]]:
+def _tried_with(relation: Relation, choice: TypeChoice, descs: Sequence[tuple[Combination, OperatorDesc]]) -> Sequence[Combination]:
     """The combinations with which a law is tried: all that it speaks of; where they are many, as few as give it each value that it may meet."""
     about = [attributes for attributes, desc in descs if relation.speaks_of(choice.main, desc.fields)]
-    return about if len(few_choices(operator, choice)) == len(descs) else fewest(operator, about)
+    return about if len(choice.few) == len(descs) else choice.plan.fewest(about)
 
 
 def _used_levels(relation: Relation, desc: OperatorDesc) -> Iterator[str]:
@@ -82,41 +71,37 @@ def _used_levels(relation: Relation, desc: OperatorDesc) -> Iterator[str]:
     for name in relation.uses.values():
         if name not in operator_names():
             raise ValueError(f"{desc.type}: the relation {relation.label} uses {name}, which has no spec file")
-        yield str(used_types(load(name), desc).level)
+        yield str(used_types(plan_of(load(name)), desc).level)
 
 
 def _run(count: int) -> tuple[int, ...]:
     return (1,) * (count - 1) + (4,)
 
 
-def choice_of(operator: Operator, desc: OperatorDesc) -> Mapping[str, object]:
+def choice_of(plan: Plan, desc: OperatorDesc) -> Attributes:
     """The choice of attributes that the desc of a property case was made of.
 
     It is better than the attributes themselves for a desc of other sizes, as an attribute may be computed from them.
     """
-    return _choices_by_desc(operator, tuple((name, tensor.data_type) for name, tensor in desc.tensors()), _count(desc)).get(
-        repr(desc.fields)
-    ) or {field.name: desc.fields[field.name] for field in operator.attributes()} | {
-        field.name: ABSENT for field in operator.fields if field.is_tensor and desc.fields.get(field.name) is None
-    }
-
-
-def _count(desc: OperatorDesc) -> int:
-    return next(desc.tensors())[1].DimensionCount
+    types = tuple((name, tensor.data_type) for name, tensor in desc.tensors())
+    count = next(desc.tensors())[1].DimensionCount
+    absent = {name: ABSENT for name in plan.tensors if desc.fields.get(name) is None}
+    own = {field.name: desc.fields[field.name] for field in plan.operator.attributes()} | absent
+    return _choices_by_desc(plan, types, count).get(repr(desc.fields), own)
 
 
 @lru_cache(maxsize=256)
-def _choices_by_desc(operator: Operator, types: Types, count: int) -> Mapping[str, Mapping[str, object]]:
+def _choices_by_desc(plan: Plan, types: Types, count: int) -> Mapping[str, Attributes]:
     """Every choice of attributes by the fields of the desc that a property case has of it; of choices that give the same desc the first."""
-    absent = {field.name for field in operator.fields if field.is_tensor} - {name for name, _ in types}
-    found: dict[str, Mapping[str, object]] = {}
-    for choice in attribute_choices(operator):
+    absent = set(plan.tensors) - {name for name, _ in types}
+    found: dict[str, Attributes] = {}
+    for choice in plan.combinations:
         if {name for name, value in choice.items() if value == ABSENT} == absent:
-            found.setdefault(repr(make_desc(operator, types, _run(count), choice).fields), choice)
+            found.setdefault(repr(plan.desc(types, _run(count), choice).fields), choice)
     return found
 
 
-def used_types(operator: Operator, desc: OperatorDesc) -> TypeChoice:
+def used_types(plan: Plan, desc: OperatorDesc) -> TypeChoice:
     """The data types with which a law about ``desc`` calls another operator.
 
     All inputs have the type of the desc's first tensor that the operator takes, or if they cannot all that must be there or that the desc
@@ -127,14 +112,12 @@ def used_types(operator: Operator, desc: OperatorDesc) -> TypeChoice:
     """
     own = tuple(dict.fromkeys(tensor.data_type for _, tensor in desc.tensors()))
     result = desc.tensor(load(desc.type).outputs()[0].name).data_type
-    every = {field.name for field in operator.inputs()}
-    needed = {field.name for field in operator.inputs() if not field.optional or field.name in dict(desc.tensors())}
+    every = {field.name for field in plan.operator.inputs()}
+    needed = {field.name for field in plan.operator.inputs() if not field.optional or field.name in dict(desc.tensors())}
     for inputs in (every, needed):
         for wanted in own:
-            fitting = [
-                choice for choice in type_choices(operator) if all(t == wanted for name, t in choice.types if name in inputs)
-            ]
+            fitting = [choice for choice in plan.choices if all(t == wanted for name, t in choice.types if name in inputs)]
             if fitting:
                 return max(fitting, key=lambda choice: sum(t == result for name, t in choice.types if name not in inputs))
-    said = f"{desc.type} uses {operator.name} in a relation, which takes no {' or '.join(own)}"
+    said = f"{desc.type} uses {plan.operator.name} in a relation, which takes no {' or '.join(own)}"
     raise ValueError(f"{said}: give the relation the `types` for which it holds")

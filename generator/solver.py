@@ -10,8 +10,8 @@ tensors alone take numbers of the run in turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -41,50 +41,25 @@ def solved(
     Raises:
         NotGenerable: the shapes give no sizes for them; the message says which symbol or tensor.
     """
-    if known is None and not symbols and independent(operator):
-        ranks = tuple((name, tensor.DimensionCount) for name, tensor in fields.items() if isinstance(tensor, TensorDesc))
-        return _independently(operator, ranks, run)
-    return _all_shapes(operator, fields, run, symbols or {}, known or {})
-
-
-@cache
-def independent(operator: Operator) -> bool:
-    """Whether sizes depend on no attribute, so that they can be remembered for a run."""
-    attributes = {field.name for field in operator.attributes()}
-    return not any(names & attributes for shape in operator.shapes for names in _read(shape))
-
-
-def _read(shape: Shape) -> Iterator[frozenset[str]]:
-    yield from (compile_expression(size).names for row in shape.sizes.values() for size in row if not size.startswith("*"))
-    for group in (shape.where, shape.counts):
-        yield from (expression.names for expression in group.values())
-    for domain in shape.domains.values():
-        yield from (bound.names for bound in (domain.least, domain.most) if bound)
-    if shape.when:
-        yield shape.when.names
-
-
-@lru_cache(maxsize=4096)
-def _independently(operator: Operator, ranks: tuple[tuple[str, int], ...], run: Sizes) -> dict[str, Sizes]:
-    fields: dict[str, object] = dict.fromkeys(field.name for field in operator.fields)
-    fields |= {name: TensorDesc("UINT8", (1,) * rank) for name, rank in ranks}
-    return _all_shapes(operator, fields, run, {}, {})
-
-
-def _all_shapes(
-    operator: Operator, fields: Mapping[str, object], run: Sizes, symbols: Symbols, known: Mapping[str, Sizes]
-) -> dict[str, Sizes]:
-    """Of the operator's shapes those that hold, one after another: a later one meets the tensors that an earlier one sized."""
     if not operator.shapes:
         raise NotGenerable(f"{operator.name} has no shapes in its spec")
-    found = dict(known)
-    for shape in operator.shapes:
+    found = dict(known or {})
+    for shape in operator.shapes:  # a later one meets the tensors that an earlier one sized
         if shape.when is None or number(shape.when, fields) is True:
-            found |= _Solving(operator.name, shape, fields, run, symbols).sizes(found)
+            found |= _Solving(operator.name, shape, fields, run, symbols or {}).sizes(found)
     for name, tensor in fields.items():
         if isinstance(tensor, TensorDesc) and name not in found:
             raise NotGenerable(f"{operator.name} has no shape of {len(run)} sizes for {name}")
     return found
+
+
+def names_read(shape: Shape) -> frozenset[str]:
+    """All that the expressions of a shape read."""
+    rows = (size for row in shape.sizes.values() for size in row if size != "*1")
+    sizes = (compile_expression(size.removeprefix("*")).names for size in rows)
+    groups = (expression.names for group in (shape.where, shape.counts) for expression in group.values())
+    bounds = (bound.names for domain in shape.domains.values() for bound in (domain.least, domain.most) if bound)
+    return frozenset().union(*sizes, *groups, *bounds, shape.when.names if shape.when else ())
 
 
 class _Solving:
@@ -178,11 +153,11 @@ class _Solving:
         return taken[0] if length is None else taken
 
     def fitted(self, symbol: str, value: int | Sizes) -> int | Sizes:
-        """The value as long as the symbol is: its last sizes, or its first one again and again in front."""
+        """The value as long as the symbol is: its last sizes, or its first one again and again in front; a number has ones in front."""
         length = self.lengths.get(symbol)
         if length is None:
             return value[-1] if isinstance(value, tuple) else value
-        row = value if isinstance(value, tuple) else (value,)
+        row = value if isinstance(value, tuple) else (*(1,) * (length - 1), value)
         return (row[:1] * (length - len(row)) + row)[len(row) - length if len(row) > length else 0 :]
 
     def take(self, wanted: dict[str, int | Sizes]) -> None:
@@ -240,9 +215,9 @@ class _Solving:
         return found
 
 
-def rows_in_force(operator: Operator, fields: Mapping[str, object]) -> dict[str, list[Sequence[str]]]:
+def rows_in_force(operator: Operator, fields: Mapping[str, object]) -> dict[str, list[tuple[str, ...]]]:
     """The rows that each tensor's sizes must be of, by the shapes whose condition holds for these fields."""
-    found: dict[str, list[Sequence[str]]] = {}
+    found: dict[str, list[tuple[str, ...]]] = {}
     for shape in operator.shapes:
         if shape.when is None or number(shape.when, fields) is True:
             for tensor, row in shape.sizes.items():
@@ -250,13 +225,8 @@ def rows_in_force(operator: Operator, fields: Mapping[str, object]) -> dict[str,
     return found
 
 
-def spread(operator: Operator) -> bool:
-    """Whether every tensor has the sizes of the first one, or ones alone: then any number of elements can stand in a row."""
-    rows = [(next(iter(shape.sizes.values())), row) for shape in operator.shapes for row in shape.sizes.values()]
-    return all(row in (first, ("*1",)) for first, row in rows) and any("*" in "".join(first) for first, _ in rows)
-
-
-def leading(operator: Operator) -> str:
-    """The tensor whose dimension count says how many dimensions a case has: the first that must be there."""
-    tensors = [field for field in operator.fields if field.is_tensor]
-    return next((field.name for field in tensors if not field.optional), tensors[0].name)
+@cache
+def fits(row: tuple[str, ...], count: int) -> bool:
+    """Whether a tensor of ``count`` dimensions can have the sizes of a row."""
+    single = sum(not size.startswith("*") for size in row)
+    return count == single or (count > single and len(row) > single)

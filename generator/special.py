@@ -122,27 +122,8 @@ def integer_ends(name: str) -> Array:
         return np.empty(0, numpy_dtype(name))
     low, high = entry.limits
     middle = 1 << entry.bits // 2
-    found = {
-        0,
-        1,
-        2,
-        3,
-        7,
-        -1,
-        -2,
-        -3,
-        -7,
-        low,
-        low + 1,
-        low + 2,
-        high,
-        high - 1,
-        high // 2,
-        high // 2 + 1,
-        middle - 1,
-        middle,
-        middle + 1,
-    }
+    small, ends = (0, 1, 2, 3, 7, -1, -2, -3, -7), (low, low + 1, low + 2, high, high - 1, high // 2, high // 2 + 1)
+    found = {*small, *ends, middle - 1, middle, middle + 1}
     return np.array(sorted(value for value in found if low <= value <= high), numpy_dtype(name))
 
 
@@ -159,15 +140,8 @@ def ones(name: str) -> Array:
     if not entry.is_float:
         return np.array([1, -1] if entry.kind == "int" else [1], dtype)
     one = dtype.type(1)
-    found = [
-        one,
-        np.nextafter(one, dtype.type(0)),
-        np.nextafter(one, dtype.type(2)),
-        dtype.type(2),
-        dtype.type(0.5),
-        dtype.type(3),
-        dtype.type(10),
-    ]
+    beside = (np.nextafter(one, dtype.type(0)), np.nextafter(one, dtype.type(2)))
+    found = [one, *beside, *map(dtype.type, (2, 0.5, 3, 10))]
     return np.array([s * v for v in found for s in (dtype.type(1), dtype.type(-1))], dtype)
 
 

@@ -1,9 +1,7 @@
-"""All cases of an operator, and the choice among them: by level, basis, feature level, expression and shard."""
+"""All cases of an operator, and the choice among them: by level, basis, feature level, expression (generator/matching) and shard."""
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
@@ -14,13 +12,14 @@ from itertools import chain
 from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.negatives import negative_cases
 from dmlcts.generator.placement import gap_cases, in_place_cases, layout_cases, owned_cases, rank_cases, slack_cases
+from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.properties import property_cases
 from dmlcts.generator.tables import cell_cases, data_cases, example_cases, other_count_cases, size_cases, value_cases
-from dmlcts.spec.abi import FeatureLevel, abi, feature_level
+from dmlcts.spec.abi import FeatureLevel, feature_level
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, Operator
 
-MAKERS: tuple[Callable[[Operator, str], Iterator[Case]], ...] = (
+MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     example_cases,
     cell_cases,
     other_count_cases,
@@ -51,8 +50,9 @@ def operator_cases(name: str, most: str = "full") -> tuple[Case, ...]:
 
 def make_cases(operator: Operator, most: str = "full") -> tuple[Case, ...]:
     """Every case, up to a level, of an operator that need not be among the package's own."""
+    plan = plan_of(operator)
     found: dict[str, Case] = {}
-    for case in chain.from_iterable(maker(operator, most) for maker in MAKERS):
+    for case in chain.from_iterable(maker(plan, most) for maker in MAKERS):
         known = found.setdefault(case.id, case)
         if known is not case:
             found[case.id] = _merged(known, case)
@@ -108,50 +108,3 @@ def select(
         and (matching is None or matching(case.id))
         and (shard[1] == 1 or int.from_bytes(sha256(case.id.encode()).digest()[:4], "big") % shard[1] == shard[0] - 1)
     ]
-
-
-def matcher(expression: str) -> Callable[[str], bool]:
-    """The test that ``-k`` stands for: words that an id must contain (in any case), with ``and``, ``or``, ``not`` and parentheses.
-
-    Raises:
-        ValueError: not such an expression.
-    """
-    code = compile(ast.Expression(_parsed(expression)), "<-k>", "eval")
-    return lambda case_id: bool(eval(code, {"__builtins__": {}}, {"id": case_id.lower()}))  # noqa: S307 (only quoted words and operators)
-
-
-def may_match(expression: str, name: str) -> bool:
-    """Whether a case of an operator may match: False only where the expression asks for other operators by their whole names.
-
-    So that the cases of the others need not be made. Raises ValueError as ``matcher`` does.
-    """
-    return True in _outcomes(_parsed(expression), name)
-
-
-def _parsed(expression: str) -> ast.expr:
-    tokens = re.findall(r"\(|\)|[^\s()]+", expression)
-    python = [t if t in ("and", "or", "not", "(", ")") else f"({t.lower()!r} in id)" for t in tokens]
-    try:
-        tree = ast.parse(" ".join(python) or "True", "<-k>", "eval")
-    except SyntaxError:
-        tree = None
-    # Two words side by side would be a call, and () a tuple.
-    if tree is None or any(isinstance(node, ast.Call | ast.Tuple) for node in ast.walk(tree)):
-        raise ValueError(f"not an expression of words, and, or, not: {expression!r}")
-    return tree.body
-
-
-def _outcomes(node: ast.expr, name: str) -> set[bool]:
-    """What an expression may be for the cases of an operator."""
-    if isinstance(node, ast.BoolOp):
-        found = [_outcomes(value, name) for value in node.values]
-        decides = isinstance(node.op, ast.Or)  # one True settles an `or`, one False an `and`
-        one = {decides} if any(decides in values for values in found) else set()
-        return one | ({not decides} if all((not decides) in values for values in found) else set())
-    if isinstance(node, ast.UnaryOp):
-        return {not value for value in _outcomes(node.operand, name)}
-    word = str(node.left.value).upper() if isinstance(node, ast.Compare) and isinstance(node.left, ast.Constant) else ""
-    # An operator's name stands in its own ids, and in those of operators that others can be fused into.
-    if word in abi().operator_types and not any(field.operators for field in load(name).fields):
-        return {word in name}
-    return {True, False} if word else {True}

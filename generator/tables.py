@@ -9,33 +9,14 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from dmlcts.generator.attributes import NotGenerable, choice_labels, with_attributes
+from dmlcts.generator.attributes import Combination, NotGenerable, choice_labels
 from dmlcts.generator.build import build, random_data, support_cells
 from dmlcts.generator.case import VALUES, Case, Data, beyond
 from dmlcts.generator.data import data_values
 from dmlcts.generator.pairwise import pairwise
-from dmlcts.generator.shapes import (
-    choices_for,
-    dimension_counts,
-    few_choices,
-    level_of,
-    make_desc,
-    padded_run,
-    usual_dimension_count,
-    whole_choices,
-)
-from dmlcts.generator.solver import leading, spread
-from dmlcts.generator.types import (
-    TypeChoice,
-    covering_choices,
-    dimension_counts_of,
-    format_choices,
-    kind_representatives,
-    representatives,
-    tied_tensors,
-    type_choices,
-)
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.generator.plan import Plan
+from dmlcts.generator.types import TypeChoice
+from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.dtypes import bits_dtype, literal_array
 from dmlcts.spec.model import ABSENT, CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, RandomData, Values
 
@@ -58,82 +39,78 @@ _SHAPES = ((7, 1, 1, 1), (1, 5, 1, 3), (3, 5, 7, 9), (1, 1, 17, 33), (2, 1, 1, 1
 """Shapes with ones at either end and in the middle, and with odd sizes throughout."""
 
 
-def cell_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def cell_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """One case for each choice of data types, dimension count and attribute values: every cell of every table stands in one.
 
     Choices that add no type to those before them have cases of the usual dimension count alone.
     """
-    covering = covering_choices(operator)
-    for choice in type_choices(operator):
-        usual = usual_dimension_count(operator, choice)
-        for count in dimension_counts(operator, choice) if choice in covering else (usual,):
-            run = tuple(reversed(_RUN[:count]))
-            for index, attributes in enumerate(choices_for(operator, choice)):
+    for choice in plan.choices:
+        usual = choice.usual_count
+        for count in choice.dimension_counts if choice in plan.covering else (usual,):
+            for index, attributes in enumerate(choice.attributes):
                 level = "smoke" if count == usual and index == 0 else "core" if count == usual or index == 0 else "full"
                 if beyond(level, most):
                     continue
-                desc = make_desc(operator, choice.types, run, attributes)
-                if level_of(operator, desc) is None:
+                desc = choice.desc(_run(count), attributes)
+                if plan.level_of(desc) is None:
                     continue  # a table for these attributes lists fewer dimension counts
-                covers = (*support_cells(operator, desc), *choice_labels(attributes))
-                yield build(operator, "table", (f"{count}d",), desc, choice, level=level, covers=covers)
+                covers = (*support_cells(plan, desc), *choice_labels(attributes))
+                yield build("table", (f"{count}d",), desc, choice, level=level, covers=covers)
 
 
-def other_count_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def _run(count: int) -> tuple[int, ...]:
+    return _RUN[:count][::-1]
+
+
+def other_count_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Tensors that need not have as many dimensions as the leading one, with each count that a table lists for them."""
-    groups = [group for group in tied_tensors(operator, "DimensionCount") if leading(operator) not in group]
-    for choice in covering_choices(operator) if groups else ():
-        run = tuple(reversed(_RUN[: usual_dimension_count(operator, choice)]))
-        listed = dimension_counts_of(operator, choice.types)
+    groups = [group for group in plan.tied("DimensionCount") if plan.leading not in group]
+    for choice in plan.covering if groups else ():
+        level = "core" if choice in plan.representatives else "full"
+        if beyond(level, most):
+            continue
+        run = _run(choice.usual_count)
         for group in groups:
-            turns = [a for a in whole_choices(operator, choice) if any(a.get(name) != ABSENT for name in group)]
-            for index, count in enumerate(sorted(listed[group[0]])):
-                level = "core" if choice in representatives(operator) else "full"
-                if beyond(level, most) or not turns:
-                    continue
-                for attributes in (*turns[index % len(turns) :], *turns[: index % len(turns)]):
+            turns = [attributes for attributes in choice.whole if any(attributes.get(name) != ABSENT for name in group)]
+            for index, count in enumerate(sorted(plan.ranks(choice.types)[group[0]]) if turns else ()):
+                first = index % len(turns)
+                for attributes in (*turns[first:], *turns[:first]):
                     try:
-                        desc = make_desc(operator, choice.types, run, attributes, counts=dict.fromkeys(group, count))
+                        desc = choice.desc(run, attributes, counts=dict.fromkeys(group, count))
                     except NotGenerable:
                         continue  # the shape does not know it; `spec coverage` shows that no case has it
                     alike = {tensor.DimensionCount for name, tensor in desc.tensors() if name in group} == {count}
-                    if alike and level_of(operator, desc) is not None:
-                        label = f"{group[0].removesuffix('Tensor')}-{count}d"
-                        covers = support_cells(operator, desc)
-                        yield build(operator, "table", (f"{len(run)}d", label), desc, choice, level=level, covers=covers)
+                    if alike and plan.level_of(desc) is not None:
+                        parts = (f"{len(run)}d", f"{group[0].removesuffix('Tensor')}-{count}d")
+                        yield build("table", parts, desc, choice, level=level, covers=support_cells(plan, desc))
                         break
 
 
-def size_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def size_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Element counts around powers of two, odd shapes and one large tensor; in core for one type of each width."""
-    if operator.sizes:
-        yield from symbol_cases(operator, most)
+    if plan.operator.sizes:
+        yield from symbol_cases(plan, most)
         return
-    core = representatives(operator)
-    for choice in covering_choices(operator):
-        turns = whole_choices(operator, choice)
-        usual = usual_dimension_count(operator, choice)
+    core = plan.representatives
+    for choice in plan.covering:
         for index, sizes in enumerate((*((1, 1, 1, count) for count in _COUNTS), *_SHAPES, (1, 1, 1, _LARGE), (1, 1, _LARGE, 1))):
             level = "core" if choice == core[0] or (choice in core and prod(sizes) != _LARGE) else "full"
             if beyond(level, most):
                 continue
-            run = padded_run(sizes, usual)
-            desc = make_desc(operator, choice.types, run, turns[index % len(turns)])
+            desc = choice.usual_desc(sizes, choice.whole[index % len(choice.whole)])
             label = f"sizes/{'x'.join(map(str, sizes))}"
-            yield build(operator, "sizes", (label,), desc, choice, level=level, covers=(label,))
+            yield build("sizes", (label,), desc, choice, level=level, covers=(label,))
 
 
-def symbol_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def symbol_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """The sizes that the spec names, pairwise: every two values of any two symbols meet. In core for one type of each width, if small."""
     if beyond("core", most):
         return
-    core = representatives(operator)
-    rows = pairwise(operator.sizes)
-    for choice in covering_choices(operator):
-        turns = whole_choices(operator, choice)
-        run = tuple(reversed(_RUN[: usual_dimension_count(operator, choice)]))
+    core = plan.representatives
+    rows = pairwise(plan.operator.sizes)
+    for choice in plan.covering:
         for index, symbols in enumerate(rows):
-            desc = make_desc(operator, choice.types, run, turns[index % len(turns)], symbols)
+            desc = choice.desc(_run(choice.usual_count), choice.whole[index % len(choice.whole)], symbols)
             most_elements = max(tensor.count for _, tensor in desc.tensors())
             if most_elements > _HUGE and choice != core[0]:
                 continue
@@ -143,27 +120,26 @@ def symbol_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
                 continue
             parts = [f"{symbol}={_size_text(size)}" for symbol, size in symbols.items()]
             covers = [f"sizes/{part}" for part in parts]
-            yield build(operator, "sizes", ("sizes", ".".join(parts)), desc, choice, level=level, covers=covers)
+            yield build("sizes", ("sizes", ".".join(parts)), desc, choice, level=level, covers=covers)
 
 
 def _size_text(size: int | tuple[int, ...]) -> str:
     return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
 
 
-def data_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """The other random data that the spec names, one tensor's at a time; in core, one choice of types of each width and kind."""
-    core = kind_representatives(operator)
-    for choice in covering_choices(operator):
-        run = tuple(reversed(_RUN[: usual_dimension_count(operator, choice)]))
-        for index, attributes in enumerate(few_choices(operator, choice)):
-            level = "core" if choice in core and index == 0 else "full"
+    if not any(values.data for values in plan.operator.values.values()):
+        return
+    for choice in plan.covering:
+        for index, attributes in enumerate(choice.few):
+            level = "core" if choice in plan.kind_representatives and index == 0 else "full"
             if beyond(level, most):
                 continue
-            desc = make_desc(operator, choice.types, run, attributes)
-            usual = random_data(operator, desc)
-            for tensor, name, other in _other_data(operator, usual):
+            desc = choice.desc(_run(choice.usual_count), attributes)
+            usual = random_data(plan.operator, desc)
+            for tensor, name, other in _other_data(plan.operator, usual):
                 yield build(
-                    operator,
                     "values",
                     ("values", name if len(usual) == 1 else f"{tensor.removesuffix('Tensor')}-{name}"),
                     desc,
@@ -181,30 +157,29 @@ def _other_data(operator: Operator, present: Mapping[str, Data]) -> Iterator[tup
             yield from ((tensor, name, other) for name, other in values.data.items())
 
 
-def value_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def value_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Special values: the inputs' sets in every combination, each in one case that holds every combination of their values.
 
     An input without a set takes its random data. In core, one choice of types of each width and kind, and the usual attributes. Where
     tensors differ in their sizes, each set fills its tensor round and round.
     """
-    core_choices = kind_representatives(operator)
-    chosen = [(choice, *each) for choice in format_choices(operator) for each in enumerate(few_choices(operator, choice))]
+    core_choices, only_constants = plan.kind_representatives, _only_constants(plan.operator)
+    chosen = [(choice, *each) for choice in plan.of_each_format for each in enumerate(choice.few)]
     for choice, index, attributes in chosen:
-        core = choice in core_choices and (index == 0 or _only_constants(operator))
+        core = choice in core_choices and (index == 0 or only_constants)
         if beyond("core" if core else "full", most):
             continue
-        tensors = {name: values for name, values in operator.values.items() if attributes.get(name) != ABSENT}
+        tensors = {name: values for name, values in plan.operator.values.items() if attributes.get(name) != ABSENT}
         sets = {name: _sets(values) for name, values in tensors.items() if values.special or values.measured}
         for row in product(*sets.values()) if sets else ():
             names = {tensor: name for tensor, (name, _) in zip(sets, row, strict=True)}
             basis = MEASURED if any(basis == MEASURED for _, basis in row) else DOCUMENTED
-            for part, (desc, data) in enumerate(_value_parts(operator, choice, attributes, names)):
+            for part, (desc, data) in enumerate(_value_parts(choice, attributes, names)):
                 level = "core" if core and prod(next(desc.tensors())[1].sizes) <= _MANY else "full"
                 if beyond(level, most):
                     continue
                 label = "-x-".join(names.values())
                 yield build(
-                    operator,
                     "values",
                     ("values", f"{label}-part{part + 1}" if part else label),
                     desc,
@@ -227,29 +202,28 @@ def _sets(values: Values) -> list[tuple[str, str]]:
 
 
 def _value_parts(
-    operator: Operator, choice: TypeChoice, attributes: Mapping[str, object], sets: Mapping[str, str]
+    choice: TypeChoice, attributes: Combination, sets: Mapping[str, str]
 ) -> Iterator[tuple[OperatorDesc, dict[str, Data]]]:
     """Desc and data that hold every combination of the sets' values; none where a set has nothing for its type.
 
     Where tensors have sizes of their own, each set fills its tensor, and one that is longer goes on in the next part.
     """
-    types = dict(choice.types)
-    count = usual_dimension_count(operator, choice)
-    usual = make_desc(operator, choice.types, tuple(reversed(_RUN[:count])), attributes)
+    plan, operator, types = choice.plan, choice.plan.operator, dict(choice.types)
+    usual = choice.desc(_run(choice.usual_count), attributes)
     found: dict[str, Data] = {}
     lengths = {}
     for tensor, name in sets.items():
-        data = special_set(operator, tensor, name, _contested(operator, tensor, types[tensor], usual.fields))
+        data = special_set(operator, tensor, name, _contested(plan, tensor, types[tensor], usual.fields))
         found[tensor], lengths[tensor] = data, data_values(data, types[tensor]).size
     total = prod(lengths.values())
     if not total:
         return
-    if spread(operator):
+    if plan.uniform:
         each = total
         for tensor, data in found.items():
             each //= lengths[tensor]
             found[tensor] = replace(data, parameters={"each": each, **data.parameters})
-        desc = make_desc(operator, choice.types, padded_run((total,), count), attributes)
+        desc = choice.usual_desc((total,), attributes)
         yield desc, random_data(operator, desc) | found
         return
     room = {tensor: usual.tensor(tensor).count for tensor in found}
@@ -273,30 +247,31 @@ def special_set(operator: Operator, tensor: str, name: str, skip: str = "") -> D
     return Data(special=name, parameters=points | skipped)
 
 
-def _contested(operator: Operator, tensor: str, data_type: str, fields: Mapping[str, object]) -> str:
+def _contested(plan: Plan, tensor: str, data_type: str, fields: Mapping[str, object]) -> str:
     """The bit patterns that a contested example disputes for these attributes: cases of another basis leave them out."""
     found: set[int] = set()
-    for example, disputed in _contested_examples(operator):
+    for example, disputed in _contested_examples(plan):
         literal = example.inputs.get(tensor)
-        alike = all(disputed[field.name] == fields[field.name] for field in operator.attributes())
+        alike = all(disputed[field.name] == fields[field.name] for field in plan.operator.attributes())
         if literal and literal.data_type == data_type and alike:
             found |= {int(pattern) for pattern in literal_array(literal).ravel().view(bits_dtype(data_type))}
     return " ".join(f"{pattern:#x}" for pattern in sorted(found))
 
 
 @cache
-def _contested_examples(operator: Operator) -> tuple[tuple[Example, Mapping[str, object]], ...]:
+def _contested_examples(plan: Plan) -> tuple[tuple[Example, Mapping[str, object]], ...]:
     """The contested examples with their descs' fields."""
-    return tuple((e, example_desc(operator, e).fields) for e in operator.examples if e.basis == CONTESTED)
+    return tuple((e, example_desc(plan, e).fields) for e in plan.operator.examples if e.basis == CONTESTED)
 
 
-def example_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
+def example_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """The documentation's examples, and what DirectML.dll was measured to give, as numbers on both sides."""
+    operator = plan.operator
     for example in operator.examples:
         level = "smoke" if example.basis == DOCUMENTED else "core"
         if beyond(level, most):
             continue
-        desc = example_desc(operator, example)
+        desc = example_desc(plan, example)
         literals = [*example.inputs.values(), *(literal for outputs in example.answers.values() for literal in outputs.values())]
         label = "-".join(dict.fromkeys(literal.data_type for literal in literals))
         yield Case(
@@ -304,7 +279,8 @@ def example_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
             kind="example",
             level=level,
             desc=desc,
-            feature_level=str(level_of(operator, desc) or operator.introduced),
+            operator=operator,
+            feature_level=str(plan.level_of(desc) or operator.introduced),
             data_type=literals[0].data_type,
             basis=example.basis,
             expect=VALUES,
@@ -316,16 +292,16 @@ def example_cases(operator: Operator, most: str = "full") -> Iterator[Case]:
         )
 
 
-def example_desc(operator: Operator, example: Example) -> OperatorDesc:
+def example_desc(plan: Plan, example: Example) -> OperatorDesc:
     """The desc of an example: its tensors packed, and its attributes, where counts follow."""
     answers = next(iter(example.answers.values()))
     literals: dict[str, Literal] = {**example.inputs, **answers}
     tensors: dict[str, Any] = {}
-    for field in operator.fields:
-        found = [literal for name, literal in literals.items() if name.partition("[")[0] == field.name]
+    for field in plan.operator.fields:
+        found = [literal for name, literal in literals.items() if field_of(name) == field.name]
         descs = tuple(TensorDesc(literal.data_type, literal.sizes) for literal in found)
         if field.type == "TENSOR_DESC":
             tensors[field.name] = descs[0] if descs else None
         elif field.is_tensor:
             tensors[field.name] = descs
-    return OperatorDesc(operator.name, with_attributes(operator, tensors, example.attributes))
+    return OperatorDesc(plan.operator.name, plan.fields(tensors, example.attributes))

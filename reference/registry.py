@@ -12,7 +12,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-import array_api_compat
 import numpy as np
 
 from dmlcts.reference.answer import Answer, Array
@@ -83,7 +82,15 @@ def compute(desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer
     function = references().get(desc.type)
     if function is None:
         raise KeyError(f"{desc.type} has no reference function; see reference/registry.py")
-    arrays = tuple(inputs.values())
-    xp = array_api_compat.array_namespace(*arrays) if arrays else np
+    xp = _namespace(tuple(inputs.values()))
     with np.errstate(all="ignore"):  # overflow and NaN are among what the operators are defined for
         return function(xp, desc, inputs)
+
+
+def _namespace(arrays: tuple[Array, ...]) -> Any:
+    """NumPy's own namespace for its arrays, which is the array API's since 2.1; array-api-compat, which takes 0.1 s to import, for CuPy's."""
+    if all(isinstance(array, np.ndarray) for array in arrays):
+        return np
+    import array_api_compat
+
+    return array_api_compat.array_namespace(*arrays)

@@ -94,6 +94,8 @@ class Abi:
     tensor_flags: dict[str, int]
     execution_flags: dict[str, int]
     limits: dict[str, int]
+    fused_activations: dict[str, str]
+    """The operators that most operators with a FusedActivation take, each with its feature level."""
 
 
 @cache
@@ -116,6 +118,7 @@ def abi() -> Abi:
         tensor_flags=raw["tensor_flags"],
         execution_flags=raw["execution_flags"],
         limits=raw["limits"],
+        fused_activations={name: level for level, names in raw["fused_activations"].items() for name in names},
     )
 
 

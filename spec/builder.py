@@ -6,29 +6,29 @@ compile and read only what there is. Nothing is evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
-from dmlcts.spec.abi import abi
+from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.case_reader import CaseReader
+from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.document import Document, Path_
+from dmlcts.spec.evidence import basis_of, sentence
+from dmlcts.spec.expression import Expression
 from dmlcts.spec.law import RELATION_FUNCTIONS, law_problems, name_problems
+from dmlcts.spec.measurement import Acceptance
 from dmlcts.spec.model import (
     CONTESTED,
     DOCUMENTED,
-    ORACLE,
     UNDEFINED,
-    Acceptance,
     Constraint,
-    Difference,
     Domain,
     Erratum,
     Example,
     Field,
     InPlace,
     Literal,
-    Measurement,
     Operator,
     Relation,
     Shape,
@@ -38,7 +38,7 @@ from dmlcts.spec.model import (
     Tolerance,
     ToleranceException,
 )
-from dmlcts.spec.shape import size_symbol
+from dmlcts.spec.shape import FAILURES, size_symbol
 
 
 def build(document: Document) -> Operator:
@@ -62,7 +62,8 @@ class _Builder(CaseReader):
             raise self.document.error(("type",), f"the ABI gives {name} the type {known}, not {self.data['type']}")
         file = self.document.file
         constraints = tuple(self.labelled("constraints", self.constraint))
-        measured = tuple(self.each("measured", self.measurement))
+        for attribute in self.cases.get("attributes", {}):
+            self.check_attribute(attribute, (), ("cases", "attributes", attribute))
         return Operator(
             name=name,
             type=self.data["type"],
@@ -73,20 +74,19 @@ class _Builder(CaseReader):
             support=tuple(self.each("support", self.support)),
             constraints=constraints,
             shapes=tuple(self.each("shapes", self.shape)),
-            values=dict(self.labelled("values", self.values)),
+            values=dict(self.in_cases("values", self.values)),
             in_place=tuple(self.each("in_place", self.in_place)),
             tolerance=self.tolerance(("tolerance",), self.data["tolerance"]),
             examples=tuple(self.labelled("examples", self.example)),
-            relations=tuple(self.labelled("relations", self.relation)),
-            accepts=(*self.each("accepts", self.acceptance), *_leniency(measured)),
+            relations=tuple(self.in_cases("relations", self.relation)),
+            lenient=tuple(self.each("accepts", self.acceptance)),
             errata=tuple(self.labelled("errata", self.erratum)),
-            sources=tuple(Source(**entry) for entry in self.data["sources"]),
+            sources=tuple(map(_source, self.data["sources"])),
             file=file,
-            measured=measured,
             sizes=self.sizes(),
-            configurations=dict(self.labelled("configurations", self.configuration)),
-            bases={label: entry["basis"] for label, entry in self.data.get("configurations", {}).items() if "basis" in entry},
-            layouts=tuple(self.data.get("layouts", ())),
+            configurations=dict(self.in_cases("configurations", self.configuration)),
+            bases={label: entry["basis"] for label, entry in self.cases.get("configurations", {}).items() if "basis" in entry},
+            layouts=tuple(self.cases.get("layouts", ())),
         )
 
     # The parts
@@ -105,14 +105,10 @@ class _Builder(CaseReader):
             count=entry.get("count"),
             data_type=entry.get("data_type"),
             domain=self.domain(path, entry),
-            operators={
-                name: self.level(level, (*path, "operators", level))
-                for level, names in entry.get("operators", {}).items()
-                for name in names
-            },
+            operators=self.inner_operators(path, entry),
             owned_by_dml=entry.get("owned_by_dml", True),
             packed=entry.get("packed", False),
-            values=tuple(self.attribute_value((*path, "values", i), entry, raw) for i, raw in enumerate(entry.get("values", ()))),
+            values=self.attribute_values(entry),
         )
         if field.is_tensor == (field.kind == "attribute"):
             raise self.document.error((*path, "kind"), f"a field of type {field.type} cannot be of kind {field.kind}")
@@ -125,19 +121,42 @@ class _Builder(CaseReader):
             raise self.document.error((*path, "operators"), f"the ABI has no operator {name}")
         return field
 
+    def attribute_values(self, entry: Mapping[str, Any]) -> tuple[object, ...]:
+        """What cases go through of the attribute with this entry."""
+        values = self.cases.get("attributes", {}).get(entry["name"], ())
+        at = ("cases", "attributes", entry["name"])
+        if values and entry["type"] not in _WITH_VALUES:
+            raise self.document.error(at, f"a field of type {entry['type']} has no values of its own")
+        return tuple(self.attribute_value((*at, index), entry, raw) for index, raw in enumerate(values))
+
+    def inner_operators(self, path: Path_, entry: Mapping[str, Any]) -> dict[str, FeatureLevel]:
+        """The operators that may stand in a field: with ``fused`` the ABI's fused activations, once the operator itself is there."""
+        introduced = self.level(self.data["introduced"], ("introduced",))
+        fused = abi().fused_activations if entry.get("fused") else {}
+        found = {name: max(self.level(level, path), introduced) for name, level in fused.items()}
+        for level, names in entry.get("operators", {}).items():
+            found |= dict.fromkeys(names, self.level(level, (*path, "operators", level)))
+        return found
+
     def support(self, path: Path_, entry: Mapping[str, Any]) -> Support:
-        tensors = {}
-        for name, row in entry["tensors"].items():
-            at = (*path, "tensors", name)
+        rows, usual = entry.get("tensors", {}), {key: entry[key] for key in ("dimensions", "types") if key in entry}
+        for name in rows:
             if name not in self.tensors:
-                self.tensor(name, at)
+                self.tensor(name, (*path, "tensors", name))
+        tensors = {}
+        for name in (field.name for field in self.fields if field.is_tensor):
+            if name not in rows and len(usual) < 2:
+                raise self.document.error((*path, "tensors"), f"the table has no row for {name}")
+            row = usual | rows.get(name, {})
+            for key in ("dimensions", "types"):
+                if key not in row:
+                    raise self.document.error((*path, "tensors", name), f"neither the row nor the table has {key}")
             low, _, high = row["dimensions"].partition("-")
             dimensions = (int(low), int(high or low))
             if dimensions[0] > dimensions[1]:
-                raise self.document.error((*at, "dimensions"), f"{row['dimensions']!r} runs backwards")
+                at = (*path, "tensors", name, "dimensions") if "dimensions" in rows.get(name, ()) else (*path, "dimensions")
+                raise self.document.error(at, f"{row['dimensions']!r} runs backwards")
             tensors[name] = TensorSupport(dimensions, tuple(row["types"]))
-        for name in sorted(self.tensors - tensors.keys()):
-            raise self.document.error((*path, "tensors"), f"the table has no row for {name}")
         when = {name: tuple(allowed) for name, allowed in entry.get("when", {}).items()}
         for name, allowed in when.items():
             self.check_attribute(name, allowed, (*path, "when", name))
@@ -228,7 +247,7 @@ class _Builder(CaseReader):
 
     def literals(self, path: Path_, entry: Mapping[str, Any], kind: str) -> dict[str, Literal]:
         found = {}
-        held = {name for name, values in self.data.get("values", {}).items() if "when" in values}
+        held = {name for name, values in self.cases.get("values", {}).items() if "when" in values}
         for name, value in entry.items():
             self.tensor(name, (*path, name), None if kind == "input" and name in held else kind)
             if isinstance(value, list):
@@ -254,7 +273,7 @@ class _Builder(CaseReader):
         return Literal(entry["type"], tuple(entry["sizes"]), tuple(entry["data"]))
 
     def example(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Example:
-        basis = entry.get("basis", DOCUMENTED)
+        basis = basis_of(entry)
         if (basis == CONTESTED) != ("answers" in entry):
             raise self.document.error(path, "a contested example has `answers` of both sides, any other one has `outputs`")
         given = entry["answers"] if basis == CONTESTED else {basis: entry["outputs"]}
@@ -263,17 +282,51 @@ class _Builder(CaseReader):
             whose: self.literals((*path, where, whose) if basis == CONTESTED else (*path, where), outputs, "output")
             for whose, outputs in given.items()
         }
-        attributes = {}
-        entries, counts = {raw["name"]: raw for raw in self.data["fields"]}, {field.count for field in self.fields}
-        for name, value in entry.get("attributes", {}).items():
-            at = (*path, "attributes", name)
-            self.check_attribute(name, (), at)
-            attributes[name] = self.attribute_value(at, entries[name], value)
-        for field in self.fields:
-            if field.kind == "attribute" and not field.optional and field.name not in {*attributes, *counts}:
-                raise self.document.error((*path, "attributes"), f"the attribute {field.name} is missing")
         inputs = self.literals((*path, "inputs"), entry["inputs"], "input")
-        return Example(label, basis, inputs, attributes, answers, entry["evidence"], entry.get("note", ""))
+        attributes = self.example_attributes(
+            path, entry, inputs, {k: v for outputs in answers.values() for k, v in outputs.items()}
+        )
+        return Example(label, basis, inputs, attributes, answers, sentence(entry["evidence"], label), entry.get("note", ""))
+
+    def example_attributes(
+        self, path: Path_, entry: Mapping[str, Any], inputs: Mapping[str, Literal], outputs: Mapping[str, Literal]
+    ) -> dict[str, object]:
+        """An example's attributes in the struct's order: as given, by default, or counted."""
+        given = entry.get("attributes", {})
+        for name in given:
+            self.check_attribute(name, (), (*path, "attributes", name))
+        found: dict[str, object] = {}
+        known: dict[str, object] = {
+            name: TensorDesc(literal.data_type, literal.sizes) for name, literal in {**outputs, **inputs}.items()
+        }
+        counts = {field.count: field.name for field in self.fields if field.count}
+        for raw in self.data["fields"]:
+            name = raw["name"]
+            if raw["kind"] != "attribute" or (name in counts and name not in given):
+                continue
+            if name in given:
+                found[name] = known[name] = self.attribute_value((*path, "attributes", name), raw, given[name])
+            elif "default" in raw:
+                found[name] = known[name] = self.default(path, name, raw, known)
+            elif not self.by_name[name].optional:
+                raise self.document.error((*path, "attributes"), f"the attribute {name} is missing")
+        for count, counted in counts.items():
+            if count not in found and isinstance(found.get(counted), tuple):
+                found[count] = len(cast(tuple[object, ...], found[counted]))
+        return {field.name: found[field.name] for field in self.fields if field.name in found}
+
+    def default(self, path: Path_, name: str, entry: Mapping[str, Any], known: Mapping[str, object]) -> object:
+        """An attribute's usual value for an example's tensors."""
+        value = self.attribute_value(("fields", list(self.by_name).index(name), "default"), entry, entry["default"])
+        if not isinstance(value, Expression):
+            return value
+        try:
+            computed = value.evaluate(known)
+        except FAILURES as error:
+            raise self.document.error(
+                (*path, "attributes"), f"{name} must be given: its default {value.text} fails ({error})"
+            ) from None
+        return tuple(computed) if isinstance(computed, list | range) else computed
 
     def relation(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Relation:
         given, uses = entry["given"], entry.get("uses", {})
@@ -303,36 +356,29 @@ class _Builder(CaseReader):
         kind, _, label = entry["rule"].partition("/")
         if kind == "constraint" and label not in self.data["constraints"]:
             raise self.document.error((*path, "rule"), f"there is no constraint {label!r}")
-        return Acceptance(entry["rule"], entry["evidence"], tuple(entry.get("types", ())))
-
-    def measurement(self, path: Path_, entry: Mapping[str, Any]) -> Measurement:
-        self.level(entry["level"], (*path, "level"))
-        if entry["confirmed"] > entry["cells"]:
-            raise self.document.error((*path, "confirmed"), f"{entry['confirmed']} of {entry['cells']} cells cannot be confirmed")
-        lists = {key: tuple(map(_difference, entry.get(key, ()))) for key in ("accepts", "refuses", "unknown")}
-        return Measurement(**{**entry, **lists})
+        return Acceptance(entry["rule"], sentence(entry["evidence"]), tuple(entry.get("types", ())))
 
     def erratum(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Erratum:
         differences = tuple(entry.get("differences", ()))
-        return Erratum(label, entry["text"], entry["evidence"], entry.get("severity", "erratum"), differences)
+        return Erratum(label, entry["text"], sentence(entry["evidence"]), entry.get("severity", "note"), differences)
 
 
-def _difference(entry: Mapping[str, Any]) -> Difference:
-    what = entry.get("rule") or entry["what"]
-    ways, types = tuple(entry.get("ways", ())), tuple(entry.get("types", ()))
-    return Difference(what, ways, types, entry.get("said", ""), entry.get("waived", False))
+def _source(entry: Mapping[str, Any]) -> Source:
+    """A page; of an operator desc's own page the struct's name and the commit are enough."""
+    if "page" not in entry:
+        return Source(**entry)
+    path = f"sdk-api-src/content/directml/ns-directml-{entry['page'].lower()}.md"
+    return Source(f"{entry['page']} structure", "MicrosoftDocs/sdk-api", path, entry.get("commit", ""))
 
 
-def _leniency(measured: Sequence[Measurement]) -> Iterator[Acceptance]:
-    """The rules that DirectML.dll was measured not to enforce where a negative case would demand it."""
-    for found in measured:
-        if found.by.partition(" ")[0] == ORACLE:
-            for entry in found.accepts:
-                if entry.waived:
-                    yield Acceptance(entry.what, f"probe of {found.by} on {found.date}", entry.types)
-
+_WITH_VALUES = (
+    *("UINT", "UINT64", "INT", "FLOAT", "BOOL", "UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY"),
+    *("SIZE_2D", "SCALE_BIAS", "SCALAR_UNION"),
+)
+"""The types of fields that have values in ``cases.attributes``, and a ``default``."""
 
 _ONLY_OF = {
+    "default": _WITH_VALUES,
     "count": ("TENSOR_DESC_ARRAY", "OPERATOR_DESC_ARRAY", "UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY"),
     "data_type": ("SCALAR_UNION",),
     "enum": ("UINT",),
@@ -341,18 +387,6 @@ _ONLY_OF = {
     "operators": ("OPERATOR_DESC", "OPERATOR_DESC_ARRAY"),
     "owned_by_dml": ("TENSOR_DESC", "TENSOR_DESC_ARRAY"),
     "packed": ("TENSOR_DESC", "TENSOR_DESC_ARRAY"),
-    "values": (
-        "UINT",
-        "UINT64",
-        "INT",
-        "FLOAT",
-        "BOOL",
-        "UINT_ARRAY",
-        "INT_ARRAY",
-        "FLOAT_ARRAY",
-        "SIZE_2D",
-        "SCALE_BIAS",
-        "SCALAR_UNION",
-    ),
+    "fused": ("OPERATOR_DESC", "OPERATOR_DESC_ARRAY"),
 }
 """The types of fields that a property can stand at."""

@@ -22,12 +22,12 @@ class CaseReader(Reader):
             for size in map(str, row)
         }
         read = {name for size in known for name in self.compiled(size, ("shapes",)).names}
-        for symbol in self.data.get("sizes", {}):
+        for symbol in self.cases.get("sizes", {}):
             if symbol not in read or symbol in self.names:
-                raise self.document.error(("sizes", symbol), f"no shape has a free size called {symbol}")
+                raise self.document.error(("cases", "sizes", symbol), f"no shape has a free size called {symbol}")
         return {
             symbol: tuple(tuple(value) if isinstance(value, list) else value for value in values)
-            for symbol, values in self.data.get("sizes", {}).items()
+            for symbol, values in self.cases.get("sizes", {}).items()
         }
 
     def configuration(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, dict[str, tuple[object, ...]]]:

@@ -6,7 +6,7 @@ Python attributes are in snake case; the JSON form (``desc_json``) carries Direc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
@@ -75,6 +75,11 @@ class TensorDesc:
         return buffer_tensor_size(self.type, self.sizes, self.effective_strides)
 
 
+def field_of(name: str) -> str:
+    """The field of a tensor's name: ``InputTensors`` of ``InputTensors[0]``."""
+    return name.partition("[")[0]
+
+
 def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     """Row-major strides in elements for ``sizes``."""
     strides = []
@@ -122,16 +127,25 @@ class OperatorDesc:
 
     type: str
     fields: Mapping[str, object] = field(default_factory=dict)
+    _tensors: tuple[tuple[str, str, TensorDesc], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Takes note of the tensors: what asks for them asks often."""
+        found = []
+        for name, value in self.fields.items():
+            if isinstance(value, TensorDesc):
+                found.append((name, name, value))
+            elif isinstance(value, tuple):
+                found += [(name, f"{name}[{i}]", each) for i, each in enumerate(value) if isinstance(each, TensorDesc)]
+        object.__setattr__(self, "_tensors", tuple(found))
 
     def tensors(self) -> Iterator[tuple[str, TensorDesc]]:
         """The tensors that are present, in the struct's order: ``("ATensor", desc)``, ``("InputTensors[0]", desc)``..."""
-        for name, value in self.fields.items():
-            if isinstance(value, TensorDesc):
-                yield name, value
-            elif isinstance(value, tuple):
-                for index, element in enumerate(value):
-                    if isinstance(element, TensorDesc):
-                        yield f"{name}[{index}]", element
+        return ((name, tensor) for _, name, tensor in self._tensors)
+
+    def by_field(self) -> Iterator[tuple[str, str, TensorDesc]]:
+        """The same with their fields: ``("ATensor", "ATensor", desc)``, ``("InputTensors", "InputTensors[0]", desc)``..."""
+        return iter(self._tensors)
 
     def tensor(self, name: str) -> TensorDesc:
         """The tensor called ``name`` (``ATensor`` or ``InputTensors[0]``). Raises KeyError if it is absent."""
@@ -142,4 +156,4 @@ class OperatorDesc:
 
     def with_fields(self, **changes: object) -> OperatorDesc:
         """A copy in which the named fields have other values."""
-        return replace(self, fields={**self.fields, **changes})
+        return OperatorDesc(self.type, {**self.fields, **changes})

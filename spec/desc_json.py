@@ -179,8 +179,9 @@ _PAIRS: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[str, str]]] = {
 
 
 def _constant(enum: str, data: Any, where: str) -> str | int:
-    if isinstance(data, int):
-        return data
+    """A constant's name. A number is read as its constant; one that no constant has stays a number, which rules.py refuses."""
+    if isinstance(data, int) and not isinstance(data, bool):
+        return next((name for name, number in abi().enums[enum].values.items() if number == data), data)
     short = str(data).removeprefix(f"{enum}_")
     if short not in abi().enums[enum].values and short != "UNKNOWN":
         raise DescError(f"{where}: {enum} has no {data!r}; it has {', '.join(abi().enums[enum].values)}")

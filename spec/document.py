@@ -44,21 +44,46 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A parsed YAML file: plain data, and the line (from 1) of every value in it."""
+    """A parsed YAML file: plain data, and the line (from 1) of every value in it.
+
+    ``parts`` are what a document has from others (spec/inherit): the document that a value stands in, and its path there.
+    """
 
     data: Mapping[str, Any]
     lines: Mapping[Path_, int]
     file: Path | None = None
+    parts: Mapping[Path_, tuple[Document, Path_]] = field(default_factory=dict)
 
-    def line(self, path: Path_) -> int | None:
-        """The line of a value, or of the nearest thing around it that has one."""
-        while path and path not in self.lines:
-            path = path[:-1]
-        return self.lines.get(path)
+    def place(self, path: Path_) -> tuple[Path | None, int | None]:
+        """The file and the line of a value, or of the nearest thing around it that has one."""
+        for length in range(len(path), -1, -1):
+            at = path[:length]
+            if at in self.parts:
+                document, start = self.parts[at]
+                return document.place((*start, *path[length:]))
+            if at in self.lines:
+                return self.file, self.lines[at]
+        return self.file, None
 
     def error(self, path: Path_, problem: str) -> SpecError:
         """An error about the value at ``path``, ready to be raised."""
-        return SpecError(self.file, self.line(path), path, problem)
+        return SpecError(*self.place(path), path, problem)
+
+
+def schema_error(document: Document, error: Any) -> SpecError:
+    """What a JSON Schema's validator found, at the key that is missing or too much, and without the document quoted in it."""
+    path: Path_ = tuple(error.instance_path)
+    kind = error.kind
+    message = str(error.message)
+    if hasattr(kind, "property"):
+        path = (*path, kind.property)
+    elif hasattr(kind, "unexpected"):
+        path = (*path, kind.unexpected[0])
+    elif kind.name == "propertyNames":
+        path = (*path, kind.error.instance)
+    elif kind.name in ("oneOf", "anyOf") and getattr(kind, "context", None):
+        message = ", or ".join(dict.fromkeys(str(branch[0].message) for branch in kind.context if branch)) or message
+    return document.error(path, message if len(message) < 300 else f"{message[:140]} ... {message[-140:]}")
 
 
 def dotted(path: Path_) -> str:

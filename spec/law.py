@@ -72,7 +72,8 @@ def law_problems(data: Mapping[str, Any], fields: Sequence[Field], entry: Mappin
             if name not in _BOUNDED
         )
     first = next(field.name for field in fields if field.is_tensor)
-    listed = {name for table in data["support"] for name in table["tensors"].get(first, {}).get("types", ())}
+    rows = ({**table, **table.get("tensors", {}).get(first, {})} for table in data["support"])
+    listed = {name for row in rows for name in row.get("types", ())}
     for index, name in enumerate(entry.get("types", ())):
         if name not in listed:  # the law would never be tried with it
             yield ("types", index), f"no table lists {name} for {first}"

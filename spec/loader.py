@@ -6,7 +6,8 @@ Every error is a ``SpecError`` that names file, line and field.
 from __future__ import annotations
 
 import json
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,25 @@ import jsonschema_rs
 
 from dmlcts.spec.abi import abi
 from dmlcts.spec.builder import build
-from dmlcts.spec.document import Document, Path_, SpecError, parse, read
+from dmlcts.spec.document import Document, SpecError, parse, read, schema_error
+from dmlcts.spec.inherit import inherited
+from dmlcts.spec.measured import measurements_of
 from dmlcts.spec.model import Operator
 
 
 def operators_folder() -> Path:
     """The folder of the spec files that come with the package."""
     return Path(str(resources.files("dmlcts.spec"))) / "operators"
+
+
+def profiles_folder() -> Path:
+    """The folder of the profiles: what many operators have in common."""
+    return operators_folder().parent / "profiles"
+
+
+def measured_folder() -> Path:
+    """The folder of what probes found, one file an implementation and device."""
+    return operators_folder().parent / "measured"
 
 
 @cache
@@ -32,12 +45,12 @@ def _files() -> dict[str, Path]:
 
 
 def operator_names() -> tuple[str, ...]:
-    """The operators that have a spec file, by name, in order of the ABI's type numbers."""
+    """The operators that have a spec file, by name, in order of the ABI's type numbers. No file is read."""
     return tuple(_files())
 
 
 def load(name: str) -> Operator:
-    """The operator called ``name``, with or without DML_OPERATOR_.
+    """The operator called ``name``, with or without DML_OPERATOR_. No other file is read but those that its own extends.
 
     Raises:
         KeyError: no spec file for it; the message says which there are.
@@ -50,7 +63,7 @@ def load(name: str) -> Operator:
 def _load(name: str) -> Operator:
     if name not in _files():
         raise KeyError(f"no spec for operator {name!r}; `dmlcts spec list` shows those there are")
-    return load_file(_files()[name])
+    return load_file(_files()[name], measured_folder())
 
 
 def load_all() -> tuple[Operator, ...]:
@@ -58,8 +71,8 @@ def load_all() -> tuple[Operator, ...]:
     return tuple(load(name) for name in operator_names())
 
 
-def load_file(file: Path) -> Operator:
-    """The operator in ``file``.
+def load_file(file: Path, measured: Path | None = None) -> Operator:
+    """The operator in ``file``, with the measurements of the folder ``measured``, which are read when they are needed.
 
     Raises:
         SpecError: the file cannot be read, is not YAML, is not of the schema, or contradicts itself.
@@ -67,35 +80,62 @@ def load_file(file: Path) -> Operator:
     operator = load_text(read(file), file)
     if file.name != f"{operator.name.lower()}.yaml":
         raise SpecError(file, 1, ("operator",), f"the file of {operator.name} must be called {operator.name.lower()}.yaml")
-    return operator
+    return operator if measured is None else with_measurements(operator, measured)
+
+
+def with_measurements(operator: Operator, folder: Path) -> Operator:
+    """The operator with what the files of a folder say about it."""
+    tensors = tuple(field.name for field in operator.fields if field.is_tensor)
+    return replace(operator, measurements=partial(measurements_of, folder, operator.name, tensors))
 
 
 def load_text(text: str, file: Path | None = None) -> Operator:
     """The operator in a spec file's text. Raises SpecError."""
-    document = parse(text, file)
+    return build(load_document(text, file))
+
+
+def load_document(text: str, file: Path | None = None) -> Document:
+    """A spec file's text as data, with what it extends, and of the schema. Raises SpecError."""
+    document = _resolved(parse(text, file))
     error = next(iter(_validator().iter_errors(document.data)), None)
     if error is not None:
-        raise _schema_error(document, error)
-    return build(document)
+        raise schema_error(document, error)
+    return document
+
+
+def _resolved(document: Document) -> Document:
+    """A document with what it extends, and what that extends in turn."""
+    chain, names = [document], [document.data.get("operator", document.data.get("profile"))]
+    while "extends" in chain[-1].data:
+        child, name = chain[-1], chain[-1].data["extends"]
+        if not isinstance(name, str) or name not in (_files().keys() | _profiles().keys()):
+            raise child.error(("extends",), f"there is no operator or profile {name!r}; profiles: {', '.join(_profiles())}")
+        without = child.data.get("without", [])
+        if not isinstance(without, list) or not all(isinstance(entry, str) for entry in without):
+            raise child.error(("without",), "must be a list of names")
+        if name in names:
+            raise child.error(("extends",), f"{' extends '.join((*names, name))}, without end")
+        names.append(name)
+        chain.append(_parsed(name))
+    resolved = chain.pop()
+    while chain:
+        resolved = inherited(chain.pop(), resolved)
+    return resolved
+
+
+@cache
+def _parsed(name: str) -> Document:
+    """The file of an operator (``MAX_POOLING``) or a profile (``unary``), as it stands."""
+    file = (_files() | _profiles())[name]
+    return parse(read(file), file)
+
+
+@cache
+def _profiles() -> dict[str, Path]:
+    return {file.stem: file for file in sorted(profiles_folder().glob("*.yaml"))}
 
 
 @cache
 def _validator() -> Any:
     schema = resources.files("dmlcts.spec").joinpath("schema/operator.schema.json").read_text(encoding="utf-8")
     return jsonschema_rs.validator_for(json.loads(schema))
-
-
-def _schema_error(document: Document, error: Any) -> SpecError:
-    """What the validator found, at the key that is missing or too much, and without the document quoted in it."""
-    path: Path_ = tuple(error.instance_path)
-    kind = error.kind
-    message = str(error.message)
-    if hasattr(kind, "property"):
-        path = (*path, kind.property)
-    elif hasattr(kind, "unexpected"):
-        path = (*path, kind.unexpected[0])
-    elif kind.name == "propertyNames":
-        path = (*path, kind.error.instance)
-    elif kind.name in ("oneOf", "anyOf") and getattr(kind, "context", None):
-        message = ", or ".join(dict.fromkeys(str(branch[0].message) for branch in kind.context if branch)) or message
-    return document.error(path, message if len(message) < 300 else f"{message[:140]} ... {message[-140:]}")

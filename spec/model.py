@@ -6,13 +6,14 @@ says it), ``measured`` (the page is silent and DirectML.dll does it) or ``contes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from dmlcts.spec.abi import FeatureLevel
 from dmlcts.spec.expression import Expression
+from dmlcts.spec.measurement import ORACLE, Acceptance, Measurement
 
 DOCUMENTED, MEASURED, CONTESTED = "documented", "measured", "contested"
 BASES = (DOCUMENTED, MEASURED, CONTESTED)
@@ -273,59 +274,6 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
-    """Something a documented rule forbids and DirectML.dll accepts: its rejection is demanded of nobody. ``rule`` is the rule's label."""
-
-    rule: str
-    evidence: str
-    data_types: tuple[str, ...] = ()
-
-
-ORACLE = "DirectML"
-"""The implementation whose leniency counts: what it was measured to accept is demanded of nobody (``Measurement.accepts``)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Where an implementation and the documentation differ. ``what`` is the rule that it does not enforce, or what it refuses.
-
-    ``ways`` are those of breaking the rule or of asking for the thing, all that were tried where empty; ``types`` the data types with
-    which, all where empty. ``said`` is the stage and code of a refusal, or the evidence. ``waived`` says that one of the negative cases
-    about the rule was accepted, so that none is demanded.
-    """
-
-    what: str
-    ways: tuple[str, ...] = ()
-    types: tuple[str, ...] = ()
-    said: str = ""
-    waived: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """What ``dmlcts probe`` found out about one implementation: ``by`` is its name and version, ``date`` a UTC one.
-
-    ``cells`` are those of the tables up to ``level``, of which ``confirmed`` were accepted. ``rejections`` counts refusals by stage.
-    ``accepts`` is what the documentation does not list and it accepts, ``refuses`` what is listed and refused, ``unknown`` what it gave
-    no answer about.
-    """
-
-    by: str
-    date: str
-    level: str
-    probes: int
-    cells: int
-    confirmed: int
-    device: str = ""
-    suite: str = ""
-    command: str = ""
-    rejections: Mapping[str, int] = field(default_factory=dict)
-    accepts: tuple[Difference, ...] = ()
-    refuses: tuple[Difference, ...] = ()
-    unknown: tuple[Difference, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Erratum:
     """A flaw of the documentation, with its evidence; ``differences`` are the keys of ``spec compare`` that it explains."""
 
@@ -353,7 +301,8 @@ class Operator:
     ``sizes`` are what the shapes' free symbols go through, the usual one first. ``configurations`` say what may stand together: each
     limits attributes to some of their values, and optional tensors to being there or not; ``bases`` are those of the configurations that
     do not rest on the documentation. ``layouts`` are those of generator/layouts
-    that mean something for this operator alone.
+    that mean something for this operator alone. ``lenient`` are the acceptances that the spec file states itself, and ``measurements`` reads
+    what probes found, which is no promise and stands in spec/measured.
     """
 
     name: str
@@ -370,15 +319,36 @@ class Operator:
     tolerance: Tolerance
     examples: tuple[Example, ...]
     relations: tuple[Relation, ...]
-    accepts: tuple[Acceptance, ...]
+    lenient: tuple[Acceptance, ...]
     errata: tuple[Erratum, ...]
     sources: tuple[Source, ...]
     file: Path | None = None
-    measured: tuple[Measurement, ...] = ()
+    measurements: Callable[[], tuple[Measurement, ...]] = tuple
     sizes: Mapping[str, tuple[int | tuple[int, ...], ...]] = field(default_factory=dict)
     configurations: Mapping[str, Mapping[str, tuple[object, ...]]] = field(default_factory=dict)
     bases: Mapping[str, str] = field(default_factory=dict)
     layouts: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> tuple[Measurement, ...]:
+        """What probes found, one measurement an implementation."""
+        return self.measurements()
+
+    @property
+    def accepts(self) -> tuple[Acceptance, ...]:
+        """The rules whose breach is not required to be rejected: as the spec file says, and as DirectML.dll was measured."""
+        measured = (
+            Acceptance(entry.what, f"probe of {found.by} on {found.date}", entry.types)
+            for found in self.measured
+            if found.by.partition(" ")[0] == ORACLE
+            for entry in found.accepts
+            if entry.waived
+        )
+        return (*self.lenient, *measured)
+
+    def strict(self) -> Operator:
+        """The same operator, whose every rule is enforced."""
+        return replace(self, lenient=(), measurements=tuple)
 
     def field(self, name: str) -> Field:
         """The field called ``name``. Raises KeyError."""
@@ -412,10 +382,6 @@ class Operator:
             if all(_allowed(name, values, fields) for name, values in limits.items())
         )
         return next(found, "")
-
-    def basis(self, fields: Mapping[str, object]) -> str:
-        """What a case rests on that has these fields."""
-        return self.bases.get(self.configuration(fields), DOCUMENTED)
 
     def attributes(self) -> tuple[Field, ...]:
         """The fields that are not tensors."""

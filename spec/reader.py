@@ -21,6 +21,7 @@ class Reader:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.data = document.data
+        self.cases: Mapping[str, Any] = self.data.get("cases", {})
         names = [entry["name"] for entry in self.data["fields"]]
         for index, name in enumerate(names):
             if name in names[:index]:
@@ -37,6 +38,10 @@ class Reader:
     def labelled(self, key: str, build: Callable[[Path_, str, Any], T]) -> Iterator[T]:
         """Each entry of a mapping, built with its label."""
         return (build((key, label), label, entry) for label, entry in self.data.get(key, {}).items())
+
+    def in_cases(self, key: str, build: Callable[[Path_, str, Any], T]) -> Iterator[T]:
+        """Each entry of a section of ``cases``, built with its label."""
+        return (build(("cases", key, label), label, entry) for label, entry in self.cases.get(key, {}).items())
 
     def level(self, name: str, path: Path_) -> FeatureLevel:
         """A feature level. Raises SpecError for an unknown one."""

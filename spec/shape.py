@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from dmlcts.spec.desc import OperatorDesc
@@ -26,6 +27,7 @@ FAILURES = (ArithmeticError, AttributeError, IndexError, NameError, TypeError, V
 """What evaluating an expression over a wrong desc may raise."""
 
 
+@cache
 def size_symbol(size: str) -> str | None:
     """The symbol that a size of a shape consists of (``N``, ``*S``, ``A[i]``), None for a number or an expression."""
     found = _SYMBOL.fullmatch(size) or _EACH.fullmatch(size)

@@ -23,6 +23,7 @@ from dmlcts.generator.case import AGREEMENT, LEVELS, REJECTION, Binding, Case, f
 from dmlcts.generator.coverage import COLUMNS, coverage
 from dmlcts.generator.data import inputs
 from dmlcts.generator.emit import TITLES
+from dmlcts.generator.matching import may_match
 from dmlcts.generator.suite import make_cases
 from dmlcts.spec.abi import abi, feature_level
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -87,9 +88,16 @@ def test_ids_are_short_and_become_files(every: Every) -> None:
 def test_an_id_says_operator_types_and_kind(every: Every) -> None:
     for case in every.cases:
         operator, types, kind, *_ = case.id.split("/")
-        assert operator == case.operator == case.desc.type == every.operator.name
+        assert operator == case.operator.name == case.desc.type == every.operator.name
         assert types.split("-")[0] == case.data_type
         assert kind == case.kind or (case.kind == "table" and re.fullmatch(r"[1-8]d", kind))
+
+
+def test_no_part_of_its_ids_leaves_the_operator_out(every: Every) -> None:
+    """``-k`` reads specs' texts: a part of an id that none has would lose the case."""
+    for part in {part for case in every.cases for part in case.id.split("/")}:
+        for word in re.split(r"[()]+", part):
+            assert may_match(word, every.operator.name), part
 
 
 def test_cases_survive_json(every: Every) -> None:

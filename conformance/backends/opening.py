@@ -41,66 +41,90 @@ def _torch(argument: str) -> Backend:
     return open_torch(argument)
 
 
-def _python(argument: str) -> Backend:
+def _in_process(argument: str) -> Backend:
+    """A user's class, made in this process."""
     module, colon, name = argument.partition(":")
     if not (module and colon and name):
-        raise BackendUnavailable(f"python:{argument} must be python:MODULE:CLASS, such as python:mine.backend:Mine")
+        raise BackendUnavailable(f"{argument!r} must be MODULE:CLASS, such as mine.backend:Mine")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # a class in the folder that the user stands in, as with `python -m`
     try:
         factory = getattr(import_module(module), name)
     except (Exception, SystemExit) as error:  # whatever the user's module raises
-        raise BackendUnavailable(f"python:{argument} cannot be imported: {_said(error)}") from error
+        raise BackendUnavailable(f"cannot be imported: {_text(error)}") from error
     try:
         backend: Backend = factory()
     except (Exception, SystemExit) as error:
-        raise BackendUnavailable(f"python:{argument} could not be made: {_said(error)}") from error
+        raise BackendUnavailable(f"could not be made: {_text(error)}") from error
     missing = [method for method in ("describe", "run", "close") if not callable(getattr(backend, method, None))]
     if missing:
-        raise BackendUnavailable(
-            f"python:{argument} has no {', '.join(missing)}; derive it from dmlcts.conformance.backends.array_backend.ArrayBackend"
-        )
-    _check_description(backend, f"python:{argument}")
+        raise BackendUnavailable(f"has no {', '.join(missing)}; derive it from dmlcts.conformance.ArrayBackend")
+    _check_description(backend)
     return backend
 
 
-def _check_description(backend: Backend, spec: str) -> None:
+def _check_description(backend: Backend) -> None:
     """A description must have the fields that a process backend's has. Raises BackendUnavailable."""
     from dmlcts.conformance.backends.protocol import ProtocolError, read_info
 
     try:
         info = backend.describe()
     except (Exception, SystemExit) as error:
-        raise BackendUnavailable(f"{spec} cannot describe itself: {_said(error)}") from error
+        raise BackendUnavailable(f"cannot describe itself: {_text(error)}") from error
     if not isinstance(info, BackendInfo):
-        raise BackendUnavailable(f"{spec} must describe itself by a BackendInfo, and gave a {type(info).__name__}")
+        raise BackendUnavailable(f"must describe itself by a BackendInfo, and gave a {type(info).__name__}")
     try:
         read_info({"status": "ok", **json.loads(json.dumps(info.to_json()))})
     except (ProtocolError, TypeError, ValueError) as error:
-        raise BackendUnavailable(f"{spec}: {error}") from None
+        raise BackendUnavailable(str(error)) from None
 
 
-def _said(error: BaseException) -> str:
+def _text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-OPENERS: dict[str, Callable[[str], Backend]] = {
-    "reference": _reference,
-    "directml": _directml,
-    "process": _process,
-    "python": _python,
-    "onnxruntime": _onnxruntime,
-    "torch": _torch,
-}
+OURS: dict[str, Callable[[str], Backend]] = {"reference": _reference, "directml": _directml, "process": _process}
+"""Backends whose code is the suite's own: what is not runs in a process of its own behind them."""
+
+FOREIGN: dict[str, Callable[[str], Backend]] = {"inprocess": _in_process, "onnxruntime": _onnxruntime, "torch": _torch}
+"""Backends that are other people's code. ``open_backend`` runs them in a child process, but for ``inprocess``."""
+
+KINDS = (*OURS, "python", *FOREIGN)
+"""What may stand before the colon."""
 
 
 def open_backend(spec: str) -> Backend:
     """The backend that ``spec`` names: ``reference``, ``directml``, ``python:MODULE:CLASS``, ``process:COMMAND`` (`dmlcts backends` has them all).
 
+    Code that is not the suite's own runs in a child process: what it does ends at worst that process. ``inprocess:MODULE:CLASS`` is the same class
+    as ``python:MODULE:CLASS`` without one: faster, and a crash, a hang or ``os._exit`` of it is one of the process that runs the cases.
+
     Raises:
         BackendUnavailable: no such backend, or it cannot be started; the message says what to do.
     """
     kind, _, argument = spec.partition(":")
-    if kind not in OPENERS:
-        raise BackendUnavailable(f"unknown backend {spec!r}; known: {', '.join(OPENERS)} (see `dmlcts backends`)")
-    return OPENERS[kind](argument)
+    if kind in OURS:
+        return OURS[kind](argument)
+    if kind == "inprocess":
+        return open_in_process(spec)
+    if kind != "python" and kind not in FOREIGN:
+        raise BackendUnavailable(f"unknown backend {spec!r}; known: {', '.join(KINDS)} (see `dmlcts backends`)")
+    from dmlcts.conformance.backends.python_host import open_hosted
+
+    return open_hosted(f"inprocess:{argument}" if kind == "python" else spec, spec)
+
+
+def is_in_process(spec: str) -> bool:
+    """Whether a backend's code would run in the process that opens it, and is not the suite's own."""
+    return spec.partition(":")[0] == "inprocess"
+
+
+def opened_to_describe(spec: str) -> Backend:
+    """The backend as a process may open it that must survive it: for what it says of itself, and not to run in-process code."""
+    return open_backend(f"python:{spec.partition(':')[2]}" if is_in_process(spec) else spec)
+
+
+def open_in_process(spec: str) -> Backend:
+    """A backend of other people's code, in this process. Raises BackendUnavailable."""
+    kind, _, argument = spec.partition(":")
+    return FOREIGN[kind](argument)

@@ -43,6 +43,7 @@ Pieces = Sequence[bytes | memoryview]
 Place = Callable[[Header, int], list[memoryview]]
 
 STDERR_TAIL = 4096
+KILLED = "was killed"
 PIPE_SIZE = 1 << 20
 GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 2.0, 1.0, 0.05
 """Seconds a host has to end by itself before it is killed: when asked to; when its output ended; when its output made no sense."""
@@ -74,20 +75,33 @@ def split_command(command: str, windows: bool = os.name == "nt") -> list[str]:
     return words
 
 
+def _in_numbers(dispatch: Dispatch, number: int) -> Pieces:
+    """The documented request, for a host in any language."""
+    return run_request(dispatch, number, load)
+
+
 class ProcessBackend:
     """A backend that is a program of its own. Used by one thread at a time.
 
-    ``argv`` is the program and its arguments; ``environment`` is the program's, this process's own if None.
+    ``argv`` is the program and its arguments; ``environment`` is the program's, this process's own if None. ``request`` makes the
+    request for a dispatch and a number; ``shown`` is what the user called the backend.
     """
 
-    def __init__(self, argv: Sequence[str], timeout: float = 30.0, environment: Mapping[str, str] | None = None) -> None:
-        self._argv, self._timeout, self._environment = list(argv), timeout, environment
+    def __init__(
+        self,
+        argv: Sequence[str],
+        timeout: float = 30.0,
+        environment: Mapping[str, str] | None = None,
+        request: Callable[[Dispatch, int], Pieces] = _in_numbers,
+        shown: str = "",
+    ) -> None:
+        self._argv, self._timeout, self._environment, self._request = list(argv), timeout, environment, request
         self._host: _Host | None = None
         self._number = 0
         try:
             self._info = self._start()
         except BackendFault as fault:
-            text = f"process:{shlex.join(self._argv)}: {fault}"
+            text = f"{shown or f'process:{shlex.join(self._argv)}'}: {fault}"
             raise BackendUnavailable(f"{text}\n{fault.evidence}" if fault.evidence else text) from None
 
     def describe(self) -> BackendInfo:
@@ -103,7 +117,7 @@ class ProcessBackend:
         """
         self._number += 1
         number = self._number
-        request = run_request(dispatch, number, load)
+        request = self._request(dispatch, number)
         if self._host is None:
             try:
                 self._start()
@@ -117,10 +131,13 @@ class ProcessBackend:
         self._ask(request, place, limit, raise_status)
 
     def close(self) -> None:
-        """Asks the host to end, and ends it if it has not after two seconds."""
+        """Asks the host to end, and ends it if it has not after two seconds. Raises BackendFault if it ended by itself, and not with 0."""
         host, self._host = self._host, None
         if host is not None:
-            host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
+            end = host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
+            if end not in (_exit_text(0), KILLED):
+                last = _text(bytes(host.stderr)).strip().rpartition("\n")[2]
+                raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
 
     def _start(self) -> BackendInfo:
         try:
@@ -220,7 +237,7 @@ class _Host:
             said = _exit_text(self.popen.wait(grace))
         except subprocess.TimeoutExpired:
             self.popen.kill()
-            said = "was killed"
+            said = KILLED
             with suppress(subprocess.TimeoutExpired):
                 self.popen.wait(5.0)
         workers = (self.writer, self.reader, self.listener)

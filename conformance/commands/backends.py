@@ -8,12 +8,13 @@ import click
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.commands.spec import json_option, print_json
+from dmlcts.conformance.commands.common import json_option, print_json
 
 _TRIED = ("reference", "reference:cuda", "directml", "onnxruntime", "torch")
 _FORMS = {
     "directml:PATH": "another DirectML.dll; the host's options may follow, such as --adapter 1 (docs/directml.md)",
-    "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.backends.array_backend.ArrayBackend",
+    "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.ArrayBackend, in a process of its own",
+    "inprocess:MODULE:CLASS": "the same without that process: faster; a hang is never timed out, and a crash ends the process that runs the cases",
     "process:COMMAND": "any program that speaks the protocol of docs/process-protocol.md on its standard streams",
 }
 

@@ -305,7 +305,7 @@ def _notes(records: Sequence[Record], names: Sequence[str], found: Sequence[Row]
         which = f"level {manifest.level}, {manifest.started[:10]}, spec {manifest.spec_version}"
         yield f"{name}: {which}; {counted(judged, 'case')} with a measured error, {failed:,} of them failed"
     if len({record.manifest.spec_version for record in records}) > 1:
-        yield "The runs are of different specs: a percentage is of the bound at that time."
+        yield "The runs are of different specs or operators: a percentage is of the bound at that time."
     if not found:
         yield "No case of an operator with a tolerance was measured: exact results have no error."
 

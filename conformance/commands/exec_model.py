@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.commands.spec import json_option
-from dmlcts.conformance.dxdispatch.model_json import dumps
+from dmlcts.conformance.commands.common import json_option
+from dmlcts.conformance.dxdispatch.model_json import UnsupportedOperator, dumps
 from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.dxdispatch.run import State, Stopped, Values, Written, save, text, to_json
+from dmlcts.conformance.execution.execute import Outcome
 from dmlcts.reports.record import ERROR, FAIL, UNSUPPORTED
 
 _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
@@ -35,14 +36,20 @@ def command(model: Path, backend: str, out: Path | None, timeout: float, as_json
     Exit codes: 0 it ran, 1 the backend refused it, does not support it or failed,
     2 the model is wrong, 3 the backend could not be started.
     """
-    read = read_model(model)
+    report = _Report(as_json)
+    try:
+        read = read_model(model)
+    except UnsupportedOperator as error:
+        report.step(Stopped(error.where, Outcome(UNSUPPORTED, str(error))))
+        if as_json:
+            click.echo(dumps({"model": model.as_posix(), **report.to_json({})}))
+        raise click.exceptions.Exit(1) from None
     opened = open_backend(backend)
     try:
         info = opened.describe()
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
         state = State(read)
-        report = _Report(as_json)
         for step in state.run(opened, info, out or Path(), timeout):
             report.step(step)
     finally:

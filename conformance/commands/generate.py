@@ -21,12 +21,11 @@ def command(out: Path, **given: str) -> None:
     """Writes pytest modules, one an operator, that run with plain pytest: pytest DIR --dmlcts-backend BACKEND."""
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.runner.options import RunOptions, UsageError, selected_cases
-    from dmlcts.conformance.runner.run import spec_version
     from dmlcts.generator.emit import write_modules
 
     cases = selected_cases(RunOptions(**given))  # type: ignore[arg-type]
     if not cases:
         raise UsageError("no case matches these options")
-    files = write_modules(cases, out, metadata.version("directml-conformance"), spec_version())
+    files = write_modules(cases, out, metadata.version("directml-conformance"))
     again = command_text(["pytest", str(out), "--dmlcts-backend", "reference"])
     click.echo(f"{counted(len(cases), 'case')} in {counted(len(files), 'module')} in {out}; run them with: {again}")

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 
-from dmlcts.conformance.commands.spec import operator_named, print_json
+from dmlcts.conformance.commands.common import operator_named, print_json
 from dmlcts.conformance.mutants.catalogue import check_review, find_mutant, mutants_of, mutated_operators
 from dmlcts.conformance.mutants.hunt import Cost, Hunt, Hunter, Kill, ReferenceFails, hunt, hunt_by_kind, wanted
 from dmlcts.conformance.mutants.mutant import Mutant
@@ -28,7 +28,7 @@ from dmlcts.conformance.mutants.subsumption import digest, hardest, is_stale, le
 from dmlcts.conformance.mutants.table import costs_table, table
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.generator.case import LEVELS
-from dmlcts.generator.suite import matcher
+from dmlcts.generator.matching import matcher
 from dmlcts.spec.model import DOCUMENTED, MEASURED
 
 SEED = 10

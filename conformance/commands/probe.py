@@ -16,21 +16,21 @@ from rich.table import Table
 
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.commands.spec import json_option, operator_named, print_json
+from dmlcts.conformance.commands.common import json_option, operator_named, print_json
 from dmlcts.conformance.probing.findings import counts
-from dmlcts.conformance.probing.measured import differences, differs, measurement_of, table, write_measurement
+from dmlcts.conformance.probing.measured import differences, differs, measurement_of, table, write_measurements
 from dmlcts.conformance.probing.probe import CONFIRMED, REFUSED, UNKNOWN, Probed, probe
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.conformance.runner.terminal import console, counted
 from dmlcts.spec.abi import feature_level
-from dmlcts.spec.loader import load_all
-from dmlcts.spec.model import Measurement, Operator
+from dmlcts.spec.loader import load_all, measured_folder
+from dmlcts.spec.measurement import Measurement
 
 
 @click.command("probe")
 @click.argument("operators", nargs=-1)
 @click.option("--backend", "-b", default="reference", show_default=True, help="see `dmlcts backends`")
-@click.option("--write", is_flag=True, help="write what was found into the spec files, as `measured`")
+@click.option("--write", is_flag=True, help="write what was found into spec/measured")
 @json_option
 @click.option(
     "--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table in Markdown"
@@ -57,7 +57,7 @@ def command(operators: tuple[str, ...], backend: str, write: bool, as_json: bool
         for operator in track(known, "probes", console=stderr, transient=True, disable=not stderr.is_terminal):
             probed = probe(operator, opened, info.feature_level, timeout)
             found.append((probed, measurement_of(probed, info, backend)))
-    written = [_written(probed.operator, measurement) for probed, measurement in found] if write else []
+    changed = write_measurements(measured_folder(), [(p.operator, m) for p, m in found]) if write else 0
     if table_file:
         table_file.write_text(table(found), encoding="utf-8", newline="\n")
     if as_json:
@@ -65,7 +65,7 @@ def command(operators: tuple[str, ...], backend: str, write: bool, as_json: bool
     else:
         _print(found)
         if write:
-            click.echo(f"{counted(sum(written), 'spec file')} changed")
+            click.echo(f"what was measured of {counted(changed, 'operator')} changed")
     raise click.exceptions.Exit(1 if any(differs(measurement) for _, measurement in found) else 0)
 
 
@@ -79,12 +79,6 @@ def _opened(spec: str) -> Iterator[Backend]:
             opened.close()
         except Exception as error:  # whatever a Python backend raises: the answers are in
             click.echo(f"dmlcts: the backend's close() raised {type(error).__name__}: {error}", err=True)
-
-
-def _written(operator: Operator, measurement: Measurement) -> bool:
-    if operator.file is None:
-        raise UsageError(f"{operator.name} was read from no file")
-    return write_measurement(operator.file, measurement)
 
 
 def _json(probed: Probed, measurement: Measurement) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import click
 
 from dmlcts.conformance.commands.summary import print_summary
 from dmlcts.conformance.runner.journal import read_run
+from dmlcts.conformance.runner.out_folder import claimed
 from dmlcts.conformance.runner.terminal import console
 from dmlcts.reports import write_all
 
@@ -21,5 +22,6 @@ def command(results: Path, out: Path) -> None:
     RESULTS is a results file, or the output folder of a run: also of one that was killed, whose reports then say what was not run.
     """
     record = read_run(results)
-    write_all(record, out)
+    with claimed(out):
+        write_all(record, out)
     print_summary(record, console(), out)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.case import LEVELS
+
+if TYPE_CHECKING:
+    from dmlcts.reports.record import Record
 
 OUT, OUT_OF_CASES = "results", "results-case"
 """The output folders where none is given. To run one case again does not replace the results that it was found in."""
@@ -65,20 +68,41 @@ def command(processes: int, quiet: bool, out: str | None, **given: Any) -> None:
     \b
     Exit codes: 0 all passed, 1 something failed (or nothing passed),
     2 usage or input error, 3 the backend could not be started,
-    130 stopped by Ctrl-C.
+    130 stopped by Ctrl-C, 128 + N by another signal.
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.commands.summary import print_summary
     from dmlcts.conformance.runner import journal
     from dmlcts.conformance.runner.options import RunOptions
     from dmlcts.conformance.runner.progress import Progress
-    from dmlcts.conformance.runner.run import command_line, exit_code, run
+    from dmlcts.conformance.runner.run import EXIT_INTERRUPTED, command_line, exit_code, running
+    from dmlcts.conformance.runner.signals import as_interrupt
     from dmlcts.reports import write_all
 
     folder = Path(out or (OUT_OF_CASES if given["cases"] or given["case_files"] else OUT))
     terminal = console()
-    record = run(RunOptions(out=str(folder), **given), processes, Progress(terminal, quiet), command_line())
-    write_all(record, folder)
-    journal.end(folder)
+    with as_interrupt() as stopped:
+        try:
+            with running(RunOptions(out=str(folder), **given), processes, Progress(terminal, quiet), command_line()) as record:
+                write_all(record, folder)
+                journal.end(folder)
+        except KeyboardInterrupt:  # before the first case, or while the reports are written
+            click.echo("interrupted", err=True)
+            raise click.exceptions.Exit(stopped.exit_code(EXIT_INTERRUPTED)) from None
     print_summary(record, terminal, folder)
-    raise click.exceptions.Exit(exit_code(record))
+    if not (given["cases"] or given["case_files"]) and (hint := more_to_run(record)):
+        terminal.print(hint, style="dim")
+    raise click.exceptions.Exit(stopped.exit_code(exit_code(record)) if record.manifest.interrupted else exit_code(record))
+
+
+_MORE = {"smoke": ("core", "a first look: a few cases an operator"), "core": ("full", "for every change; a release runs all")}
+"""By level: the next one, and what the level is for."""
+
+
+def more_to_run(record: Record) -> str:
+    """How to run more than a run of a lower level did; empty where there is no more, or where the cases were named."""
+    level = record.manifest.level
+    if level not in _MORE or record.manifest.selection:
+        return ""
+    following, what = _MORE[level]
+    return f"level {level} is {what}. To run more: dmlcts run --level {following} --basis {record.manifest.basis} -n 2"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.markup import escape
 from rich.table import Table
 
+from dmlcts.conformance.commands.common import json_option, operator_named, print_json
+from dmlcts.conformance.commands.spec_show import print_operator
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.conformance.runner.terminal import console, counted
 from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
@@ -19,22 +20,15 @@ from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import SPECIAL
 from dmlcts.reference.registry import references
 from dmlcts.spec.abi import abi
-from dmlcts.spec.document import SpecError
+from dmlcts.spec.document import SpecError, read
 from dmlcts.spec.expression import ExpressionError, compile_expression
-from dmlcts.spec.loader import load, load_all, load_file, operators_folder
-from dmlcts.spec.model import Measurement, Operator, Values
+from dmlcts.spec.loader import load, load_document, load_file, measured_folder, operator_names, operators_folder, profiles_folder
+from dmlcts.spec.measured import checked
+from dmlcts.spec.model import Operator, Values
 from dmlcts.spec.pages.compare import compare
 from dmlcts.spec.pages.page import PageError, read_page
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-json_option = click.option("--json", "as_json", is_flag=True, help="print JSON")
-
-
-def print_json(data: Any) -> None:
-    """Prints data as JSON."""
-    click.echo(json.dumps(data, indent=1, ensure_ascii=False))
+from dmlcts.spec.promises import plain
+from dmlcts.spec.yaml_writer import yaml_text
 
 
 @click.group("spec")
@@ -46,7 +40,7 @@ def command() -> None:
 @json_option
 def list_(as_json: bool) -> None:
     """The operators that have a spec."""
-    operators = load_all()
+    operators = sound()
     if as_json:
         print_json([_row(operator) for operator in operators])
         return
@@ -63,6 +57,17 @@ def list_(as_json: bool) -> None:
     click.echo(f"{len(operators)} of the {len(abi().operator_types)} operators of feature level 6_4")
 
 
+def sound() -> list[Operator]:
+    """The operators whose specs are right; what is wrong with the others goes to standard error."""
+    found = []
+    for name in operator_names():
+        try:
+            found.append(load(name))
+        except SpecError as error:
+            click.echo(f"dmlcts: {error}", err=True)
+    return found
+
+
 def _row(operator: Operator) -> dict[str, Any]:
     return {
         "operator": operator.name,
@@ -75,57 +80,20 @@ def _row(operator: Operator) -> dict[str, Any]:
     }
 
 
-def operator_named(name: str) -> Operator:
-    """The operator that a user names, in any case. Raises UsageError."""
-    try:
-        return load(name.upper())
-    except KeyError as error:
-        raise UsageError(error.args[0]) from None
-
-
 @command.command("show")
 @click.argument("operator")
 @json_option
-def show(operator: str, as_json: bool) -> None:
-    """One operator: fields, tables, constraints, errata."""
+@click.option("--yaml", "as_yaml", is_flag=True, help="print the spec file that stands for itself: nothing inherited")
+def show(operator: str, as_json: bool, as_yaml: bool) -> None:
+    """One operator, whole: what its file says, what it inherits, what is usual, and what was measured."""
     found = operator_named(operator)
     if as_json:
-        print_json(json.loads(json.dumps(asdict(found), default=str)))
-        return
-    out = console()
-    out.print(f"[bold]{found.name}[/]  type {found.type}, since feature level {found.introduced}\n{escape(found.summary)}\n")
-    _print_rows(out, "fields", [(f.name, f"{'optional ' if f.optional else ''}{f.kind}", f.enum or f.type) for f in found.fields])
-    for support in found.tables():
-        when = "".join(f", {name} in {', '.join(map(str, values))}" for name, values in support.when.items())
-        rows = [(n, "-".join(map(str, sorted({*r.dimensions}))) + "d", " ".join(r.data_types)) for n, r in support.tensors.items()]
-        _print_rows(out, f"tensor support at feature level {support.level}{when}", rows)
-    _print_rows(out, "constraints", [(c.label, c.basis, c.text) for c in found.constraints])
-    _print_rows(out, "in place", [(p.output, p.basis, f"may alias {' or '.join(p.inputs)}") for p in found.in_place])
-    _print_rows(out, "relations", [(r.label, r.basis, r.law.text) for r in found.relations])
-    _print_rows(out, "examples", [(e.id, e.basis, e.evidence) for e in found.examples])
-    measured = [(m.by, m.date, f"{m.confirmed} of {m.cells} cells confirmed; {_beyond(m)}") for m in found.measured]
-    _print_rows(out, "measured (dmlcts probe)", measured)
-    _print_rows(out, "errata", [(e.id, e.severity, f"{e.text} [{e.evidence}]") for e in found.errata])
-    out.print(f"file: {found.file}", style="dim")
-
-
-def _beyond(measured: Measurement) -> str:
-    """Where an implementation differs from the documentation, in a line."""
-    lists = {"accepts beyond": measured.accepts, "refuses besides": measured.refuses, "unknown": measured.unknown}
-    said = []
-    for name, entries in lists.items():
-        if entries:
-            said.append(f"{name} " + ", ".join(f"{entry.what} {' '.join(entry.ways)}".strip() for entry in entries))
-    return "; ".join(said) or "no difference"
-
-
-def _print_rows(out: Console, title: str, rows: list[tuple[str, str, str]]) -> None:
-    if rows:
-        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-        for row in rows:
-            table.add_row(*(escape(cell) for cell in row))
-        out.print(f"[dim]{escape(title)}[/]")
-        out.print(table, "")
+        data = {"measured": plain(found.measured), "accepts": plain(found.accepts)}
+        print_json(plain(found) | data)
+    elif as_yaml and found.file:
+        click.echo(yaml_text(load_document(read(found.file), found.file).data), nl=False)
+    else:
+        print_operator(console(), found)
 
 
 @command.command("check")
@@ -133,19 +101,26 @@ def _print_rows(out: Console, title: str, rows: list[tuple[str, str, str]]) -> N
 @json_option
 def check(files: tuple[Path, ...], as_json: bool) -> None:
     """Checks spec files: the given ones, or all. Exits with 1 if one is wrong, and names file, line and field."""
-    checked = files or tuple(sorted(operators_folder().rglob("*.yaml")))
+    folders = (operators_folder(), profiles_folder(), measured_folder())
+    every = tuple(file for folder in folders for file in sorted(folder.rglob("*.yaml")))
+    chosen = files or every
     problems = []
-    for file in checked:
+    for file in chosen:
         try:
-            problems += [{"file": str(file), "problem": said} for said in unknown_names(load_file(file))]
+            if file.parent.name == "measured":
+                checked(read(file), file)
+            elif file.parent.name == "profiles":
+                load_document(read(file), file)
+            else:
+                problems += [{"file": str(file), "problem": problem} for problem in unknown_names(load_file(file))]
         except SpecError as error:
             problems.append({"file": str(file), "problem": str(error)})
     if as_json:
-        print_json({"checked": len(checked), "problems": problems})
+        print_json({"checked": len(chosen), "problems": problems})
     else:
         for problem in problems:
             click.echo(problem["problem"], err=True)
-        click.echo(f"{len(checked)} files checked, {len(problems)} problems")
+        click.echo(f"{len(chosen)} files checked, {len(problems)} problems")
     raise click.exceptions.Exit(1 if problems else 0)
 
 
@@ -153,7 +128,7 @@ def unknown_names(operator: Operator) -> list[str]:
     """What a spec names and the generator does not know: recipes and their parameters, sets of special values."""
     found = []
     for tensor, values in operator.values.items():
-        where = f"{operator.file}: values.{tensor}"
+        where = f"{operator.file}: cases.values.{tensor}"
         if values.recipe not in RECIPES:
             found.append(f"{where}.random.recipe: unknown recipe {values.recipe!r}; known: {', '.join(RECIPES)}")
         elif values.parameters.keys() != RECIPES[values.recipe].parameters:
@@ -184,7 +159,7 @@ def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str
 @json_option
 def coverage_(operators: tuple[str, ...], as_json: bool) -> None:
     """Which promises of the specs no case tests. Exits with 1 if there is one."""
-    chosen = [operator_named(name) for name in operators] or load_all()
+    chosen = [operator_named(name) for name in operators] or sound()
     found = [coverage(operator, operator.name in references()) for operator in chosen]
     if as_json:
         print_json([_coverage_json(entry) for entry in found])

@@ -22,6 +22,14 @@ class ModelError(ValueError):
     """A model is wrong; the message says what and where. Exit code 2."""
 
 
+class UnsupportedOperator(ModelError):
+    """A model of an operator that DirectML has and that has no spec here. ``where`` is its place. Not a wrong model: unsupported, exit code 1."""
+
+    def __init__(self, where: str, operator: str) -> None:
+        super().__init__(f"{operator} has no spec here; `dmlcts spec list` shows those there are")
+        self.where = where
+
+
 def parse(file: Path) -> Any:
     """The JSON in a file.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.backends.backend import Bytes
-from dmlcts.conformance.dxdispatch.model_json import ModelError, check, parse
+from dmlcts.conformance.dxdispatch.model_json import ModelError, UnsupportedOperator, check, parse
 from dmlcts.conformance.dxdispatch.values import IMAGES, data_type_named, initial_values
 from dmlcts.spec.abi import abi, data_type
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
@@ -103,6 +103,7 @@ def read_model(file: Path) -> Model:
 
     Raises:
         ModelError: it cannot be read, is not a model, or is one that cannot be run here; the message says where.
+        UnsupportedOperator: it is of an operator that has no spec here.
     """
     try:
         data = parse(file)
@@ -110,6 +111,8 @@ def read_model(file: Path) -> Model:
         resources = {name: _resource(entry, file.parent, f"resources.{name}") for name, entry in data["resources"].items()}
         known = {name: _dispatchable(entry, resources, f"dispatchables.{name}") for name, entry in data["dispatchables"].items()}
         commands = [_command(entry, resources, known, f"commands[{index}]") for index, entry in enumerate(data["commands"])]
+    except UnsupportedOperator:
+        raise
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
     return Model(file, resources, known, tuple(commands))
@@ -154,6 +157,12 @@ def _dispatchable(data: Mapping[str, Any], resources: Mapping[str, Resource], wh
     kind = str(data["type"])
     if kind.lower() in _ELSEWHERE:
         raise ModelError(f"{where}: {_ELSEWHERE[kind.lower()]} are not supported here, only DirectML operators")
+    name = kind.removeprefix("DML_OPERATOR_")
+    if name in abi().operator_types:
+        try:
+            load(name)
+        except KeyError:
+            raise UnsupportedOperator(where, name) from None
     _check_flags(data.get("executionFlags", []), f"{where}.executionFlags")
     try:
         desc = read_desc({key: value for key, value in data.items() if key not in _BESIDE_DESC}, load, where)

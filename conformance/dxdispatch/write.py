@@ -25,7 +25,6 @@ from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.desc_json import write_desc
 from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
 
 INLINE = 64
@@ -42,7 +41,7 @@ def write_model(case: Case, arrays: Mapping[str, NDArray[Any]], folder: Path) ->
     """
     if case.expect not in (REFERENCE, VALUES):
         raise ValueError(f"{case.id} expects {case.expect}, which a model cannot say")
-    operator = load(case.operator)
+    operator = case.operator
     dispatch = lay_out(case, arrays, {}).dispatch
     tensors = dict(case.desc.tensors())
     holder = {name: case.in_place.get(name, name) for name in tensors}  # whose resource a tensor is in
@@ -54,7 +53,7 @@ def write_model(case: Case, arrays: Mapping[str, NDArray[Any]], folder: Path) ->
         resources[name] = _constant(content, tensors[name]) if fill else _values(content, tensors[name], name, folder)
     owned = {name for name, tensor in tensors.items() if tensor.flags & abi().tensor_flags["OWNED_BY_DML"]}
     dispatchable = {
-        "type": f"DML_OPERATOR_{case.operator}",
+        "type": f"DML_OPERATOR_{operator.name}",
         "desc": desc_fields(case.desc, operator),
         "bindings": _bindings({name: holder[name] for name in tensors if name in owned}),
     }

@@ -7,7 +7,7 @@ bytes between the elements of a strided output.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from types import MappingProxyType
@@ -34,7 +34,7 @@ from dmlcts.generator.recipes import RECIPES
 from dmlcts.reference.answer import Answer, host
 from dmlcts.reference.registry import compute, references
 from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.desc_json import write_desc
 from dmlcts.spec.dtypes import bits_dtype, literal_array, literal_defined, numpy_dtype
 from dmlcts.spec.loader import load
@@ -85,7 +85,7 @@ def execute(case: Case, backend: Backend, info: BackendInfo, timeout: float | No
 
 def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Outcome:
     """What becomes of a case that is no property case."""
-    operator = load(case.operator)
+    operator = case.operator
     missing = unclaimed(case, info)
     if missing:
         return Outcome(UNSUPPORTED, missing)
@@ -93,7 +93,7 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     if case.expect == REJECTION:
         return rejection_outcome(case, backend, inputs, timeout)
     if case.expect == VALUES:
-        bounds = compute(case.desc, inputs) if case.operator in references() else {}
+        bounds = compute(case.desc, inputs) if operator.name in references() else {}
         answers = {
             whose: {
                 name: _as_answer(literal, bounds.get(name), tolerance_of(operator, name, case.desc).judge)
@@ -145,7 +145,7 @@ def flush_denormals(array: Array) -> Array:
 
 def holds_bits(operator: Operator, name: str) -> bool:
     """Whether an input's values are bit patterns to the operator, whatever their type (``Recipe.bits``): none of them is a denormal."""
-    values = operator.values.get(name.partition("[")[0])
+    values = operator.values.get(field_of(name))
     return values is None or RECIPES[values.recipe].bits
 
 
@@ -196,7 +196,7 @@ def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answe
     """Resources and bindings for a case: one resource a tensor, guarded, but one for both where the case is in place."""
     resources: list[Bytes] = []
     bindings: dict[str, BufferBinding] = {}
-    outputs = output_names(load(case.operator), case.desc)
+    outputs = output_names(case.operator, case.desc)
     for name, tensor in case.desc.tensors():
         special = case.bindings.get(name)
         if special is not None and special.absent:
@@ -230,7 +230,7 @@ def _bound_bytes(tensor: TensorDesc) -> int:
 def output_names(operator: Operator, desc: OperatorDesc) -> tuple[str, ...]:
     """The names of the output tensors that a desc has."""
     names = {output.name for output in operator.outputs()}
-    return tuple(name for name, _ in desc.tensors() if name.partition("[")[0] in names)
+    return tuple(name for field, name, _ in desc.by_field() if field in names)
 
 
 def poison(answer: Answer | None, tensor: TensorDesc) -> Array | None:
@@ -308,17 +308,17 @@ def _judge(case: Case, operator: Operator, layout: Layout, name: str, answer: An
     return judge(actual, answer, tolerance_of(operator, name, case.desc), tensor.data_type, info, name, case.checks)
 
 
-def tolerance_of(operator: Operator, output: str, desc: OperatorDesc) -> Tolerance:
+def tolerance_of(operator: Operator, output: str, desc: OperatorDesc, find: Callable[[str], Operator] = load) -> Tolerance:
     """An output's tolerance: that of the activation which is fused into the desc, if there is one, since it computes the result.
 
     What the operator itself may be off by before it stands in the answer's slack. An activation that is exact of itself only selects: what it
-    selects is rounded as the operator's own result.
+    selects is rounded as the operator's own result. ``find`` gives the activation by its name.
     """
     data_type = desc.tensor(output).data_type
     inner = next((value for value in desc.fields.values() if isinstance(value, OperatorDesc)), None)
     if inner is None:
         return operator.tolerance.of(output, data_type, desc.fields)
-    activation = load(inner.type)
+    activation = find(inner.type)
     found = activation.tolerance.of(activation.outputs()[0].name, data_type, inner.fields)
     return operator.tolerance.of(output, data_type, desc.fields) if found.judge == "exact" else found
 
@@ -332,7 +332,7 @@ def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
     warnings = [warning for verdict in verdicts for warning in verdict.warnings]
     return Result(
         case=case.id,
-        operator=case.operator,
+        operator=case.operator.name,
         data_type=case.data_type,
         kind=case.kind,
         basis=case.basis,

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dmlcts.conformance.probing.probe import ACCEPTED, CONFIRMED, REFUSED, UNKNOWN, Answer, Probe, Probed
-from dmlcts.generator.types import representatives
-from dmlcts.spec.model import Difference
+from dmlcts.generator.plan import plan_of
+from dmlcts.spec.measurement import Difference
 
 
 def accepted_beyond(probed: Probed) -> list[Difference]:
@@ -33,7 +33,7 @@ def accepted_beyond(probed: Probed) -> list[Difference]:
             everything = len(accepted) == len(answers)
             ways = () if everything else tuple(dict.fromkeys(_way(each, rule) for each in own))
             found.setdefault((rule, ways), []).append((data_type, everything or any(each.demanded for each in accepted)))
-    usual = {choice.main for choice in representatives(probed.operator) if choice.level <= probed.level}
+    usual = {choice.main for choice in plan_of(probed.operator).representatives if choice.level <= probed.level}
     differences = []
     for (rule, ways), entries in found.items():
         types = tuple(data_type for data_type, _ in entries)

@@ -1,7 +1,6 @@
-"""What a probe found, as the spec keeps it: a ``measured`` section of the YAML file that a command writes, and nobody by hand.
+"""What probes found, as it is kept: the files of spec/measured, which ``dmlcts probe --write`` writes and nobody by hand.
 
-The file is edited as text, so that comments, anchors and order stay; no other line changes. Nothing that names the machine or its user
-is written down.
+Nothing that names the machine or its user is written down.
 """
 
 from __future__ import annotations
@@ -9,7 +8,8 @@ from __future__ import annotations
 import getpass
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import metadata
@@ -18,12 +18,16 @@ from pathlib import Path
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.probing.findings import accepted_beyond, counts, refused_promises, unanswered
 from dmlcts.conformance.probing.probe import CONFIRMED, Probed
-from dmlcts.spec.document import Document, SpecError, parse, read
-from dmlcts.spec.loader import load_text
-from dmlcts.spec.model import Difference, Measurement
+from dmlcts.spec.abi import abi
+from dmlcts.spec.document import read
+from dmlcts.spec.loader import load
+from dmlcts.spec.measured import LISTS, OF_ALL, checked, expanded, forget, measured_files
+from dmlcts.spec.measured import measurement as measurement_in
+from dmlcts.spec.measurement import Difference, Measurement
+from dmlcts.spec.model import Operator
+from dmlcts.spec.yaml_writer import entry as lines_of
+from dmlcts.spec.yaml_writer import yaml_text
 
-SECTION = "measured"
-_HEADER = f"{SECTION}: # written by `dmlcts probe --write`, never by hand"
 _WIDEST = 12
 """Ways and data types of one difference that are written out; of more, how many more there are."""
 
@@ -83,113 +87,145 @@ def _public_difference(difference: Difference) -> Difference:
 # Into the file
 
 
-def write_measurement(file: Path, measurement: Measurement) -> bool:
-    """Puts a measurement into a spec file in place of the one by the same implementation on the same device; says whether the file changed.
+def write_measurements(folder: Path, found: Iterable[tuple[Operator, Measurement]]) -> int:
+    """Puts measurements by one implementation on one device into its file in a folder; returns of how many operators something changed.
+
+    The file is written anew, from what it says and from what is new. What most operators in it have is said once, as ``usual``.
 
     Raises:
-        SpecError: the file is wrong, as it was or as it would be. OSError: it cannot be written.
+        SpecError: a file of measurements, or the spec of an operator in it, is wrong. OSError: the file cannot be written.
     """
-    before = read(file)
-    after = with_measurement(before, measurement, file)
-    if after == before:
-        return False
-    written = file.with_name(f"{file.name}.{os.getpid()}.new")
-    written.write_bytes(after.encode("utf-8"))
-    written.replace(file)
-    return True
+    new = {operator.name: (operator, measurement) for operator, measurement in found}
+    if not new:
+        return 0
+    first = next(measurement for _, measurement in new.values())
+    file = _file_of(folder, first)
+    old: dict[str, tuple[Operator, Measurement]] = {}
+    if file.exists():
+        known = checked(read(file), file)
+        for name in known.data["operators"]:
+            operator = new[name][0] if name in new else load(name)
+            old[name] = (operator, measurement_in(known, name, tensors_of(operator)))
+    every = old | new
+    text = file_text([every[name] for name in sorted(every, key=lambda name: abi().operator_types[name])])
+    checked(text, file)
+    if not file.exists() or file.read_bytes() != text.encode("utf-8"):
+        folder.mkdir(parents=True, exist_ok=True)
+        written = file.with_name(f"{file.name}.{os.getpid()}.new")
+        written.write_bytes(text.encode("utf-8"))
+        written.replace(file)
+        forget()
+    after = checked(text, file)
+    return sum(
+        name not in old or measurement_in(after, name, tensors_of(operator)) != old[name][1] for name, (operator, _) in new.items()
+    )
 
 
-def with_measurement(text: str, measurement: Measurement, file: Path | None = None) -> str:
-    """A spec file's text with a measurement in it. Raises SpecError."""
-    known = load_text(text, file).measured
-    same = [(m.by, m.device) == (measurement.by, measurement.device) for m in known]
-    entries = [measurement if replaced else m for m, replaced in zip(known, same, strict=True)]
-    if not any(same):
-        entries.append(measurement)
-    document = parse(text, file)
-    lines = text.splitlines(keepends=True)
-    begin, end = _section(document, lines)
-    eol = "\r\n" if "\r\n" in text else "\n"
-    section = [f"{line}{eol}" for line in (_HEADER, *(line for entry in entries for line in _entry(entry)))]
-    if begin == end:  # a section that was not there is set apart by empty lines
-        if begin and lines[begin - 1].strip():
-            lines[begin - 1] = lines[begin - 1].rstrip("\r\n") + eol
-            section.insert(0, eol)
-        if begin < len(lines):
-            section.append(eol)
-    after = "".join((*lines[:begin], *section, *lines[end:]))
-    _check(document, after, file)
-    return after
+def _file_of(folder: Path, measurement: Measurement) -> Path:
+    """The file of an implementation and device: ``directml-1.15.4.yaml``, for a second device with its name in it."""
+    by, device = (re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") for text in (measurement.by, measurement.device))
+    for file in measured_files(folder):
+        head = checked(read(file), file).data
+        if (head["by"], head.get("device", "")) == (measurement.by, measurement.device):
+            return file
+    usual = folder / f"{by}.yaml"
+    return folder / f"{by}-{device or 'other'}.yaml" if usual.exists() else usual
 
 
-def _section(document: Document, lines: list[str]) -> tuple[int, int]:
-    """The lines of the section, without the comments and empty lines before the next; where it is to stand if there is none."""
-    starts = sorted(document.lines[(key,)] - 1 for key in document.data)
-    if SECTION not in document.data:
-        before = document.lines[("sources",)] - 1
-        while before and lines[before - 1].startswith("#"):
-            before -= 1
-        return before, before
-    begin = document.lines[(SECTION,)] - 1
-    end = next((start for start in starts if start > begin), len(lines))
-    while end > begin + 1 and (not lines[end - 1].strip() or lines[end - 1].startswith("#")):
-        end -= 1
-    return begin, end
+_HEADER = """\
+# yaml-language-server: $schema=../schema/measured.schema.json
+# Written by `dmlcts probe --write`, never by hand.
+"""
 
 
-def _check(before: Document, after: str, file: Path | None) -> None:
-    load_text(after, file)
-    kept = {key: value for key, value in parse(after, file).data.items() if key != SECTION}
-    if kept != {key: value for key, value in before.data.items() if key != SECTION}:
-        raise SpecError(file, None, (SECTION,), "writing it would change another section; put it on lines of its own")
+def file_text(found: Sequence[tuple[Operator, Measurement]]) -> str:
+    """The file of these measurements, which are by one implementation on one device."""
+    measurements = [measurement for _, measurement in found]
+    command = measurements[0].command.removesuffix(f" {found[0][0].name}")
+    head = {key: Counter(getattr(m, key) for m in measurements).most_common(1)[0][0] for key in ("by", "device", *OF_ALL)}
+    folded = {operator.name: {key: _folded(key, getattr(m, key), tensors_of(operator)) for key in LISTS} for operator, m in found}
+    usual = {key: _usual([lists[key] for lists in folded.values()]) for key in LISTS}
+    operators = {}
+    for operator, m in found:
+        entry: dict[str, object] = {key: getattr(m, key) for key in OF_ALL if getattr(m, key) != head[key]}
+        entry |= {"probes": m.probes, "cells": m.cells}
+        entry |= {"confirmed": m.confirmed} if m.confirmed != m.cells else {}
+        entry |= {"rejections": dict(m.rejections)} if m.rejections else {}
+        own = {key: _own(folded[operator.name][key], usual[key], tensors_of(operator)) for key in LISTS}
+        unusual = _unusual(usual, folded[operator.name], tensors_of(operator))
+        entry |= {"not": unusual} if unusual else {}
+        operators[operator.name] = entry | {key: [_entry(LISTS[key], each) for each in own[key]] for key in LISTS if own[key]}
+    said_once = {key: [_entry(LISTS[key], each) for each in entries] for key, entries in usual.items() if entries}
+    document = {key: value for key, value in head.items() if value} | {"command": command}
+    document |= {"usual": said_once} if said_once else {}
+    return (
+        _HEADER
+        + yaml_text(document)
+        + "operators:\n"
+        + "".join(f"{line}\n" for name, entry in operators.items() for line in lines_of(f"{name}:", entry, 2))
+    )
 
 
-def _entry(measurement: Measurement) -> Iterator[str]:
-    m = measurement
-    texts = {"by": m.by, "device": m.device, "date": m.date, "level": m.level, "suite": m.suite, "command": m.command}
-    lines = [f"{key}: {_scalar(value)}" for key, value in texts.items() if value]
-    lines += [f"{key}: {value}" for key, value in (("probes", m.probes), ("cells", m.cells), ("confirmed", m.confirmed))]
-    if m.rejections:
-        lines.append(f"rejections: {{{', '.join(f'{_scalar(stage)}: {count}' for stage, count in m.rejections.items())}}}")
-    for key, what, differences in (("accepts", "rule", m.accepts), ("refuses", "what", m.refuses), ("unknown", "what", m.unknown)):
-        if differences:
-            lines.append(f"{key}:")
-            lines += [f"  - {_flow(what, difference)}" for difference in differences]
-        elif key != "unknown":
-            lines.append(f"{key}: []")
-    yield f"  - {lines[0]}"
-    yield from (f"    {line}" for line in lines[1:])
+def tensors_of(operator: Operator) -> tuple[str, ...]:
+    """The names of an operator's tensor fields."""
+    return tuple(field.name for field in operator.fields if field.is_tensor)
 
 
-def _flow(what: str, difference: Difference) -> str:
-    parts = [f"{what}: {_scalar(difference.what)}"]
-    for key, values in (
-        ("ways", _short(difference.ways)),
-        ("types", difference.types if what == "rule" else _short(difference.types)),
-    ):
-        if values:
-            parts.append(f"{key}: [{', '.join(map(_scalar, values))}]")
-    if difference.said:
-        parts.append(f"said: {_scalar(difference.said)}")
-    if difference.waived:
-        parts.append("waived: true")
-    return f"{{{', '.join(parts)}}}"
+def _folded(key: str, differences: Iterable[Difference], tensors: Sequence[str]) -> list[Difference]:
+    """Differences, those that are alike for every tensor as one about ``*``."""
+    every = [_shortened(key, difference) for difference in differences]
+    found: dict[Difference, None] = {}
+    for each in every:
+        named = next((part for part in each.what.split("/") if part in tensors), "")
+        pattern = each.what.replace(f"/{named}", "/*", 1) if named else each.what
+        alike = named and all(replace(each, what=pattern.replace("*", tensor)) in every for tensor in tensors)
+        found[replace(each, what=pattern) if alike else each] = None
+    return list(found)
+
+
+def _usual(lists: Sequence[Sequence[Difference]]) -> list[Difference]:
+    """What more than half of the operators have of what is about every tensor, once for each thing."""
+    counted = Counter(each for entries in lists for each in entries if "*" in each.what and not each.waived)
+    usual: dict[str, Difference] = {}
+    for each, number in counted.most_common():
+        if 2 * number > len(lists) > 1:
+            usual.setdefault(each.what, each)
+    return list(usual.values())
+
+
+def _own(folded: Sequence[Difference], usual: Sequence[Difference], tensors: Sequence[str]) -> list[Difference]:
+    """What an operator has besides the usual. Of a thing about which it has more than one difference, it says all."""
+    known = [replace(each, what=name) for each in usual for name in expanded(each.what, tensors)]
+    number = Counter(name for each in folded for name in expanded(each.what, tensors))
+    return [each for each in folded if each not in usual and (each not in known or number[each.what] > 1)]
+
+
+def _unusual(
+    usual: Mapping[str, Sequence[Difference]], folded: Mapping[str, Sequence[Difference]], tensors: Sequence[str]
+) -> list[str]:
+    """What is usual and was not found of an operator."""
+    found = {name for entries in folded.values() for each in entries for name in expanded(each.what, tensors)}
+    return [name for entries in usual.values() for each in entries for name in expanded(each.what, tensors) if name not in found]
+
+
+def _entry(what: str, difference: Difference) -> dict[str, object]:
+    entry: dict[str, object] = {what: difference.what}
+    if difference.ways:
+        entry["ways"] = [int(way) if way == "0" or re.fullmatch("[1-9][0-9]{0,8}", way) else way for way in difference.ways]
+    if difference.types:
+        entry["types"] = list(difference.types)
+    entry |= {"said": difference.said} if difference.said else {}
+    return entry | ({"waived": True} if difference.waived else {})
+
+
+def _shortened(key: str, difference: Difference) -> Difference:
+    """A difference as it is written: data types that are accepted are all needed, and of the rest the first dozen."""
+    types = difference.types if key == "accepts" else _short(difference.types)
+    return replace(difference, ways=_short(difference.ways), types=types)
 
 
 def _short(values: tuple[str, ...]) -> tuple[str, ...]:
     return values if len(values) <= _WIDEST + 1 else (*values[:_WIDEST], f"and {len(values) - _WIDEST} more")
-
-
-_WORDS = ("yes", "no", "on", "off", "true", "false", "null", "y", "n")
-
-
-def _scalar(text: str) -> str:
-    """A string as every reader of YAML takes it: plain where it is a harmless word, otherwise in quotes."""
-    plain = re.fullmatch(r"[A-Za-z][\w./()+-]*(?: [\w./()+-]+)*", text, re.ASCII) and text.lower() not in _WORDS
-    if plain:
-        return text
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'
 
 
 # For people
@@ -214,7 +250,7 @@ _PREFACE = (
     "What the tables of the documentation list, and what an implementation was measured to accept and to refuse. Written by",
     "`dmlcts probe --table FILE`, not by hand. A cell is a tensor with a data type and a dimension count in the table of a feature level; it",
     "is confirmed if the operator is accepted with it. A total size is said as the bytes that it is more than needed, an alignment in bytes.",
-    "The same figures stand in the spec files, as `measured`.",
+    "The same figures stand in `spec/measured`.",
 )
 
 

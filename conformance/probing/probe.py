@@ -27,14 +27,13 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import Backend, BufferBinding, Dispatch
 from dmlcts.conformance.execution.execute import attempt, lay_out
-from dmlcts.generator.attributes import recomputed
 from dmlcts.generator.build import support_cells
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.negatives import negative_cases, resized
 from dmlcts.generator.placement import in_place_cases, layout_cases
-from dmlcts.generator.shapes import choices_for, level_of, make_desc, padded_run, usual_dimension_count
+from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.tables import cell_cases, other_count_cases
-from dmlcts.generator.types import TypeChoice, tied_tensors, type_choices
+from dmlcts.generator.types import TypeChoice, padded_run
 from dmlcts.reports.record import FAIL
 from dmlcts.spec.abi import FeatureLevel, abi, feature_level
 from dmlcts.spec.desc import UNKNOWN as NO_TYPE
@@ -144,15 +143,16 @@ def _from_the_start(dispatch: Dispatch) -> Dispatch:
 
 def probes(operator: Operator, level: FeatureLevel) -> Iterator[Probe]:
     """Every probe of an operator for a backend of a feature level, which later levels' tables promise nothing."""
-    for case in (*cell_cases(operator), *other_count_cases(operator), *layout_cases(operator), *in_place_cases(operator)):
+    plan = plan_of(operator)
+    for case in (*cell_cases(plan), *other_count_cases(plan), *layout_cases(plan), *in_place_cases(plan)):
         if feature_level(case.feature_level) <= level:
-            promises = dict.fromkeys((*support_cells(operator, case.desc), *case.covers))
+            promises = dict.fromkeys((*support_cells(plan, case.desc), *case.covers))
             types, *way = case.id.split("/")[1:]
             yield Probe(case, case.kind, "", "/".join(way).removeprefix(f"{case.kind}/"), types, _until(level, promises))
-    for choice in type_choices(operator):
+    for choice in plan.choices:
         if choice.level <= level:
-            yield from _changed(operator, choice, level)
-    for case in negative_cases(replace(operator, accepts=())):
+            yield from _changed(choice, level)
+    for case in negative_cases(plan_of(operator.strict())):
         if feature_level(case.feature_level) <= level:
             rules = tuple(label.removeprefix("rejects/") for label in case.covers)
             _, types, _, *way = case.id.split("/")
@@ -164,13 +164,12 @@ def _until(level: FeatureLevel, promises: Iterable[str]) -> tuple[str, ...]:
     return tuple(label for label in promises if not label.startswith("support/") or feature_level(label.split("/")[1]) <= level)
 
 
-def _changed(operator: Operator, choice: TypeChoice, level: FeatureLevel) -> Iterator[Probe]:
-    run = padded_run(_RUN, usual_dimension_count(operator, choice))
-    usual = choices_for(operator, choice)[0]
-    base = make_desc(operator, choice.types, run, usual)
-    lowest = level_of(operator, base) or choice.level
-    for what, place, way, changed in _changes(operator, base, usual):
-        desc = recomputed(operator, changed, usual) if what in _ASKED_BY_CELLS else changed
+def _changed(choice: TypeChoice, level: FeatureLevel) -> Iterator[Probe]:
+    plan, operator, usual = choice.plan, choice.plan.operator, choice.attributes[0]
+    base = choice.usual_desc(_RUN, usual)
+    lowest = plan.level_of(base) or choice.level
+    for what, place, way, changed in _changes(plan, base, usual):
+        desc = plan.recomputed(changed, usual) if what in _ASKED_BY_CELLS else changed
         rules = tuple(sorted({v.label for v in violations(operator, desc, level)}))
         if not rules and what in _ASKED_BY_CELLS:
             continue
@@ -179,30 +178,31 @@ def _changed(operator: Operator, choice: TypeChoice, level: FeatureLevel) -> Ite
             kind=_KIND,
             level="full",
             desc=desc,
+            operator=operator,
             feature_level=str(lowest),
             data_type=choice.main,
             expect=REJECTION,
         )
-        promises = () if rules else (*support_cells(operator, desc), f"{what}/{place}/{way}")
+        promises = () if rules else (*support_cells(plan, desc), f"{what}/{place}/{way}")
         yield Probe(case, what, place, way, choice.label, _until(level, promises), rules)
 
 
 _ASKED_BY_CELLS = ("data-type", "dimension-count", "sizes")
 
 
-def _changes(operator: Operator, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[tuple[str, str, str, OperatorDesc]]:
+def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[tuple[str, str, str, OperatorDesc]]:
     """A desc changed in one place: what was changed, where, how, and what became of it."""
-    for names in _together_and_alone(operator, "DataType"):
+    for names in _together_and_alone(plan, "DataType"):
         for data_type in (*abi().data_types, NO_TYPE):
             yield "data-type", "+".join(names), data_type, _replaced(base, names, data_type=data_type)
-    for names in _together_and_alone(operator, "DimensionCount"):
+    for names in _together_and_alone(plan, "DimensionCount"):
         for count in range(abi().limits["dimension_count"] + 2):
-            desc = resized(operator, base, names, padded_run(_RUN, count) if count else (), usual)
+            desc = resized(plan, base, names, padded_run(_RUN, count) if count else (), usual)
             yield "dimension-count", "+".join(names), str(count), desc
     for name, tensor in base.tensors():
         for what, way, changes in _tensor_changes(tensor):
             yield what, name, way, _replaced(base, (name,), **changes)
-    for field in operator.attributes():
+    for field in plan.operator.attributes():
         if field.enum and field.enum != "DML_TENSOR_DATA_TYPE":
             for value in (len(abi().enums[field.enum].values), *_BEYOND):
                 yield "enum", field.name, str(value), base.with_fields(**{field.name: value})
@@ -223,8 +223,8 @@ def _tensor_changes(tensor: TensorDesc) -> Iterator[tuple[str, str, dict[str, ob
         yield "flags", name, {"flags": bit}
 
 
-def _together_and_alone(operator: Operator, what: str) -> list[tuple[str, ...]]:
-    groups = tied_tensors(operator, what)
+def _together_and_alone(plan: Plan, what: str) -> list[tuple[str, ...]]:
+    groups = plan.tied(what)
     return [*groups, *((name,) for group in groups if len(group) > 1 for name in group)]
 
 

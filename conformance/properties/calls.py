@@ -21,10 +21,9 @@ from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.execution.execute import Outcome, attempt, holds_bits, lay_out, tolerance_of, trespasses, unclaimed
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import REFERENCE, Case
+from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.properties import choice_of, used_types
-from dmlcts.generator.shapes import choices_for, make_desc, padded_run, usual_dimension_count
-from dmlcts.generator.solver import spread
-from dmlcts.generator.types import Types, type_choices
+from dmlcts.generator.types import Types, padded_run
 from dmlcts.reports.record import FAIL, UNSUPPORTED
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
@@ -39,10 +38,19 @@ class Trial:
     """What a property case is tried on."""
 
     case: Case
-    operator: Operator
     backend: Backend
     info: BackendInfo
     timeout: float | None
+
+    @property
+    def operator(self) -> Operator:
+        """The case's operator."""
+        return self.case.operator
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the case's operator."""
+        return plan_of(self.case.operator)
 
 
 class Incomplete(Exception):
@@ -57,7 +65,7 @@ class Incomplete(Exception):
 class _Called:
     """An operator that a law calls: data types, choice of attributes, dimension count, and the variables' sizes if they have one shape."""
 
-    operator: Operator
+    plan: Plan
     types: Types
     choice: Mapping[str, object]
     count: int
@@ -68,37 +76,35 @@ def dispatching(trial: Trial, relation: Relation, sizes: tuple[int, ...] | None)
     """``f``, and the other operators that the relation uses. ``sizes`` are those of all variables, None where each has its own."""
     desc = trial.case.desc
     count = next(desc.tensors())[1].DimensionCount
-    called = {"f": _Called(trial.operator, all_types(trial.operator, desc), choice_of(trial.operator, desc), count, sizes)}
+    called = {"f": _Called(trial.plan, all_types(trial.plan, desc), choice_of(trial.plan, desc), count, sizes)}
     for name, other in relation.uses.items():
-        operator = load(other)
-        chosen = used_types(operator, desc)
-        usual = choices_for(operator, chosen)[0]
-        called[name] = _Called(operator, chosen.types, usual, usual_dimension_count(operator, chosen), sizes)
+        chosen = used_types(plan_of(load(other)), desc)
+        called[name] = _Called(chosen.plan, chosen.types, chosen.attributes[0], chosen.usual_count, sizes)
     return {name: partial(_on_tensors if sizes is None else _on_rows, trial, entry) for name, entry in called.items()}
 
 
-def all_types(operator: Operator, desc: OperatorDesc) -> Types:
+def all_types(plan: Plan, desc: OperatorDesc) -> Types:
     """The data types of a desc's tensors, and of those that it leaves out what may stand with them."""
     present = {name: tensor.data_type for name, tensor in desc.tensors()}
-    fitting = (choice for choice in type_choices(operator) if present.items() <= dict(choice.types).items())
+    fitting = (choice for choice in plan.choices if present.items() <= dict(choice.types).items())
     return next((choice.types for choice in fitting), tuple(present.items()))
 
 
 def in_rows(operator: Operator) -> bool:
     """Whether a law about the operator has variables of one shape."""
-    return spread(operator)
+    return plan_of(operator).uniform
 
 
 def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Array:
     """One dispatch of tensors that have the variables' sizes."""
-    operator, sizes = called.operator, called.sizes
+    operator, sizes = called.plan.operator, called.sizes
     assert sizes is not None
     inputs = operator.inputs()
     absent = inputs[len(arguments) :]
     if len(arguments) > len(inputs) or not all(field.optional for field in absent):
         raise ValueError(f"{trial.case.id}: {operator.name} has {len(inputs)} inputs, and its law gives it {len(arguments)}")
     run = padded_run(sizes, called.count)
-    desc = make_desc(operator, called.types, run, {**called.choice, **{field.name: ABSENT for field in absent}})
+    desc = called.plan.desc(called.types, run, {**called.choice, **{field.name: ABSENT for field in absent}})
     given = {}
     for field, argument in zip(inputs, arguments, strict=False):
         if desc.fields[field.name] is None:  # the choice leaves an optional tensor out
@@ -115,7 +121,7 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
 
     ``named`` are further inputs, attributes in place of the case's, and the sizes of outputs that do not follow from the inputs'.
     """
-    operator = called.operator
+    operator = called.plan.operator
     inputs = operator.inputs()
     wanted = {field.name: tuple(int(size) for size in named.pop(field.name)) for field in operator.outputs() if field.name in named}
     if len(arguments) > len(inputs):
@@ -134,7 +140,7 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
     presence = {field.name: PRESENT if field.name in given else ABSENT for field in inputs if field.optional}
     known = {name: array.shape for name, array in given.items() if array.ndim} | wanted
     try:
-        desc = make_desc(operator, called.types, (1,) * called.count, {**called.choice, **attributes, **presence}, known=known)
+        desc = called.plan.desc(called.types, (1,) * called.count, {**called.choice, **attributes, **presence}, known=known)
     except NotGenerable as error:
         raise ValueError(f"{trial.case.id}: a law calls {operator.name} with tensors that do not fit: {error}") from None
     content = {
@@ -145,7 +151,7 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
 
 def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Array:
     """What one dispatch writes into the output called ``name``, as a law computes with it. Raises Incomplete."""
-    case: Case = replace(trial.case, desc=desc, expect=REFERENCE, data={})
+    case: Case = replace(trial.case, desc=desc, operator=operator, expect=REFERENCE, data={})
     whose = "" if operator is trial.operator else f"{operator.name}, which the law uses: "
     missing = unclaimed(case, trial.info)
     if missing:

@@ -22,7 +22,6 @@ from dmlcts.generator.data import recipe_array, recipe_bytes, same_where_broadca
 from dmlcts.generator.layouts import laid_out
 from dmlcts.generator.layouts import layouts_of as layouts_for
 from dmlcts.generator.properties import choice_of
-from dmlcts.generator.shapes import make_desc
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import array_literal
 
@@ -51,7 +50,7 @@ def draft_case(trial: Trial, draft: Draft) -> Case:
     """The example as a case of its own, with its data written out."""
     case = trial.case
     if case.expect == AGREEMENT:
-        desc, expect = draft_desc(trial, choice_of(trial.operator, case.desc), draft.run, draft.layouts), REFERENCE
+        desc, expect = draft_desc(trial, choice_of(trial.plan, case.desc), draft.run, draft.layouts), REFERENCE
         types = {name: desc.tensor(name).data_type for name in draft.arrays}
     else:
         desc, expect, types = case.desc, RELATION, variable_types(trial)
@@ -61,7 +60,7 @@ def draft_case(trial: Trial, draft: Draft) -> Case:
 
 def draft_desc(trial: Trial, choice: Mapping[str, object], run: tuple[int, ...], layouts: Mapping[str, str]) -> OperatorDesc:
     """The case's desc with other sizes and layouts. Raises NotGenerable."""
-    desc = make_desc(trial.operator, all_types(trial.operator, trial.case.desc), run, choice)
+    desc = trial.plan.desc(all_types(trial.plan, trial.case.desc), run, choice)
     return desc.with_fields(**{name: laid_out(desc.tensor(name), layout) for name, layout in layouts.items()})
 
 
@@ -74,13 +73,13 @@ def variable_types(trial: Trial) -> dict[str, str]:
 def layouts_of(trial: Trial) -> dict[str, tuple[str, ...]]:
     """The layouts that each tensor of the case may have."""
     operator = trial.operator
-    return {name: layouts_for(operator, operator.field(name.partition("[")[0])) for name, _ in trial.case.desc.tensors()}
+    return {name: layouts_for(operator, operator.field(field)) for field, name, _ in trial.case.desc.by_field()}
 
 
 def agreement_cases(trial: Trial, examples: int, seed: str) -> Iterator[tuple[Draft, Case]]:
     """Drafts of agreement, each with its case, whose data follow from its id as any case's do. Made one by one: ``arrays`` are empty."""
     case, layouts = trial.case, layouts_of(trial)
-    choice = choice_of(trial.operator, case.desc)
+    choice = choice_of(trial.plan, case.desc)
     count = next(case.desc.tensors())[1].DimensionCount
     for index in range(examples):
         name = f"{seed}/example/{index}"
@@ -116,7 +115,7 @@ def variable_data(trial: Trial) -> dict[str, Data]:
 
 def variable_tensors(trial: Trial, run: tuple[int, ...]) -> tuple[Mapping[str, object], dict[str, TensorDesc]]:
     """A desc's fields, and the tensor of each variable of the case's law, of the sizes that ``run`` gives. Raises NotGenerable."""
-    desc = draft_desc(trial, choice_of(trial.operator, trial.case.desc), run, {})
+    desc = draft_desc(trial, choice_of(trial.plan, trial.case.desc), run, {})
     given = relation_of(trial.operator, trial.case.relation).given
     return desc.fields, {variable: desc.tensor(name) for variable, name in given.items()}
 
@@ -145,7 +144,7 @@ def simpler(trial: Trial, draft: Draft) -> Iterator[Draft]:
     for name, layout in draft.layouts.items():
         if layout != "packed":
             yield replace(draft, layouts={**draft.layouts, name: "packed"})
-    choice = choice_of(trial.operator, trial.case.desc)
+    choice = choice_of(trial.plan, trial.case.desc)
     for axis, size in enumerate(draft.run):
         if size > 1:
             run = (*draft.run[:axis], size // 2, *draft.run[axis + 1 :])

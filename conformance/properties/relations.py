@@ -30,7 +30,6 @@ from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.generator.case import AGREEMENT, RELATION, Case, to_json
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.spec.dtypes import literal_array
-from dmlcts.spec.loader import load
 
 EXAMPLES = {"smoke": 5, "core": 10, "full": 100}
 """How many examples a property case has, by the run's level."""
@@ -50,7 +49,7 @@ def execute_property(
         ValueError: the relation calls an operator as it cannot be called; the spec is wrong, not the backend.
     """
     started = perf_counter()
-    trial = Trial(case, load(case.operator), backend, info, timeout)
+    trial = Trial(case, backend, info, timeout)
     missing = unclaimed(case, info)
     if missing:
         outcome = Outcome(UNSUPPORTED, missing)

@@ -95,7 +95,7 @@ def _quietly(check: Callable[[Draft], None], strategy: st.SearchStrategy[Draft],
 
 def _agreement_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
     case, layouts = trial.case, layouts_of(trial)
-    choice = choice_of(trial.operator, case.desc)
+    choice = choice_of(trial.plan, case.desc)
     count = next(case.desc.tensors())[1].DimensionCount
 
     @st.composite

@@ -6,6 +6,7 @@ file of its own (conformance/runner/journal).
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions, selected_cases
 from dmlcts.conformance.runner.session import Session
+from dmlcts.conformance.runner.signals import NAMES
 from dmlcts.generator.case import Case
 from dmlcts.reports.record import ERROR, FAILURES, NOT_RUN, UNSUPPORTED, WAIVED, Result, result_json, write_line
 
@@ -31,15 +33,24 @@ def pytest_configure(config: pytest.Config) -> None:
     """A process that xdist started opens a backend of its own. If it cannot, all processes stop: they would run without it."""
     if not hasattr(config, "workerinput"):
         return
+    _leave_signals_to_the_controller()
     options = RunOptions.from_json(config.getoption("--dmlcts-run"))
     folder = Path(options.out) / journal.FOLDER
     session = None
     try:
-        session = Session(options)
+        if not (folder / journal.STOP).exists():  # this process may take the place of one that died when it closed its backend
+            session = Session(options)
     except BackendUnavailable as error:
         journal.stop(folder, str(error))
     run = CaseRun(session, selected_cases(options), folder, config.workerinput["workerid"])
     config.pluginmanager.register(run, "dmlcts-case-run")
+
+
+def _leave_signals_to_the_controller() -> None:
+    """A signal to the whole group reaches the controller too, which ends the workers: a case of theirs is not run, and no error."""
+    for name in NAMES:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 class CaseItem(pytest.Item):
@@ -99,6 +110,13 @@ class Control:
     def __init__(self, session: Session, cases: Iterable[Case], folder: Path) -> None:
         self.session, self.folder = session, folder
         self.cases: Mapping[str, Case] = {case.id: case for case in cases}
+        self.left = len(self.cases)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """After the last case no process opens a backend any more: one that dies in ``close()`` would be replaced without end."""
+        self.left -= 1
+        if not self.left:
+            journal.stop(self.folder)
 
     def pytest_keyboard_interrupt(self) -> None:
         """Ctrl-C may have reached this process alone."""
@@ -138,7 +156,7 @@ def report_of(result: Result) -> pytest.TestReport:
 
 def not_run(case: Case) -> Result:
     """The result of a case that was selected and has not run."""
-    return Result(case.id, case.operator, case.data_type, case.kind, case.basis, case.feature_level, NOT_RUN, "not run")
+    return Result(case.id, case.operator.name, case.data_type, case.kind, case.basis, case.feature_level, NOT_RUN, "not run")
 
 
 def status_of(report: pytest.TestReport) -> str:

@@ -21,7 +21,12 @@ SELECTED, CRASHED, RAN = "0-selected.jsonl", "1-crashed.jsonl", "2-ran-{process}
 STOP = "stop"
 """The file that says that no further case is to be run, and why."""
 
+EXAMPLES = "examples"
+"""The folder for shrunken examples of property cases."""
+
 _REPORTS = ("results.jsonl", "junit.xml", "ctrf.json", "summary.md", "index.html")
+OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, "data"})
+"""What a run writes into its output folder."""
 
 
 def begin(out: Path, record: Record) -> Path:
@@ -35,6 +40,8 @@ def begin(out: Path, record: Record) -> Path:
     parts.mkdir(parents=True)
     for name in _REPORTS:
         (out / name).unlink(missing_ok=True)
+    for example in (out / EXAMPLES).glob("*.json"):
+        example.unlink()
     write_record(record, parts / SELECTED)
     return parts
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dmlcts.generator.case import Case, from_json
-from dmlcts.generator.suite import find_case, matcher, may_match, operator_cases, select
+from dmlcts.generator.matching import matcher, may_match
+from dmlcts.generator.suite import find_case, operator_cases, select
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.desc_json import DescError
 from dmlcts.spec.loader import load, operator_names

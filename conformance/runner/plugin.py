@@ -24,13 +24,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--dmlcts-seed", default="", help="other random examples in property cases")
 
 
-def generated_from(version: str) -> None:
-    """Called by an emitted module: it must be of the specs that are installed. Raises pytest.UsageError if it is not."""
-    from dmlcts.conformance.runner.run import spec_version
+def generated_from(version: str, operator: str) -> None:
+    """Called by an emitted module: it must be of the operator's spec that is installed. Raises pytest.UsageError if it is not."""
+    from dmlcts.spec.promises import spec_version
 
-    if version != spec_version():
+    installed = spec_version([operator])
+    if version != installed:
         raise pytest.UsageError(
-            f"this module was generated from spec {version}, and spec {spec_version()} is installed: run `dmlcts generate` again"
+            f"this module was generated from spec {version}, and spec {installed} is installed: run `dmlcts generate` again"
         )
 
 

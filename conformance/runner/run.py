@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
@@ -17,9 +16,11 @@ from time import perf_counter
 import pytest
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
+from dmlcts.conformance.backends.opening import is_in_process, opened_to_describe
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.collect import CaseRun, Control, not_run
 from dmlcts.conformance.runner.options import RunOptions, UsageError, selected_cases
+from dmlcts.conformance.runner.out_folder import claimed
 from dmlcts.conformance.runner.progress import Progress
 from dmlcts.conformance.runner.session import Session
 from dmlcts.conformance.runner.terminal import command_text
@@ -27,52 +28,56 @@ from dmlcts.generator.case import Case
 from dmlcts.reports.record import Manifest, Record
 from dmlcts.reports.verdict import verdict
 from dmlcts.spec.abi import feature_level
-from dmlcts.spec.loader import operators_folder
+from dmlcts.spec.loader import operator_names
+from dmlcts.spec.promises import spec_version
 
 EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes: all passed; something failed; usage or input error; a backend could not be started; stopped by Ctrl-C."""
 
 
 def run(options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = ()) -> Record:
-    """Executes what ``options`` choose and returns the record, whatever happens on the way.
+    """The record of ``running``, for who writes no reports into the output folder."""
+    with running(options, processes, progress, command) as record:
+        return record
 
-    ``processes`` 0 runs in this process, N in N others through pytest-xdist. The output folder is emptied of an older run's reports and
-    holds the parts (conformance/runner/journal) until ``journal.end``, which is for the caller when the reports are written.
+
+@contextlib.contextmanager
+def running(options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = ()) -> Iterator[Record]:
+    """Executes what ``options`` choose and gives the record, whatever happens on the way.
+
+    ``processes`` 0 runs in this process, N in N others through pytest-xdist. Within, the output folder belongs to this run: it is emptied of an
+    older run's reports and holds the journal until ``journal.end``, which is for the caller when the reports are written.
 
     Raises:
-        UsageError: no case is selected, or the output folder cannot be written. BackendUnavailable: the backend cannot be started.
-        WaiverError: the waiver file is wrong.
+        UsageError: no case is selected, or the output folder is another's or cannot be written. BackendUnavailable: the backend cannot be
+        started. WaiverError: the waiver file is wrong.
     """
-    with Session(options) as session:
-        options = replace(options, feature_level=options.feature_level or session.info.feature_level)
-        cases = selected_cases(options)
-        if not cases:
-            raise UsageError("no case matches these options; `dmlcts spec list` and `dmlcts show` say what there is")
-        manifest = manifest_of(options, session.info, cases, command)
-        folder = _begun(Path(options.out), Record(manifest, tuple(not_run(case) for case in cases)))
-        clock = perf_counter()
-        progress.begin(len(cases), processes)
-        if processes:
-            session.close()  # the others open their own, and a device may be for one
-            own: CaseRun | Control = Control(session, cases, folder)
-        else:
-            own = CaseRun(session, cases, folder, "main")
-        with progress:
-            code = _pytest(_arguments(options, processes, folder), [progress, own])
-    reason = journal.reason_to_stop(folder)
-    if reason:
-        raise BackendUnavailable(f"{reason} (in one of {processes} processes; fewer of them, -n 1 or -n 0, may be able to)")
-    record = journal.read_parts(folder)
-    seconds, interrupted = perf_counter() - clock, code == pytest.ExitCode.INTERRUPTED
-    return replace(record, manifest=replace(record.manifest, finished=_now(), seconds=seconds, interrupted=interrupted))
-
-
-def _begun(out: Path, record: Record) -> Path:
-    try:
-        return journal.begin(out, record)
-    except OSError as error:
-        said = error.strerror or error
-        raise UsageError(f"the output folder {out} cannot be written: {said}; choose another with --out") from None
+    if is_in_process(options.backend):
+        processes = max(processes, 1)  # this process decides, and must not be the one that foreign code can end
+    with contextlib.ExitStack() as stack:
+        with Session(options, opened_to_describe(options.backend)) as session:
+            options = replace(options, feature_level=options.feature_level or session.info.feature_level)
+            cases = selected_cases(options)
+            if not cases:
+                raise UsageError("no case matches these options; `dmlcts spec list` and `dmlcts show` say what there is")
+            manifest = manifest_of(options, session.info, cases, command)
+            out = stack.enter_context(claimed(Path(options.out)))
+            folder = journal.begin(out, Record(manifest, tuple(not_run(case) for case in cases)))
+            clock = perf_counter()
+            progress.begin(len(cases), processes)
+            if processes:
+                session.close()  # the others open their own, and a device may be for one
+                own: CaseRun | Control = Control(session, cases, folder)
+            else:
+                own = CaseRun(session, cases, folder, "main")
+            with progress:
+                code = _pytest(_arguments(options, processes, folder), [progress, own])
+        reason = journal.reason_to_stop(folder)
+        if reason:
+            raise BackendUnavailable(f"{reason} (in one of {processes} processes; fewer of them, -n 1 or -n 0, may be able to)")
+        record = journal.read_parts(folder)
+        seconds, interrupted = perf_counter() - clock, code == pytest.ExitCode.INTERRUPTED
+        yield replace(record, manifest=replace(record.manifest, finished=_now(), seconds=seconds, interrupted=interrupted))
 
 
 _UNUSED = (
@@ -125,7 +130,7 @@ def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], c
     """The manifest of a run that starts now, and counts as interrupted until it has ended."""
     return Manifest(
         suite_version=metadata.version("directml-conformance"),
-        spec_version=spec_version(),
+        spec_version=spec_version({case.operator.name for case in cases} if not options.shard else operator_names()),
         backend=info.to_json(),
         backend_spec=options.backend,
         command=command_text(["dmlcts", *(command or ["run"])]),
@@ -146,20 +151,6 @@ def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], c
         interrupted=True,
         selection=options.expression or ", ".join((*options.cases, *options.case_files)),
     )
-
-
-def spec_version() -> str:
-    """A short hash of every spec file's name and bytes: two runs with the same one tested the same promises."""
-    digest = sha256()
-    for file in spec_files():
-        digest.update(file.stem.encode())
-        digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
-    return digest.hexdigest()[:12]
-
-
-def spec_files() -> Iterator[Path]:
-    """Every spec file that comes with the package, in a fixed order."""
-    yield from sorted(operators_folder().rglob("*.yaml"), key=lambda file: file.stem)
 
 
 def exit_code(record: Record) -> int:

@@ -16,6 +16,7 @@ from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.properties.relations import EXAMPLES, execute_property
+from dmlcts.conformance.runner.journal import EXAMPLES as EXAMPLES_FOLDER
 from dmlcts.conformance.runner.options import RunOptions, read_case
 from dmlcts.conformance.runner.terminal import command_text
 from dmlcts.generator.case import AGREEMENT, RELATION, Case
@@ -61,14 +62,14 @@ class Session:
             try:
                 backend.close()
             except Exception as error:  # whatever a Python backend raises
-                print(f"dmlcts: the backend's close() raised {type(error).__name__}: {error}", file=sys.stderr)
+                print(f"dmlcts: the backend did not close in order: {error}", file=sys.stderr)
 
     def _repro(self, result: Result) -> str:
         """The command that runs the case again; a shrunken example is written down for it."""
         file = self._files.get(result.case)
         example = result.evidence.get("example")
         if example is not None:
-            folder = Path(self.options.out) / "examples"
+            folder = Path(self.options.out) / EXAMPLES_FOLDER
             folder.mkdir(parents=True, exist_ok=True)
             file = folder / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json"
             file.write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")

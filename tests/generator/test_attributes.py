@@ -8,16 +8,12 @@ import pytest
 
 from dmlcts.generator.attributes import (
     ABSENT,
-    attribute_choices,
     choice_labels,
-    recomputed,
     value_text,
-    with_attributes,
 )
 from dmlcts.generator.build import attribute_parts
-from dmlcts.generator.shapes import level_of, make_desc, whole_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import make_cases
-from dmlcts.generator.types import type_choices
 from dmlcts.spec.desc import ScaleBias, TensorDesc
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load_text
@@ -33,12 +29,11 @@ fields:
   - {name: InputTensor, kind: input, type: TENSOR_DESC}
   - {name: SlopeTensor, kind: input, type: TENSOR_DESC, optional_since: "6_0"}
   - {name: OutputTensor, kind: output, type: TENSOR_DESC}
-  - {name: ScaleBias, kind: attribute, type: SCALE_BIAS, optional: true, values: [null, {Scale: 2, Bias: -1}]}
-  - {name: MinMaxDataType, kind: attribute, type: UINT, enum: DML_TENSOR_DATA_TYPE, values: [InputTensor.DataType]}
-  - {name: Min, kind: attribute, type: SCALAR_UNION, data_type: MinMaxDataType, values: [-1, 0.5, 300]}
+  - {name: ScaleBias, kind: attribute, type: SCALE_BIAS, optional: true}
+  - {name: MinMaxDataType, kind: attribute, type: UINT, enum: DML_TENSOR_DATA_TYPE}
+  - {name: Min, kind: attribute, type: SCALAR_UNION, data_type: MinMaxDataType}
   - {name: AxisCount, kind: attribute, type: UINT}
-  - {name: Axes, kind: attribute, type: UINT_ARRAY, count: AxisCount, most: InputTensor.DimensionCount - 1,
-     values: ["[InputTensor.DimensionCount - 1]", "range(InputTensor.DimensionCount)", [0]]}
+  - {name: Axes, kind: attribute, type: UINT_ARRAY, count: AxisCount, most: InputTensor.DimensionCount - 1}
   - {name: Keep, kind: attribute, type: BOOL}
 support:
   - level: "5_0"
@@ -50,17 +45,23 @@ constraints:
   same: {same: DataType, of: [InputTensor, OutputTensor]}
   slope: {that: "SlopeTensor.DataType == 'FLOAT32' or InputTensor.DataType == 'UINT8'"}
 shapes: [{sizes: {InputTensor: ["*S"], SlopeTensor: ["*S"], OutputTensor: ["*S"]}}]
-values:
-  InputTensor: {random: {recipe: any-bits}, special: [ends], sets: {ends: [0.1, 255, 256, -1, 1.0e-60, inf, "0x80"]}}
-  SlopeTensor: {random: {recipe: any-bits}}
 tolerance: {class: exact}
 sources: [{title: none}]
+cases:
+  attributes:
+    ScaleBias: [null, {Scale: 2, Bias: -1}]
+    MinMaxDataType: [InputTensor.DataType]
+    Min: [-1, 0.5, 300]
+    Axes: ["[InputTensor.DimensionCount - 1]", "range(InputTensor.DimensionCount)", [0]]
+  values:
+    InputTensor: {random: {recipe: any-bits}, special: [ends], sets: {ends: [0.1, 255, 256, -1, 1.0e-60, inf, "0x80"]}}
+    SlopeTensor: {random: {recipe: any-bits}}
 """
 SPEC: Operator = load_text(TEXT)
 
 
 def test_pairs_of_values_all_stand_together() -> None:
-    choices = attribute_choices(SPEC)
+    choices = plan_of(SPEC).combinations
     assert "AxisCount" not in choices[0]
     values = {name: list(dict.fromkeys(str(choice[name]) for choice in choices)) for name in choices[0]}
     assert [len(found) for found in values.values()] == [2, 2, 1, 3, 3, 2]
@@ -71,10 +72,10 @@ def test_pairs_of_values_all_stand_together() -> None:
 
 
 def test_whole_choices_have_every_tensor_and_every_value() -> None:
-    choices = whole_choices(SPEC, type_choices(SPEC)[0])
+    choices = plan_of(SPEC).choices[0].whole
     assert all(ABSENT not in choice.values() for choice in choices)
     for name in ("ScaleBias", "Min", "Axes", "Keep"):
-        assert {str(choice[name]) for choice in choices} == {str(choice[name]) for choice in attribute_choices(SPEC)}
+        assert {str(choice[name]) for choice in choices} == {str(choice[name]) for choice in plan_of(SPEC).combinations}
 
 
 @pytest.mark.parametrize(
@@ -84,44 +85,44 @@ def test_expressions_counts_and_scalars_follow_the_tensors(data_type: str, minim
     tensors = {name: TensorDesc(data_type, (2, 3)) for name in ("InputTensor", "SlopeTensor", "OutputTensor")}
     axes = SPEC.field("Axes").values[1]
     chosen = {"MinMaxDataType": SPEC.field("MinMaxDataType").values[0], "Min": minimum, "Axes": axes, "Keep": True}
-    fields = with_attributes(SPEC, tensors, chosen)
+    fields = plan_of(SPEC).fields(tensors, chosen)
     assert list(fields) == [field.name for field in SPEC.fields]
     assert (fields["MinMaxDataType"], fields["Min"], fields["Axes"], fields["AxisCount"]) == (data_type, expected, (0, 1), 2)
 
 
 def test_changed_tensors_change_what_is_computed_from_them() -> None:
-    choice = {**attribute_choices(SPEC)[0], "Axes": SPEC.field("Axes").values[1]}
-    desc = make_desc(SPEC, type_choices(SPEC)[0].types, (2, 3), choice)
+    choice = {**plan_of(SPEC).combinations[0], "Axes": SPEC.field("Axes").values[1]}
+    desc = plan_of(SPEC).desc(plan_of(SPEC).choices[0].types, (2, 3), choice)
     larger = desc.with_fields(InputTensor=TensorDesc("UINT8", (1, 2, 3)))
-    found = recomputed(SPEC, larger, choice).fields
+    found = plan_of(SPEC).recomputed(larger, choice).fields
     assert (found["Axes"], found["AxisCount"], found["MinMaxDataType"]) == ((0, 1, 2), 3, "UINT8")
     missing = desc.with_fields(InputTensor=None)
-    assert recomputed(SPEC, missing, choice) == missing  # what cannot be computed stays
+    assert plan_of(SPEC).recomputed(missing, choice) == missing  # what cannot be computed stays
 
 
 def test_constraints_limit_which_types_stand_together() -> None:
-    assert [choice.label for choice in type_choices(SPEC)] == ["FLOAT32-FLOAT32", "UINT8-FLOAT32", "UINT8-UINT8"]
+    assert [choice.label for choice in plan_of(SPEC).choices] == ["FLOAT32-FLOAT32", "UINT8-FLOAT32", "UINT8-UINT8"]
 
 
 def test_an_absent_tensor_needs_its_level() -> None:
-    choice = type_choices(SPEC)[0]
-    whole = make_desc(SPEC, choice.types, (2, 3), attribute_choices(SPEC)[0])
-    without = make_desc(SPEC, choice.types, (2, 3), {**attribute_choices(SPEC)[0], "SlopeTensor": ABSENT})
+    choice = plan_of(SPEC).choices[0]
+    whole = plan_of(SPEC).desc(choice.types, (2, 3), plan_of(SPEC).combinations[0])
+    without = plan_of(SPEC).desc(choice.types, (2, 3), {**plan_of(SPEC).combinations[0], "SlopeTensor": ABSENT})
     assert without.fields["SlopeTensor"] is None
-    assert [str(level_of(SPEC, desc)) for desc in (whole, without)] == ["5_0", "6_0"]
+    assert [str(plan_of(SPEC).level_of(desc)) for desc in (whole, without)] == ["5_0", "6_0"]
 
 
 def test_names() -> None:
     choice = {
-        **attribute_choices(SPEC)[1],
+        **plan_of(SPEC).combinations[1],
         "ScaleBias": ScaleBias(2, -1),
         "SlopeTensor": ABSENT,
         "Axes": (0, 1),
         "Keep": True,
         "Min": 0.5,
     }
-    desc = make_desc(SPEC, type_choices(SPEC)[0].types, (2, 3), choice)
-    assert attribute_parts(SPEC, desc) == ["no-Slope", "ScaleBias=2,-1", "Min=0.5", "Axes=0,1", "Keep=True"]
+    desc = plan_of(SPEC).desc(plan_of(SPEC).choices[0].types, (2, 3), choice)
+    assert attribute_parts(plan_of(SPEC), desc, "") == ["no-Slope", "ScaleBias=2,-1", "Min=0.5", "Axes=0,1", "Keep=True"]
     assert value_text(SPEC.field("Axes").values[1]) == "range(InputTensor.DimensionCount)"
     assert "attribute/SlopeTensor/absent" in choice_labels(choice)
 
@@ -133,7 +134,7 @@ def test_every_case_is_valid_and_every_value_stands_in_one() -> None:
     rejected = {case.rule for case in cases if case.expect == "rejection"}
     assert {"domain/Axes", "constraint/same", "constraint/slope"} <= rejected
     covered = {label for case in cases for label in case.covers}
-    for choice in attribute_choices(SPEC):
+    for choice in plan_of(SPEC).combinations:
         assert covered.issuperset(choice_labels(choice))
 
 
@@ -158,13 +159,13 @@ def test_a_part_of_a_set() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("values: [-1, 0.5, 300]", "values: [[1]]", "a SCALAR_UNION is a number or an expression"),
+        ("Min: [-1, 0.5, 300]", "Min: [[1]]", "a SCALAR_UNION is a number or an expression"),
         ("{Scale: 2, Bias: -1}", "{Scale: 2}", "a SCALE_BIAS is written {Scale: number, Bias: number}"),
-        ("[0]]}", "null]}", "only an optional attribute can be absent"),
+        ("[0]]\n", "null]\n", "only an optional attribute can be absent"),
         ("[InputTensor.DataType]", "[InputTensor.Types]", "a tensor has no 'Types'"),
         ("[InputTensor.DataType]", "[OtherTensor.DataType]", "unknown name: 'OtherTensor'"),
         ("sets: {ends:", "sets: {others: [1], ends:", "neither special nor measured names this set"),
-        ("name: Keep, kind: attribute, type: BOOL", "name: Keep, kind: attribute, type: BOOL, values: [2]", "a BOOL is true or false"),
+        ("    Min: [", "    Keep: [2]\n    Min: [", "a BOOL is true or false"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_an_error_of_the_file(old: str, new: str, says: str) -> None:

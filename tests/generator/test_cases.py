@@ -4,6 +4,7 @@ What holds of every operator's cases is in test_every_operator.
 """
 
 import json
+import pickle
 from collections import Counter
 from dataclasses import replace
 from itertools import product
@@ -87,6 +88,7 @@ def test_json_keeps_everything_that_a_case_may_have() -> None:
         desc=OperatorDesc(
             "ELEMENT_WISE_BIT_COUNT", {"InputTensor": TensorDesc("FLOAT32", (2,), (3,), 1, 64, 16), "OutputTensor": None}
         ),
+        operator=load("ELEMENT_WISE_BIT_COUNT"),
         feature_level="4_1",
         data_type="FLOAT32",
         basis="contested",
@@ -117,6 +119,18 @@ def test_json_keeps_everything_that_a_case_may_have() -> None:
         ("basis", "measured"),
     ):
         assert from_json(to_json(replace(case, **{name: other})), load) != case  # type: ignore[arg-type]
+
+
+def test_a_case_carries_its_operator_and_travels_by_its_name() -> None:
+    case = operator_cases("GEMM", "smoke")[0]
+    assert case.operator is load("GEMM")
+    pickled = pickle.dumps(case)
+    assert len(pickled) < 4000  # far less than an operator
+    assert pickle.loads(pickled) == case
+    assert pickle.loads(pickled).operator is case.operator
+    other = replace(case, operator=replace(case.operator, summary="another"))
+    assert other != case
+    assert pickle.loads(pickle.dumps(other)) == case  # the package's own operator of that name
 
 
 # Data
@@ -227,10 +241,10 @@ def test_data_types_of_the_same_width_are_told_apart(name: str) -> None:
 
 
 def test_what_directml_was_measured_to_accept_is_demanded_of_nobody() -> None:
-    from dmlcts.spec.model import Acceptance
+    from dmlcts.spec.measurement import Acceptance
 
     operator = load("ELEMENT_WISE_ROUND")
-    lenient = replace(operator, accepts=(Acceptance("constraint/same-sizes", "a probe", ("FLOAT16",)),))
+    lenient = replace(operator, lenient=(Acceptance("constraint/same-sizes", "a probe", ("FLOAT16",)),))
     before = {case.id for case in make_cases(operator)}
     missing = before - {case.id for case in make_cases(lenient)}
     assert {case_id.split("/")[1] for case_id in missing} == {"FLOAT16"}

@@ -10,13 +10,12 @@ from itertools import product
 import pytest
 
 from dmlcts.conformance.execution.execute import lay_out
-from dmlcts.generator.attributes import attribute_choices, counted_by, value_text
+from dmlcts.generator.attributes import value_text
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.coverage import coverage
 from dmlcts.generator.data import inputs
-from dmlcts.generator.shapes import whole_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import make_cases
-from dmlcts.generator.types import type_choices
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.loader import load_text
@@ -33,14 +32,13 @@ fields:
   - {name: SlopeTensor, kind: input, type: TENSOR_DESC, optional: true}
   - {name: LateTensor, kind: input, type: TENSOR_DESC, optional_since: "6_0"}
   - {name: OutputTensor, kind: output, type: TENSOR_DESC}
-  - {name: MinMaxDataType, kind: attribute, type: UINT, enum: DML_TENSOR_DATA_TYPE, values: [InputTensor.DataType]}
+  - {name: MinMaxDataType, kind: attribute, type: UINT, enum: DML_TENSOR_DATA_TYPE}
   - {name: Mode, kind: attribute, type: UINT, enum: DML_ROUNDING_MODE}
-  - {name: Alpha, kind: attribute, type: FLOAT, least: 0.5, most: 4, values: [1, 2.5]}
-  - {name: Group, kind: attribute, type: UINT, least: 0, most: InputTensor.DimensionCount, values: [1]}
-  - {name: Shift, kind: attribute, type: INT, most: 3, values: [3, -3, 0]}
+  - {name: Alpha, kind: attribute, type: FLOAT, least: 0.5, most: 4}
+  - {name: Group, kind: attribute, type: UINT, least: 0, most: InputTensor.DimensionCount}
+  - {name: Shift, kind: attribute, type: INT, most: 3}
   - {name: AxisCount, kind: attribute, type: UINT}
-  - {name: Axes, kind: attribute, type: UINT_ARRAY, count: AxisCount, least: 0, most: InputTensor.DimensionCount - 1,
-     values: ["range(InputTensor.DimensionCount)", "range(InputTensor.DimensionCount)[-1:]"]}
+  - {name: Axes, kind: attribute, type: UINT_ARRAY, count: AxisCount, least: 0, most: InputTensor.DimensionCount - 1}
   - {name: FusedActivation, kind: attribute, type: OPERATOR_DESC, optional: true, operators: {"5_0": [ELEMENT_WISE_EXP], "6_1": [ELEMENT_WISE_ROUND]}}
 support:
   - level: "5_0"
@@ -55,12 +53,19 @@ constraints:
   same-sizes: {same: Sizes, of: [InputTensor, SlopeTensor, LateTensor, OutputTensor]}
   data-type-of-min-max: {that: MinMaxDataType == InputTensor.DataType}
 shapes: [{sizes: {InputTensor: ["*S"], SlopeTensor: ["*S"], LateTensor: ["*S"], OutputTensor: ["*S"]}}]
-values:
-  InputTensor: {random: {recipe: any-bits}, special: [zeros, ones]}
-  SlopeTensor: {random: {recipe: any-bits}, special: [ones]}
 in_place: [{output: OutputTensor, inputs: [InputTensor, SlopeTensor]}]
 tolerance: {class: exact}
 sources: [{title: none}]
+cases:
+  attributes:
+    MinMaxDataType: [InputTensor.DataType]
+    Alpha: [1, 2.5]
+    Group: [1]
+    Shift: [3, -3, 0]
+    Axes: ["range(InputTensor.DimensionCount)", "range(InputTensor.DimensionCount)[-1:]"]
+  values:
+    InputTensor: {random: {recipe: any-bits}, special: [zeros, ones]}
+    SlopeTensor: {random: {recipe: any-bits}, special: [ones]}
 """
 SPEC: Operator = load_text(TEXT)
 CASES = make_cases(SPEC)
@@ -77,7 +82,7 @@ def presence(case: Case) -> tuple[bool, ...]:
 
 def chosen(case: Case) -> dict[str, str]:
     """The values of the attributes that are chosen, as text; what is computed from the tensors has no text of its own."""
-    fixed = {"MinMaxDataType", "Axes", *counted_by(SPEC)}
+    fixed = {"MinMaxDataType", "Axes", *plan_of(SPEC).counts}
     return {field.name: value_text(case.desc.fields[field.name]) for field in SPEC.attributes() if field.name not in fixed}
 
 
@@ -111,8 +116,7 @@ def test_each_dimension_count_has_an_optional_tensor_both_ways() -> None:
         assert {slope for slope, _ in found} == {late for _, late in found} == {True, False}
 
 
-def test_an_absent_tensor_has_no_data_and_no_binding_and_stands_in_the_id(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dmlcts.conformance.execution.execute.load", {SPEC.name: SPEC}.__getitem__)
+def test_an_absent_tensor_has_no_data_and_no_binding_and_stands_in_the_id() -> None:
     without = [case for case in CASES if case.expect != REJECTION and not all(presence(case))]
     assert without
     for case in without:
@@ -173,7 +177,7 @@ def test_layouts_take_the_values_in_turn() -> None:
     pairs = [case for case in of_kind("layout") if case.data_type == "FLOAT32" and "Input-" in case.id]
     turns = [(*sorted(chosen(case).items()), case.desc.fields["AxisCount"]) for case in pairs]
     counts = Counter(turns)
-    assert len(counts) == len(whole_choices(SPEC, type_choices(SPEC)[0])) > 3
+    assert len(counts) == len(plan_of(SPEC).choices[0].whole) > 3
     assert max(counts.values()) - min(counts.values()) <= 1
     assert all(one != other for one, other in neighbours(turns))
 
@@ -206,7 +210,7 @@ def test_the_usual_values_come_first_and_alone_are_smoke() -> None:
         }
         assert case.desc.fields["Axes"] == (0, 1, 2, 3)
     usual = [case for case in of_kind("table") if re.search(r"/FLOAT32/4d(/|$)", case.id)]
-    assert len(usual) == len(attribute_choices(SPEC))
+    assert len(usual) == len(plan_of(SPEC).combinations)
     assert Counter(case.level for case in usual) == {"smoke": 1, "core": len(usual) - 1}  # every combination, once
 
 

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 from product_operator import SPEC, product_operator
 
-from dmlcts.generator.attributes import attribute_choices, present_throughout
+from dmlcts.generator.attributes import Combination
 from dmlcts.generator.data import inputs
-from dmlcts.generator.shapes import choices_for, few_choices, whole_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import make_cases
 from dmlcts.generator.tables import data_cases, symbol_cases
-from dmlcts.generator.types import covering_choices, type_choices
 from dmlcts.spec.loader import SpecError
 from dmlcts.spec.model import Operator
 from dmlcts.spec.rules import violations
@@ -20,7 +19,7 @@ MODE = {"name": "Function", "kind": "attribute", "type": "UINT", "enum": "DML_RE
 
 
 def without_defaults(operator: Operator) -> list[dict[str, object]]:
-    return [dict(choice) for choice in attribute_choices(operator)]
+    return [dict(choice) for choice in plan_of(operator).combinations]
 
 
 def test_configurations_come_one_after_another_each_with_its_own_values() -> None:
@@ -42,11 +41,11 @@ def test_a_combination_of_two_configurations_is_made_once() -> None:
 
 def test_a_tensor_that_a_configuration_leaves_out_stays_out() -> None:
     operator = product_operator(configurations={"plain": {"CTensor": "absent"}, "any": {"Scale": 2}})
-    (choice,) = {type_choices(operator)[0]}
-    assert {attributes["CTensor"] for attributes in whole_choices(operator, choice)} == {"absent", "present"}
+    (choice,) = {plan_of(operator).choices[0]}
+    assert {attributes["CTensor"] for attributes in choice.whole} == {"absent", "present"}
     alone = product_operator(configurations={"any": {"Scale": 2}})
-    assert {attributes["CTensor"] for attributes in whole_choices(alone, type_choices(alone)[0])} == {"present"}
-    assert present_throughout(alone, {"CTensor": "absent", "Scale": 2}) == {"CTensor": "present", "Scale": 2}
+    assert {attributes["CTensor"] for attributes in plan_of(alone).choices[0].whole} == {"present"}
+    assert plan_of(alone).completed(Combination({"CTensor": "absent", "Scale": 2}, "any")) == {"CTensor": "present", "Scale": 2}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,7 @@ def test_sizes_of_symbols_meet_pairwise() -> None:
     sizes = {"M": [2, 1], "K": [3, 1, 17], "N": [4, 5], "Batch": [[1], [2, 3]]}
     operator = product_operator(sizes=sizes)
     found = {}
-    for case in symbol_cases(operator):
+    for case in symbol_cases(plan_of(operator)):
         if case.data_type == "FLOAT32":
             a, b = (case.desc.tensor(name).sizes for name in ("ATensor", "BTensor"))
             assert a[-1] == b[-2]
@@ -85,7 +84,7 @@ def test_large_sizes_are_left_to_level_full() -> None:
     operator = product_operator(sizes={"K": [3, 4096], "N": [2, 64]})
     levels = {
         (case.desc.tensor("ATensor").sizes[-1], case.desc.tensor("BTensor").sizes[-1]): case.level
-        for case in symbol_cases(operator)
+        for case in symbol_cases(plan_of(operator))
     }
     assert levels == {(3, 2): "core", (3, 64): "core", (4096, 2): "full", (4096, 64): "full"}
 
@@ -99,14 +98,14 @@ def test_a_size_that_no_shape_has_is_an_error() -> None:
 
 def test_other_data_has_cases_of_its_own() -> None:
     values = {
-        **SPEC["values"],
+        **SPEC["cases"]["values"],
         "BTensor": {
             "random": {"recipe": "quarters", "limit": 2},
             "data": {"large": {"recipe": "uniform", "low": 1000, "high": 2000}, "any": {"recipe": "any-bits", "basis": "measured"}},
         },
     }
     operator = product_operator(values=values)
-    cases = list(data_cases(operator))
+    cases = list(data_cases(plan_of(operator)))
     assert {(case.covers[-1], case.basis) for case in cases} == {
         ("values/BTensor/large", "documented"),
         ("values/BTensor/any", "measured"),
@@ -132,12 +131,12 @@ def test_tables_of_attributes_hold_for_them_alone() -> None:
         ],
         configurations={"it": {"Function": ["SUM", "MAX"]}},
     )
-    choices = {choice.main: choice for choice in type_choices(operator)}
-    assert {name: {a["Function"] for a in choices_for(operator, choice)} for name, choice in choices.items()} == {
+    choices = {choice.main: choice for choice in plan_of(operator).choices}
+    assert {name: {a["Function"] for a in choice.attributes} for name, choice in choices.items()} == {
         "FLOAT32": {"SUM", "MAX"},
         "INT64": {"SUM"},
     }
-    assert len(covering_choices(operator)) == 2
+    assert len(plan_of(operator).covering) == 2
     cells = {
         (case.data_type, case.desc.fields["Function"], case.desc.tensor("ATensor").DimensionCount)
         for case in make_cases(operator)
@@ -149,17 +148,22 @@ def test_tables_of_attributes_hold_for_them_alone() -> None:
 
 def test_of_many_combinations_each_value_stands_in_a_few() -> None:
     names = [f"A{index}" for index in range(4)]
-    more = [{"name": name, "kind": "attribute", "type": "UINT", "values": list(range(9))} for name in names]
-    operator = product_operator(fields=[*FIELDS, *more])
-    choice = type_choices(operator)[0]
-    few, every = few_choices(operator, choice), choices_for(operator, choice)
+    more = [{"name": name, "kind": "attribute", "type": "UINT"} for name in names]
+    operator = product_operator(
+        fields=[*FIELDS, *more], attributes=SPEC["cases"]["attributes"] | {name: list(range(9)) for name in names}
+    )
+    choice = plan_of(operator).choices[0]
+    few, every = choice.few, choice.attributes
     assert len(every) >= 81 > len(few)
     assert {(name, choice[name]) for choice in few for name in names} == {(name, value) for name in names for value in range(9)}
 
 
 def test_a_set_that_is_longer_than_its_tensor_goes_on_in_further_cases() -> None:
     points = list(range(1, 78))
-    values = {**SPEC["values"], "ATensor": {**SPEC["values"]["ATensor"], "special": ["counted"], "sets": {"counted": points}}}
+    values = {
+        **SPEC["cases"]["values"],
+        "ATensor": {**SPEC["cases"]["values"]["ATensor"], "special": ["counted"], "sets": {"counted": points}},
+    }
     cases = [case for case in make_cases(product_operator(values=values)) if case.covers[-1] == "values/ATensor/counted"]
     cases = [case for case in cases if case.data_type == "FLOAT32" and "Scale=1" in case.id and "no-C" not in case.id]
     room = cases[0].desc.tensor("ATensor").count

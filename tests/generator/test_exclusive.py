@@ -5,12 +5,12 @@ import pytest
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import execute, lay_out
+from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import Case
 from dmlcts.generator.data import inputs, recipe_array, stream
 from dmlcts.generator.layouts import laid_out, layouts_of
-from dmlcts.generator.shapes import choices_for, make_desc
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import operator_cases
-from dmlcts.generator.types import covering_choices
 from dmlcts.reference.registry import compute
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.loader import load
@@ -34,7 +34,8 @@ def test_bounds_of_each_element() -> None:
     found = recipe_array("between", {"least": "[0, 10]", "most": "[3, N]"}, tensor, raw, {"N": 11})
     assert set(found[::2]) == {0, 1, 2, 3}
     assert set(found[1::2]) == {10, 11}
-    assert not recipe_array("between", {"least": "M", "most": "M // 0"}, tensor, raw, {"N": 11}).any()  # a desc that is wrong
+    with pytest.raises(NotGenerable, match="M // 0 cannot be computed for this desc"):
+        recipe_array("between", {"least": 0, "most": "M // 0"}, tensor, raw, {"N": 11})
 
 
 @pytest.mark.parametrize("configuration", ["boolean", "key-lengths", "key-ranges-past", "segments-past"])
@@ -55,14 +56,12 @@ def test_masks_fit_the_sizes_at_hand(configuration: str) -> None:
 
 def test_a_dimension_count_is_one_that_the_shapes_have() -> None:
     operator = load(NAME)
-    choice = covering_choices(operator)[0]
-    for attributes in choices_for(operator, choice):
+    choice = plan_of(operator).covering[0]
+    for attributes in choice.attributes:
         for count in (3, 4, 5):
-            desc = make_desc(operator, choice.types, (2,) * count, attributes)
+            desc = plan_of(operator).desc(choice.types, (2,) * count, attributes)
             assert not violations(operator, desc)
-    bias = make_desc(operator, choice.types, (2, 2, 2), choices_for(operator, choice)[0], counts={"BiasTensor": 1}).tensor(
-        "BiasTensor"
-    )
+    bias = plan_of(operator).desc(choice.types, (2, 2, 2), choice.attributes[0], counts={"BiasTensor": 1}).tensor("BiasTensor")
     assert bias.DimensionCount == 1
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlcts.generator.case import Data
+from dmlcts.generator.attributes import NotGenerable
+from dmlcts.generator.case import REJECTION, Data
 from dmlcts.generator.data import array, inputs, recipe_array, recipe_bytes, same_where_broadcast, stream
 from dmlcts.generator.layouts import INPUT_LAYOUTS, laid_out
 from dmlcts.generator.recipes import RECIPES
-from dmlcts.generator.suite import find_case
+from dmlcts.generator.suite import find_case, operator_cases
 from dmlcts.spec.abi import abi, data_type
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
@@ -353,3 +354,15 @@ def test_among_takes_numbers_from_the_list_alone() -> None:
 def test_in_turn_takes_them_in_their_order() -> None:
     assert made("in-turn", "FLOAT32", bytes(7), points="1 2.5 -3") == [1, 2.5, -3, 1, 2.5, -3, 1]
     assert made("in-turn", "UINT32", bytes(range(2)), points="1 2 3") == [1, 2]
+
+
+def test_a_bound_that_cannot_be_computed_is_an_error_for_a_valid_desc_alone() -> None:
+    bound = Data("between", {"least": 0, "most": "Missing - 1"})
+    case = next(case for case in operator_cases("ELEMENT_WISE_BIT_OR", "smoke") if case.kind == "table")
+    case = replace(case, data={**case.data, "ATensor": bound})
+    with pytest.raises(NotGenerable, match=f"{case.id}: the data of ATensor: Missing - 1 cannot be computed") as error:
+        inputs(case)
+    assert "name 'Missing' is not defined" in str(error.value)
+    assert not inputs(replace(case, expect=REJECTION))["ATensor"].any()
+    known = replace(case, data={**case.data, "ATensor": Data("between", {"least": 3, "most": "len(ATensor.Sizes)"})})
+    assert set(inputs(known)["ATensor"].ravel().tolist()) == {3, 4}

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from dmlcts.generator.attributes import NotGenerable, attribute_choices, attribute_values
-from dmlcts.generator.shapes import dimension_counts, level_of, make_desc, padded_run, usual_dimension_count
+from dmlcts.generator.attributes import NotGenerable, constants
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.solver import solved
-from dmlcts.generator.types import format_choices, representatives, tied_tensors, type_choices
+from dmlcts.generator.types import padded_run
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load, load_text
 from dmlcts.spec.model import Field, Operator
@@ -33,10 +33,10 @@ constraints:
 {constraints}
 shapes:
   - sizes: {{InputTensor: ["*S"], OutputTensor: ["*S"]}}
-values: {{InputTensor: {{random: {{recipe: any-bits}}}}}}
 tolerance: {{class: exact}}
 sources:
   - title: none
+cases: {{values: {{InputTensor: {{random: {{recipe: any-bits}}}}}}}}
 """
     )
 
@@ -45,7 +45,7 @@ sources:
 
 
 def test_choices_go_from_the_oldest_level_on_in_the_order_of_the_tables() -> None:
-    found = type_choices(load("ELEMENT_WISE_BIT_OR"))
+    found = plan_of(load("ELEMENT_WISE_BIT_OR")).choices
     assert [choice.label for choice in found] == ["UINT32", "UINT16", "UINT8", *ANY]
     assert [str(choice.level) for choice in found] == ["3_0"] * 3 + ["4_1"] * 8
     assert found[0].types == (("ATensor", "UINT32"), ("BTensor", "UINT32"), ("OutputTensor", "UINT32"))
@@ -53,12 +53,12 @@ def test_choices_go_from_the_oldest_level_on_in_the_order_of_the_tables() -> Non
 
 
 def test_a_type_of_several_tables_has_the_lowest_level() -> None:
-    levels = {choice.label: str(choice.level) for choice in type_choices(load("ELEMENT_WISE_BIT_SHIFT_RIGHT"))}
+    levels = {choice.label: str(choice.level) for choice in plan_of(load("ELEMENT_WISE_BIT_SHIFT_RIGHT")).choices}
     assert levels == {"UINT32": "2_1", "UINT16": "2_1", "UINT8": "2_1", "UINT64": "4_1"}
 
 
 def test_tensors_that_are_not_tied_are_combined_and_the_label_names_both() -> None:
-    found = type_choices(load("ELEMENT_WISE_BIT_COUNT"))
+    found = plan_of(load("ELEMENT_WISE_BIT_COUNT")).choices
     assert [choice.label for choice in found[:4]] == ["UINT32-UINT32", "UINT32-UINT8", "UINT16-UINT32", "UINT16-UINT8"]
     assert len(found) == 11 * 2
     assert len({choice.types for choice in found}) == len(found)
@@ -70,12 +70,12 @@ def test_tensors_that_are_not_tied_are_combined_and_the_label_names_both() -> No
 def test_types_that_only_one_of_tied_tensors_lists_are_left_out() -> None:
     support = '  - {level: "1_0", tensors: {InputTensor: {dimensions: 1-8, types: [FLOAT32, INT8, UINT8]}, OutputTensor: {dimensions: 1-8, types: [UINT8, FLOAT32]}}}'
     tied = "  same-data-type: {same: DataType, of: [InputTensor, OutputTensor]}"
-    assert [choice.label for choice in type_choices(two_tensors(support, tied))] == ["FLOAT32", "UINT8"]
-    assert len(type_choices(two_tensors(support))) == 6
+    assert [choice.label for choice in plan_of(two_tensors(support, tied)).choices] == ["FLOAT32", "UINT8"]
+    assert len(plan_of(two_tensors(support)).choices) == 6
 
 
 def test_representatives_are_one_of_each_width_the_oldest_first() -> None:
-    assert [choice.label for choice in representatives(load("ELEMENT_WISE_BIT_XOR"))] == [
+    assert [choice.label for choice in plan_of(load("ELEMENT_WISE_BIT_XOR")).representatives] == [
         "UINT32",
         "UINT16",
         "UINT8",
@@ -84,14 +84,14 @@ def test_representatives_are_one_of_each_width_the_oldest_first() -> None:
         "FLOAT16",
         "INT64",
     ]
-    assert [choice.label for choice in representatives(load("ELEMENT_WISE_ROUND"))] == ["FLOAT32", "FLOAT16"]
-    formats = [choice.formats for choice in representatives(load("ELEMENT_WISE_BIT_COUNT"))]
+    assert [choice.label for choice in plan_of(load("ELEMENT_WISE_ROUND")).representatives] == ["FLOAT32", "FLOAT16"]
+    formats = [choice.formats for choice in plan_of(load("ELEMENT_WISE_BIT_COUNT")).representatives]
     inputs = [(8, False), (16, False), (16, True), (32, False), (32, True), (64, False), (64, True)]
     outputs = [(8, False), (32, False)]
     assert {first for first, _ in formats} == set(inputs)
     assert {second for _, second in formats} == set(outputs)
     assert len(formats) <= len(inputs) + len(outputs) - 1  # each brings a format that none before it has
-    together = [choice.formats for choice in format_choices(load("ELEMENT_WISE_BIT_COUNT"))]
+    together = [choice.formats for choice in plan_of(load("ELEMENT_WISE_BIT_COUNT")).of_each_format]
     assert set(together) == set(product(inputs, outputs))
 
 
@@ -100,16 +100,16 @@ def test_tied_tensors_are_joined_through_a_third() -> None:
   b: {same: Sizes, of: [InputTensor, OutputTensor]}"""
     support = '  - {level: "1_0", tensors: {InputTensor: {dimensions: "4", types: [FLOAT32]}, OutputTensor: {dimensions: "4", types: [FLOAT32]}}}'
     operator = two_tensors(support, chained)
-    assert tied_tensors(operator, "DataType") == [("InputTensor", "OutputTensor")]
-    assert tied_tensors(operator, "DimensionCount") == [("InputTensor",), ("OutputTensor",)]
-    assert tied_tensors(load("ELEMENT_WISE_BIT_OR"), "DataType") == [("ATensor", "BTensor", "OutputTensor")]
-    assert tied_tensors(load("ELEMENT_WISE_BIT_COUNT"), "DataType") == [("InputTensor",), ("OutputTensor",)]
+    assert plan_of(operator).tied("DataType") == [("InputTensor", "OutputTensor")]
+    assert plan_of(operator).tied("DimensionCount") == [("InputTensor",), ("OutputTensor",)]
+    assert plan_of(load("ELEMENT_WISE_BIT_OR")).tied("DataType") == [("ATensor", "BTensor", "OutputTensor")]
+    assert plan_of(load("ELEMENT_WISE_BIT_COUNT")).tied("DataType") == [("InputTensor",), ("OutputTensor",)]
 
 
 def test_a_condition_ties_nothing() -> None:
     support = '  - {level: "1_0", tensors: {InputTensor: {dimensions: "4", types: [FLOAT32]}, OutputTensor: {dimensions: "4", types: [FLOAT32]}}}'
     sometimes = "  a: {same: DataType, of: [InputTensor, OutputTensor], when: InputTensor.DimensionCount > 4}"
-    assert tied_tensors(two_tensors(support, sometimes), "DataType") == [("InputTensor",), ("OutputTensor",)]
+    assert plan_of(two_tensors(support, sometimes)).tied("DataType") == [("InputTensor",), ("OutputTensor",)]
 
 
 # Dimension counts and levels
@@ -117,7 +117,7 @@ def test_a_condition_ties_nothing() -> None:
 
 def test_dimension_counts_are_those_of_any_level() -> None:
     operator = load("ELEMENT_WISE_ROUND")
-    assert dimension_counts(operator, type_choices(operator)[0]) == (1, 2, 3, 4, 5, 6, 7, 8)
+    assert plan_of(operator).choices[0].dimension_counts == (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 @pytest.mark.parametrize(("dimensions", "usual"), [("1-8", 4), ("4-5", 4), ("1-2", 2), ("5-8", 5), ("8", 8), ('"1"', 1)])
@@ -128,7 +128,7 @@ def test_the_usual_count_is_the_nearest_to_four(dimensions: str, usual: int) -> 
         else f'{{dimensions: "{dimensions}", types: [FLOAT32]}}'
     )
     operator = two_tensors(f'  - {{level: "1_0", tensors: {{InputTensor: {row}, OutputTensor: {row}}}}}')
-    assert usual_dimension_count(operator, type_choices(operator)[0]) == usual
+    assert plan_of(operator).choices[0].usual_count == usual
 
 
 @pytest.mark.parametrize(
@@ -150,13 +150,13 @@ def test_the_level_of_a_desc_is_the_lowest_that_lists_it(name: str, data_type: s
     fields: dict[str, object] = {field.name: tensor for field in operator.fields if field.is_tensor}
     if name == "ELEMENT_WISE_ROUND":
         fields["RoundingMode"] = "TOWARD_ZERO"
-    found = level_of(operator, OperatorDesc(name, fields))
+    found = plan_of(operator).level_of(OperatorDesc(name, fields))
     assert (str(found) if found else None) == level
 
 
 def test_one_tensor_outside_the_table_has_no_level() -> None:
     fields = {"InputTensor": TensorDesc("UINT8", (1,)), "OutputTensor": TensorDesc("UINT16", (1,))}
-    assert level_of(load("ELEMENT_WISE_BIT_COUNT"), OperatorDesc("ELEMENT_WISE_BIT_COUNT", fields)) is None
+    assert plan_of(load("ELEMENT_WISE_BIT_COUNT")).level_of(OperatorDesc("ELEMENT_WISE_BIT_COUNT", fields)) is None
 
 
 # Sizes
@@ -193,10 +193,10 @@ support:
 constraints: {}
 shapes:
   - sizes: {InputTensor: ["*S", "1"], OutputTensor: ["2 * 3", "*S"]}
-values: {InputTensor: {random: {recipe: any-bits}}}
 tolerance: {class: exact}
 sources:
   - title: none
+cases: {values: {InputTensor: {random: {recipe: any-bits}}}}
 """
     )
     fields = {name: TensorDesc("FLOAT32", (1, 1, 1)) for name in ("InputTensor", "OutputTensor")}
@@ -205,8 +205,8 @@ sources:
 
 def test_a_desc_has_the_fields_in_the_order_of_the_struct() -> None:
     operator = load("ELEMENT_WISE_ROUND")
-    choice = type_choices(operator)[1]
-    desc = make_desc(operator, choice.types, (2, 3), {"RoundingMode": "TOWARD_ZERO"})
+    choice = plan_of(operator).choices[1]
+    desc = plan_of(operator).desc(choice.types, (2, 3), {"RoundingMode": "TOWARD_ZERO"})
     tensor = TensorDesc("FLOAT16", (2, 3))
     assert desc == OperatorDesc(
         "ELEMENT_WISE_ROUND", {"InputTensor": tensor, "OutputTensor": tensor, "RoundingMode": "TOWARD_ZERO"}
@@ -218,16 +218,16 @@ def test_a_desc_has_the_fields_in_the_order_of_the_struct() -> None:
 
 
 def test_attributes_go_through_every_constant_of_their_enumeration() -> None:
-    assert attribute_choices(load("ELEMENT_WISE_ROUND")) == (
+    assert plan_of(load("ELEMENT_WISE_ROUND")).combinations == (
         {"RoundingMode": "HALVES_TO_NEAREST_EVEN"},
         {"RoundingMode": "TOWARD_ZERO"},
         {"RoundingMode": "TOWARD_INFINITY"},
     )
-    assert attribute_choices(load("ELEMENT_WISE_BIT_OR")) == ({},)
+    assert plan_of(load("ELEMENT_WISE_BIT_OR")).combinations == ({},)
 
 
 def test_an_attribute_without_a_domain_cannot_be_generated_unless_it_may_be_absent() -> None:
     optional: Any = Field("Alpha", "attribute", "FLOAT", optional=True)
-    assert attribute_values(optional) == (None,)
+    assert constants(optional) == (None,)
     with pytest.raises(NotGenerable, match="Alpha has no `values`"):
-        attribute_values(Field("Alpha", "attribute", "FLOAT"))
+        constants(Field("Alpha", "attribute", "FLOAT"))

@@ -1,15 +1,18 @@
 """Sizes solved from symbolic shapes: what is wanted, what follows, and what cannot be."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import yaml
 
 from dmlcts.generator.attributes import NotGenerable
-from dmlcts.generator.shapes import make_desc
-from dmlcts.generator.solver import leading, solved, spread
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.plan import MOST_BYTES, plan_of
+from dmlcts.generator.solver import solved
+from dmlcts.generator.suite import make_cases
+from dmlcts.generator.tables import symbol_cases
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.expression import compile_expression
 from dmlcts.spec.loader import load, load_text
 from dmlcts.spec.model import Operator
 from dmlcts.spec.rules import violations
@@ -25,7 +28,7 @@ def operator_with(shapes: list[dict[str, Any]], attributes: dict[str, str] | Non
     for field in fields:
         if field["name"] == optional:
             field["optional"] = True
-    fields += [{"name": name, "kind": "attribute", "type": of, "values": [1]} for name, of in (attributes or {}).items()]
+    fields += [{"name": name, "kind": "attribute", "type": of} for name, of in (attributes or {}).items()]
     row = {"dimensions": "1-8", "types": ["FLOAT32"]}
     spec = {
         "operator": "ELEMENT_WISE_IDENTITY",
@@ -38,6 +41,7 @@ def operator_with(shapes: list[dict[str, Any]], attributes: dict[str, str] | Non
         "shapes": shapes,
         "tolerance": {"class": "exact"},
         "sources": [{"title": "none"}],
+        "cases": {"attributes": {name: [1] for name in attributes or {}}},
     }
     return load_text(yaml.safe_dump(spec, sort_keys=False))
 
@@ -83,7 +87,7 @@ def test_a_size_that_is_wanted_too_large_becomes_the_most_of_its_domain() -> Non
 
 
 @pytest.mark.parametrize(
-    ("wanted", "spatial"), [(7, (7, 7)), ((7,), (7, 7)), ((8, 9), (8, 9)), ((6, 8, 9), (8, 9)), ((9, 6), (9, 6))]
+    ("wanted", "spatial"), [(7, (3, 7)), ((7,), (7, 7)), ((8, 9), (8, 9)), ((6, 8, 9), (8, 9)), ((9, 6), (9, 6))]
 )
 def test_what_is_wanted_of_a_run_is_cut_or_repeated_in_front(wanted: Any, spatial: tuple[int, ...]) -> None:
     found = sizes_of(operator_with(CONVOLUTION, {"Groups": "UINT"}), (2, 3, 4, 5), Groups=1, symbols={"Spatial": wanted})
@@ -144,23 +148,70 @@ def test_what_cannot_be_solved_is_said() -> None:
         sizes_of(operator_with(short), (5,))
 
 
-def test_only_tensors_of_one_size_are_spread() -> None:
-    assert spread(load("ELEMENT_WISE_ADD"))
-    assert spread(load("ELEMENT_WISE_QUANTIZED_LINEAR_ADD"))
-    assert not spread(operator_with(CONVOLUTION, {"Groups": "UINT"}))
+def test_only_tensors_of_one_size_make_an_operator_uniform() -> None:
+    assert plan_of(load("ELEMENT_WISE_ADD")).uniform
+    assert plan_of(load("ELEMENT_WISE_QUANTIZED_LINEAR_ADD")).uniform
+    assert not plan_of(operator_with(CONVOLUTION, {"Groups": "UINT"})).uniform
 
 
 def test_the_leading_tensor_is_the_first_that_must_be_there() -> None:
     shapes = [{"sizes": {"InputTensor": ["N"], "FilterTensor": ["N"], "OutputTensor": ["N"]}}]
-    assert leading(operator_with(shapes)) == "InputTensor"
-    assert leading(operator_with(shapes, optional="InputTensor")) == "FilterTensor"
+    assert plan_of(operator_with(shapes)).leading == "InputTensor"
+    assert plan_of(operator_with(shapes, optional="InputTensor")).leading == "FilterTensor"
 
 
 def test_a_desc_whose_attributes_follow_its_sizes_is_valid() -> None:
     operator = load("ACTIVATION_SOFTMAX1")
-    for choice in type_choices(operator):
+    for choice in plan_of(operator).choices:
         axes = operator.field("Axes").values[-1]
-        desc = make_desc(operator, choice.types, (2, 3, 4), {"Axes": axes})
+        desc = plan_of(operator).desc(choice.types, (2, 3, 4), {"Axes": axes})
         assert isinstance(desc, OperatorDesc)
         assert not violations(operator, desc)
         assert desc.fields["Axes"] == (1,)
+
+
+# How large a case may be
+
+
+def test_a_number_for_several_sizes_is_one_of_them() -> None:
+    operator = operator_with([{"sizes": {"InputTensor": ["*Before", "C"], "OutputTensor": ["*Before", "C"]}}])
+    found = sizes_of(operator, (2, 3, 4, 5), symbols={"Before": 257})["InputTensor"]
+    assert found == (1, 1, 257, 5)
+    assert sizes_of(operator, (2, 3, 4, 5), symbols={"Before": (7, 9)})["InputTensor"] == (7, 7, 9, 5)
+
+
+def test_a_tensor_that_is_too_large_for_a_case_is_named_with_what_made_it() -> None:
+    shapes = [{"sizes": {"InputTensor": ["N", "K"], "FilterTensor": ["K", "M"], "OutputTensor": ["N", "M"]}}]
+    plan = plan_of(replace(operator_with(shapes), sizes={"N": (3, 65537), "M": (1, 20001)}))
+    with pytest.raises(NotGenerable) as error:
+        list(symbol_cases(plan))
+    assert str(error.value) == (
+        "ELEMENT_WISE_IDENTITY: OutputTensor is 65537x20001 with N: 65537, M: 20001, 5000 MiB of FLOAT32; "
+        "a tensor of a case has at most 64 MiB: give smaller sizes"
+    )
+    (choice,) = plan.choices
+    most = choice.desc((4096, 4096), {}, {"N": 4096, "K": 1, "M": 4096})
+    assert most.tensor("OutputTensor").bytes == MOST_BYTES
+    with pytest.raises(NotGenerable, match="4096x4097"):
+        choice.desc((4096, 4096), {}, {"N": 4096, "K": 1, "M": 4097})
+
+
+def test_an_attribute_may_be_nan() -> None:
+    operator = operator_with([{"sizes": {"InputTensor": ["*S"], "OutputTensor": ["*S"]}}], {"Alpha": "FLOAT"})
+    nan = replace(
+        operator, fields=tuple(replace(f, values=(float("nan"), 2.0)) if f.name == "Alpha" else f for f in operator.fields)
+    )
+    (choice,) = plan_of(nan).choices
+    desc = plan_of(nan).desc(choice.types, (2, 3), choice.attributes[0], known={"InputTensor": (2, 3)})
+    assert str(desc.fields["Alpha"]) == "nan"
+    found = {case.id.rsplit("/", 1)[-1] for case in make_cases(nan) if case.kind == "table"}
+    assert found == {"Alpha=nan", "Alpha=2"}
+
+
+def test_attributes_and_sizes_that_chase_each_other_are_named() -> None:
+    shapes = [{"sizes": {"InputTensor": ["N"], "OutputTensor": ["Groups"]}}]
+    operator = operator_with(shapes, {"Groups": "UINT", "Alpha": "FLOAT"})
+    chasing = compile_expression("OutputTensor.Sizes[0] + 1")
+    operator = replace(operator, fields=tuple(replace(f, values=(chasing,)) if f.name == "Groups" else f for f in operator.fields))
+    with pytest.raises(NotGenerable, match="its sizes depend on Groups, whose values depend on its sizes"):
+        plan_of(operator).choices[0].desc((3,), plan_of(operator).usual)

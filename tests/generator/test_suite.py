@@ -1,12 +1,16 @@
 """The choice among cases: levels, basis, feature level, words and shards."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 
 from dmlcts.generator.case import LEVELS, Case
-from dmlcts.generator.suite import find_case, matcher, may_match, operator_cases, select
+from dmlcts.generator.matching import matcher, may_match
+from dmlcts.generator.suite import find_case, operator_cases, select
 from dmlcts.spec.abi import abi, feature_level
+from dmlcts.spec.loader import operator_names
 
 # The first operators, and one whose ids hold attributes of every kind.
 SAMPLE = tuple(f"ELEMENT_WISE_{name}" for name in ("BIT_COUNT", "BIT_OR", "BIT_SHIFT_RIGHT", "BIT_XOR", "ROUND", "CLIP1"))
@@ -127,6 +131,52 @@ def test_expressions(expression: str, matches: bool) -> None:
 )
 def test_an_expression_of_whole_names_leaves_operators_out(expression: str, may: bool) -> None:
     assert may_match(expression, "ELEMENT_WISE_ROUND") is may
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_no_word_of_an_operators_ids_leaves_it_out(name: str) -> None:
+    for part in {part for case in operator_cases(name) for part in (case.id, *case.id.split("/"))}:
+        for word in part.replace("(", " ").replace(")", " ").split():
+            assert may_match(word, name), part
+
+
+@pytest.mark.parametrize(
+    ("word", "names"),
+    [
+        ("ELEMENT_WISE_BIT_OR", {"ELEMENT_WISE_BIT_OR"}),
+        ("bit_or", {"ELEMENT_WISE_BIT_OR"}),
+        ("ELEMENT_WISE_BIT_OR/UINT8/4d", {"ELEMENT_WISE_BIT_OR"}),
+        ("ELEMENT_WISE_BIT_ORR", set()),
+        ("frobnicate", set()),
+        ("bit_shift_left", {"ELEMENT_WISE_BIT_SHIFT_LEFT"}),
+    ],
+)
+def test_a_word_leaves_out_the_operators_whose_specs_do_not_have_it(word: str, names: set[str]) -> None:
+    assert {name for name in operator_names() if may_match(word, name)} == names
+
+
+def test_a_fused_activation_is_found_in_the_operators_that_it_can_be_fused_into() -> None:
+    found = {name for name in operator_names() if may_match("ACTIVATION_ELU", name)}
+    assert {"ACTIVATION_ELU", "GEMM", "CONVOLUTION"} <= found
+    assert not any(name.startswith("ELEMENT_WISE_BIT") for name in found)
+
+
+def test_a_constant_is_found_where_the_operator_of_that_name_is_not_meant() -> None:
+    assert may_match("ARGMAX", "REDUCE")
+    assert any("/ARGMAX" in case.id for case in operator_cases("REDUCE", "core"))
+    assert not may_match("ARGMAX", "GEMM")
+
+
+def test_no_spec_is_parsed_to_tell_which_operators_a_word_means() -> None:
+    code = (
+        "from dmlcts.conformance.options import RunOptions, selected_cases; from dmlcts.spec import loader;"
+        "found = selected_cases(RunOptions(expression={!r}, level='smoke'));"
+        "print(len(found), loader._load.cache_info().currsize)"
+    )
+    for expression, parsed in (("ELEMENT_WISE_BIT_OR", 1), ("BIT_OR", 1), ("ELEMENT_WISE_BIT_ORR", 0), ("frobnicate and core", 0)):
+        done = subprocess.run([sys.executable, "-c", code.format(expression)], capture_output=True, text=True, check=True)
+        count, loaded = map(int, done.stdout.split())
+        assert (count > 0, loaded) == (parsed > 0, parsed), expression
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ Those that misbehave in a case do so in ELEMENT_WISE_BIT_OR of UINT8 (``chosen``
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import time
@@ -80,6 +81,33 @@ class Dies(_InACase):
         os._exit(9)
 
 
+class ExitsWithSuccess(_InACase):
+    def misbehave(self) -> None:
+        sys.exit(0)
+
+
+class DiesWithSuccess(_InACase):
+    def misbehave(self) -> None:
+        os._exit(0)
+
+
+class Crashes(_InACase):
+    def misbehave(self) -> None:
+        ctypes.string_at(0)
+
+
+class Hangs(_InACase):
+    def misbehave(self) -> None:
+        time.sleep(1000)
+
+
+class WritesToAnInput(ReferenceBackend):
+    def run(self, dispatch: Dispatch) -> None:
+        super().run(dispatch)
+        binding = dispatch.bindings["ATensor"]
+        dispatch.resources[binding.resource][binding.offset] ^= 1
+
+
 class Faults(_InACase):
     def misbehave(self) -> None:
         raise BackendFault("the device was removed", "0x887A0005")
@@ -144,6 +172,16 @@ class ReturnsAList(_Returns):
 class Wrong(_Returns):
     def instead(self, right: dict[str, Any]) -> Any:
         return {name: array ^ 1 for name, array in right.items()}
+
+
+class WrongAndExitsAtClose(Wrong):
+    def close(self) -> None:
+        sys.exit(0)
+
+
+class WrongAndDiesAtClose(Wrong):
+    def close(self) -> None:
+        os._exit(0)
 
 
 class Uint32Only(ReferenceBackend):

@@ -1,16 +1,31 @@
 """Spec files: what loads, and that each way to get one wrong is told with file, line and field."""
 
 import json
+import re
 import time
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import jsonschema_rs
 import pytest
 import yaml
 
+from dmlcts.generator.recipes import RECIPES
+from dmlcts.generator.special import SPECIAL
 from dmlcts.spec.document import SpecError, parse
-from dmlcts.spec.loader import load, load_all, load_file, load_text, operator_names, operators_folder
+from dmlcts.spec.expression import FUNCTIONS
+from dmlcts.spec.law import RELATION_FUNCTIONS
+from dmlcts.spec.loader import (
+    load,
+    load_all,
+    load_file,
+    load_text,
+    measured_folder,
+    operator_names,
+    operators_folder,
+    profiles_folder,
+)
 from dmlcts.spec.model import UNDEFINED, Operator
 
 HARD = Path(__file__).parents[1] / "data" / "operators"
@@ -39,8 +54,6 @@ constraints:
 shapes:
   - sizes: {InputTensor: ["*S"], OutputTensor: ["*R"]}
     where: {R: "[s for s in S]"}
-values:
-  InputTensor: {random: {recipe: any-bits}, where: x != 0}
 tolerance: {class: exact, exceptions: [{class: ulp, ulps: 1, types: [FLOAT32], of: [OutputTensor]}]}
 examples:
   one:
@@ -48,11 +61,14 @@ examples:
     attributes: {Mode: TOWARD_ZERO, AxisCount: 1, Axes: [0]}
     outputs: {OutputTensor: {type: FLOAT32, sizes: [2], data: [1, _]}}
     evidence: none
-relations:
-  idempotent: {law: "f(f(x)) == f(x)", given: {x: InputTensor}}
 accepts:
   - {rule: constraint/same-sizes, evidence: none}
 sources: [{title: none}]
+cases:
+  values:
+    InputTensor: {random: {recipe: any-bits}, where: x != 0}
+  relations:
+    idempotent: {law: "f(f(x)) == f(x)", given: {x: InputTensor}}
 """
 
 
@@ -211,9 +227,9 @@ def test_file_with_another_case_or_ending(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "field", "lines"),
     [
-        (f"{SPEC}type: 153\n", "type", (2, 37)),
-        (SPEC.replace("    evidence: none\nrel", "    evidence: none\n    evidence: x\nrel"), "examples.one.evidence", (31, 32)),
-        (SPEC.replace("{title: none}", "{title: none,\n  'title': x}"), "sources[0].title", (36, 37)),
+        (f"{SPEC}type: 153\n", "type", (2, 38)),
+        (SPEC.replace("    evidence: none\nacc", "    evidence: none\n    evidence: x\nacc"), "examples.one.evidence", (29, 30)),
+        (SPEC.replace("{title: none}", "{title: none,\n  'title': x}"), "sources[0].title", (32, 33)),
     ],
 )
 def test_a_key_twice_names_both_lines(tmp_path: Path, text: str, field: str, lines: tuple[int, int]) -> None:
@@ -256,8 +272,8 @@ WRONG = {
     "shape-symbol-alone": ('InputTensor: ["*S"]', 'InputTensor: ["*S", 4 * H]', "shapes[0].sizes.InputTensor[1]", "what H is"),
     "shape-where-unused": ('{R: "[s', '{Q: "[s', "shapes[0].where.Q", "no size is called Q"),
     "shape-where-name": ("for s in S]", "for s in T]", "shapes[0].where.R", "unknown name: 'T'"),
-    "values-tensor": ("  InputTensor: {random", "  OutputTensor: {random", "values.OutputTensor", "unknown input tensor 'OutputTensor'"),
-    "values-where": ("where: x != 0", "where: y != 0", "values.InputTensor.where", "unknown name: 'y'"),
+    "values-tensor": ("    InputTensor: {random", "    OutputTensor: {random", "cases.values.OutputTensor", "unknown input tensor 'OutputTensor'"),
+    "values-where": ("where: x != 0", "where: y != 0", "cases.values.InputTensor.where", "unknown name: 'y'"),
     "tolerance-class": ("tolerance: {class: exact", "tolerance: {class: near", "tolerance.class", '"near" is not one of'),
     "tolerance-parameter": ("ulps: 1", "ulps: one", "tolerance.exceptions[0].ulps", '"one" is not of type "number"'),
     "tolerance-output": ("of: [OutputTensor]", "of: [InputTensor]", "tolerance.exceptions[0].of[0]", "unknown output tensor"),
@@ -270,13 +286,13 @@ WRONG = {
     "example-attribute": ("AxisCount: 1, Axes", "Axis: 1, Axes", "examples.one.attributes.Axis", "unknown attribute 'Axis'"),
     "example-attribute-missing": (", Axes: [0]}", "}", "examples.one.attributes", "the attribute Axes is missing"),
     "example-output-missing": ("{OutputTensor: {type: FLOAT32, sizes: [2], data: [1, _]}}", "{}", "examples.one.outputs", "output OutputTensor is missing"),
-    "example-sides": ("    evidence: none\nrel", "    evidence: none\n    basis: contested\nrel", "examples.one", "`answers` of both sides"),
-    "relation-tensor": ("{x: InputTensor}", "{x: OutputTensor}", "relations.idempotent.given.x", "unknown input tensor"),
-    "relation-function": ('"f(f(x)) == f(x)"', '"g(x) == x"', "relations.idempotent.law", "g is not a function"),
+    "example-sides": ("    evidence: none\nacc", "    evidence: none\n    basis: contested\nacc", "examples.one", "`answers` of both sides"),
+    "relation-tensor": ("{x: InputTensor}", "{x: OutputTensor}", "cases.relations.idempotent.given.x", "unknown input tensor"),
+    "relation-function": ('"f(f(x)) == f(x)"', '"g(x) == x"', "cases.relations.idempotent.law", "g is not a function"),
     "acceptance-rule": ("constraint/same-sizes", "constraint/same-size", "accepts[0].rule", "there is no constraint 'same-size'"),
     "boolean-constant": ("{Mode: TOWARD_ZERO,", "{Mode: NO,", "examples.one.attributes.Mode", "'NO' without quotes is a boolean"),
-    "boolean-label": ("  idempotent:", "  on:", "relations", "'on' without quotes is a boolean"),
-    "number-label": ("  idempotent:", "  1_0:", "relations", 'write it in quotes, "1_0"'),
+    "boolean-label": ("  idempotent:", "  on:", "cases.relations", "'on' without quotes is a boolean"),
+    "number-label": ("  idempotent:", "  1_0:", "cases.relations", 'write it in quotes, "1_0"'),
     "date": ("sources: [{title: none}]", "sources: [{title: 2021-02-10}]", "sources[0].title", "is a date to some readers"),
     "hexadecimal": ("type: 153\n", "type: 0x99\n", "type", "'0x99' without quotes is a number to some readers"),
     "too-large-a-number": ("ulps: 1,", "ulps: 1e999,", "tolerance.exceptions[0].ulps", "more than a number can hold"),
@@ -296,7 +312,7 @@ def test_the_error_names_file_line_and_field(tmp_path: Path, old: str, new: str,
 
 def _lines_around(field: str, line: int) -> tuple[int, ...]:
     """The line of the change; what is missing or wrong as a whole is told at the line where the whole begins."""
-    whole = {"support[0].tensors": 14, "examples.one": 27}
+    whole = {"support[0].tensors": 14, "examples.one": 25}
     return (whole[field],) if field in whole else (line,)
 
 
@@ -419,41 +435,91 @@ def test_scalars_that_readers_take_differently(text: str) -> None:
 def test_lines() -> None:
     document = parse("a: 1\nb:\n  - c\n  - d:\n      e\n")
     places: list[tuple[str | int, ...]] = [("a",), ("b",), ("b", 0), ("b", 1, "d")]
-    assert [document.line(path) for path in places] == [1, 2, 3, 4]
-    assert document.line(("b", 1, "d", "missing", 5)) == 4
+    assert [document.place(path)[1] for path in places] == [1, 2, 3, 4]
+    assert document.place(("b", 1, "d", "missing", 5)) == (None, 4)
 
 
 # The schema itself
 
 
-def _schema() -> dict[str, object]:
-    found: dict[str, object] = json.loads(
-        (operators_folder().parent / "schema" / "operator.schema.json").read_text(encoding="utf-8")
-    )
+def _schema(name: str = "operator") -> dict[str, Any]:
+    file = operators_folder().parent / "schema" / f"{name}.schema.json"
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
-def test_the_schema_is_a_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(_schema())
-    validator = jsonschema.Draft202012Validator(_schema())
-    for file in FILES:
+SCHEMAS = {
+    "operator": [*FILES, *profiles_folder().glob("*.yaml")],
+    "measured": [*measured_folder().glob("*.yaml")],
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_schema_is_a_schema(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(_schema(name))
+    validator = jsonschema.Draft202012Validator(_schema(name))
+    for file in SCHEMAS[name]:
         validator.validate(parse(file.read_text(encoding="utf-8"), file).data)
 
 
-def test_every_property_of_the_schema_is_used() -> None:
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_property_of_the_schema_is_used(name: str) -> None:
     """A property that no file has is dead; the validator that has none of it must then fail on some file."""
-    documents = [parse(file.read_text(encoding="utf-8"), file).data for file in FILES]
+    documents = [parse(file.read_text(encoding="utf-8"), file).data for file in SCHEMAS[name]]
     unused = []
-    for path in _properties(_schema()):
-        schema = _schema()
+    for path in _properties(_schema(name)):
+        schema = _schema(name)
         holder = schema
         for part in path[:-1]:
-            holder = holder[part]  # type: ignore[assignment]
+            holder = holder[part]
         holder[path[-1]] = False  # no value is valid any more
         validator = jsonschema_rs.validator_for(schema)
         if all(validator.is_valid(document) for document in documents):
             unused.append("/".join(path))
-    assert unused == []
+    assert unused == (["$defs/operator/properties/" + key for key in UNUSED] if name == "measured" else [])
+
+
+UNUSED = ("date", "level", "suite", "confirmed")
+"""What is said of an operator only where it was measured on another day, or not confirmed."""
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_property_and_every_constant_is_described(name: str) -> None:
+    schema = _schema(name)
+    for path in _properties(schema):
+        entry: Any = schema
+        for part in path:
+            entry = entry[int(part) if isinstance(entry, list) else part]
+        assert len(entry.get("description", "")) > 10, "/".join(path)
+    for path, entry in _enumerations(schema):
+        described = entry.get("enumDescriptions", [])
+        assert len(described) == len(entry["enum"]), path
+        assert all(len(text) > 3 for text in described), path
+
+
+def test_every_recipe_set_and_function_is_described_and_no_other() -> None:
+    defs = _schema()["$defs"]
+    assert set(defs["recipe"]["enum"]) == RECIPES.keys()
+    assert set(defs["value_set"]["enum"]) == SPECIAL.keys()
+    assert _called(defs["expression"]["description"]) == FUNCTIONS.keys()
+    assert _called(defs["law"]["description"]) - {"f"} == RELATION_FUNCTIONS
+    for name, text in zip(defs["recipe"]["enum"], defs["recipe"]["enumDescriptions"], strict=True):
+        parameters = set(re.findall(r"`([a-z]+)`", text)) - RECIPES.keys()
+        assert parameters == (RECIPES[name].parameters if "As `numbers`" not in text else set()), name
+
+
+def _called(text: str) -> set[str]:
+    """The functions that a description calls: those in backquotes before a parenthesis."""
+    return set(re.findall(r"`(\w+)\(", text))
+
+
+def _enumerations(schema: object, path: str = "") -> list[tuple[str, dict[str, Any]]]:
+    if isinstance(schema, list):
+        return [found for index, entry in enumerate(schema) for found in _enumerations(entry, f"{path}/{index}")]
+    if not isinstance(schema, dict):
+        return []
+    own = [(path, schema)] if isinstance(schema.get("enum"), list) else []
+    return own + [found for key, entry in schema.items() for found in _enumerations(entry, f"{path}/{key}")]
 
 
 def _properties(schema: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

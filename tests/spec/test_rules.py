@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.tables import example_desc
 from dmlcts.spec.abi import abi, feature_level
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, ScaleBias, TensorDesc
@@ -440,7 +441,7 @@ def test_every_example_is_a_valid_desc(file: Path) -> None:
     spec = load_file(file)
     for example in spec.examples:
         for whose, outputs in example.answers.items():
-            desc = example_desc(spec, replace(example, answers={whose: outputs}))
+            desc = example_desc(plan_of(spec), replace(example, answers={whose: outputs}))
             assert violations(spec, desc) == [], example.id
 
 
@@ -448,7 +449,7 @@ def test_an_example_of_other_sizes_would_be_found() -> None:
     spec = operator("JOIN")
     example = spec.examples[0]
     outputs = {"OutputTensor": replace(example.answers["documented"]["OutputTensor"], sizes=(1, 1, 7, 2))}
-    assert violations(spec, example_desc(spec, replace(example, answers={"documented": outputs}))) != []
+    assert violations(spec, example_desc(plan_of(spec), replace(example, answers={"documented": outputs}))) != []
 
 
 # Operators made up for one rule each

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import yaml
 
 from dmlcts.conformance.backends.backend import BackendInfo, Dispatch, Unsupported
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
@@ -16,12 +15,13 @@ from dmlcts.conformance.properties.examples import relation_draft
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.conformance.properties.relations import execute_property
 from dmlcts.generator.case import Case, from_json
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.properties import property_cases
 from dmlcts.generator.suite import find_case
 from dmlcts.reports.record import Result
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load, load_text
+from dmlcts.spec.loader import load, load_document, load_text
 from dmlcts.spec.model import Operator
 
 Array = np.ndarray
@@ -65,14 +65,14 @@ def with_law(name: str, relation: Mapping[str, Any], change: Callable[[dict[str,
     """The operator with one relation, called ``it``, and a changed spec."""
     file = load(name).file
     assert file is not None
-    spec = yaml.safe_load(file.read_text(encoding="utf-8"))
-    spec["relations"] = {"it": dict(relation)}
+    spec: dict[str, Any] = json.loads(json.dumps(load_document(file.read_text(encoding="utf-8"), file).data))
+    spec["cases"]["relations"] = {"it": dict(relation)}
     change(spec)
     return load_text(json.dumps(spec, default=str))
 
 
 def law_cases(operator: Operator) -> list[Case]:
-    return [case for case in property_cases(operator) if case.relation == "it"]
+    return [case for case in property_cases(plan_of(operator)) if case.relation == "it"]
 
 
 def said(operator: Operator, backend: Any, types: str, /, **arrays: Any) -> Outcome:
@@ -82,7 +82,7 @@ def said(operator: Operator, backend: Any, types: str, /, **arrays: Any) -> Outc
         name: np.asarray(array, numpy_dtype(case.desc.tensor(operator.relations[0].given[name]).data_type))
         for name, array in arrays.items()
     }
-    return law_outcome(Trial(case, operator, backend, backend.info, None), given)
+    return law_outcome(Trial(case, backend, backend.info, None), given)
 
 
 def tried(case: str | Case, backend: Any, examples: int = 25) -> Result:
@@ -95,5 +95,5 @@ def example_of(result: Result) -> Case:
 
 def draft_of(label: str, examples: int = 25) -> dict[str, Array]:
     case = find_case(label)
-    trial = Trial(case, load(case.operator), ReferenceBackend(), ReferenceBackend().info, None)
+    trial = Trial(case, ReferenceBackend(), ReferenceBackend().info, None)
     return dict(relation_draft(trial, examples, case.id).arrays)

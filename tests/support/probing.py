@@ -12,8 +12,9 @@ from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, Dispa
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.probing.measured import measurement_of
 from dmlcts.conformance.probing.probe import Probed, probe
-from dmlcts.spec.loader import load, load_file
-from dmlcts.spec.model import Measurement
+from dmlcts.spec.loader import load, with_measurements
+from dmlcts.spec.measurement import Measurement
+from dmlcts.spec.model import Operator
 from dmlcts.spec.rules import violations
 
 ROUND, SHIFT, COUNT = "ELEMENT_WISE_ROUND", "ELEMENT_WISE_BIT_SHIFT_RIGHT", "ELEMENT_WISE_BIT_COUNT"
@@ -23,7 +24,6 @@ SAMPLE = (
     *("ELEMENT_WISE_CLIP1", "ELEMENT_WISE_QUANTIZE_LINEAR"),
 )
 LEVEL = "6_4"
-SOURCES = "\nsources:"
 
 
 class Taught(ReferenceBackend):
@@ -93,13 +93,6 @@ def once(dispatch: Dispatch) -> bool:
     return False
 
 
-def bare_copy(name: str, folder: Path) -> Path:
-    """An operator's spec file without what was measured, in a folder where a test may write it."""
-    original = load(name).file
-    assert original is not None
-    text = original.read_text(encoding="utf-8")
-    begin, end = text.find("\nmeasured:"), text.find(SOURCES)
-    file = folder / original.name
-    file.write_bytes((text if begin < 0 else text[:begin] + text[end:]).encode("utf-8"))
-    assert load_file(file).measured == ()
-    return file
+def measured_in(folder: Path, name: str) -> Operator:
+    """The operator with the measurements of a folder in place of the package's."""
+    return with_measurements(load(name), folder)

@@ -13,6 +13,7 @@ from dmlcts.spec.model import Operator
 
 _ROW = {"dimensions": "2-4", "types": ["FLOAT32", "FLOAT16"]}
 _TENSORS = ("ATensor", "BTensor", "CTensor", "OutputTensor")
+CASES = ("attributes", "configurations", "sizes", "values", "layouts", "relations")
 _QUARTERS = {"random": {"recipe": "quarters", "limit": 2}}
 
 SPEC: dict[str, Any] = {
@@ -25,7 +26,7 @@ SPEC: dict[str, Any] = {
         {"name": "BTensor", "kind": "input", "type": "TENSOR_DESC"},
         {"name": "CTensor", "kind": "input", "type": "TENSOR_DESC", "optional": True},
         {"name": "OutputTensor", "kind": "output", "type": "TENSOR_DESC"},
-        {"name": "Scale", "kind": "attribute", "type": "FLOAT", "values": [1, 2, -0.5]},
+        {"name": "Scale", "kind": "attribute", "type": "FLOAT"},
     ],
     "support": [{"level": "1_0", "tensors": dict.fromkeys(_TENSORS, _ROW)}],
     "constraints": {
@@ -42,15 +43,20 @@ SPEC: dict[str, Any] = {
             }
         }
     ],
-    "values": {"ATensor": _QUARTERS, "BTensor": _QUARTERS, "CTensor": _QUARTERS},
     "tolerance": {"class": "exact"},
     "sources": [{"title": "none"}],
+    "cases": {
+        "attributes": {"Scale": [1, 2, -0.5]},
+        "values": {"ATensor": _QUARTERS, "BTensor": _QUARTERS, "CTensor": _QUARTERS},
+    },
 }
 
 
 def product_operator(**changes: Any) -> Operator:
-    """The operator, with other parts of its spec."""
-    return load_text(yaml.safe_dump({**SPEC, **changes}, sort_keys=False))
+    """The operator, with other parts of its spec, or sections of its cases."""
+    cases = {name: changes.pop(name) for name in CASES if name in changes}
+    spec = {**SPEC, "cases": SPEC["cases"] | cases, **changes}
+    return load_text(yaml.safe_dump(spec, sort_keys=False))
 
 
 class Products:

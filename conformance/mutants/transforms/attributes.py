@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.fault import Desc, Fault
-from dmlcts.generator.attributes import attribute_values, counted_by, recomputed
+from dmlcts.generator.plan import plan_of
 from dmlcts.reference.registry import references
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, ScaleBias, Size2D
@@ -24,7 +24,7 @@ from dmlcts.spec.rules import violations
 
 def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     """Every misreading of every attribute, and every operator of the same fields computed instead."""
-    fields = [field for field in operator.attributes() if field.name not in counted_by(operator)]
+    fields = plan_of(operator).chosen
     for field in fields:
         if field.enum != "DML_TENSOR_DATA_TYPE":
             for label, does, desc in _misreadings(operator, field):
@@ -65,11 +65,15 @@ def _is_invalid(operator: Operator, desc: OperatorDesc) -> bool:
 
 def _misreadings(operator: Operator, field: Field) -> Iterator[tuple[str, str, Desc]]:
     """Label, what it does, and the desc that is misread."""
-    values = attribute_values(field)
+    values = plan_of(operator).values(field)
     usual = values[0]
     if len(values) > 1 or field.type == "OPERATOR_DESC":
         # The usual value may be computed from the tensors and from other attributes.
-        yield "ignored", f"ignores {field.name}", lambda desc: recomputed(operator, desc, {**desc.fields, field.name: usual})
+        yield (
+            "ignored",
+            f"ignores {field.name}",
+            lambda desc: plan_of(operator).recomputed(desc, {**desc.fields, field.name: usual}),
+        )
     if field.enum:
         constants = list(abi().enums[field.enum].values)
         for constant in values[1:]:
@@ -126,7 +130,7 @@ def _fused_as(operator: Operator, field: Field, one: str, other: OperatorDesc) -
         fused = given.fields[field.name]
         if not isinstance(fused, OperatorDesc) or fused.type != one:
             return given
-        return recomputed(operator, given, {**given.fields, field.name: other})
+        return plan_of(operator).recomputed(given, {**given.fields, field.name: other})
 
     return desc
 
@@ -134,7 +138,7 @@ def _fused_as(operator: Operator, field: Field, one: str, other: OperatorDesc) -
 def _element_ignored(operator: Operator, field: Field, usual: object, place: int) -> Desc:
     def desc(given: OperatorDesc) -> OperatorDesc:
         value = given.fields[field.name]
-        unset = recomputed(operator, given, {**given.fields, field.name: usual}).fields[field.name]
+        unset = plan_of(operator).recomputed(given, {**given.fields, field.name: usual}).fields[field.name]
         if not (isinstance(value, tuple) and isinstance(unset, tuple)) or len(value) != len(unset) or not value:
             return given
         found = list(value)

@@ -11,10 +11,9 @@ import numpy as np
 from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.mutants.fault import Array, Fault, Inputs, Where
 from dmlcts.conformance.mutants.transforms.tensors import has, types_of
-from dmlcts.generator.attributes import constant_values, has_value, value_text
+from dmlcts.generator.attributes import has_value, value_text
 from dmlcts.generator.layouts import laid_out, layouts_of
-from dmlcts.generator.shapes import dimension_counts
-from dmlcts.generator.types import tied_tensors, type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
@@ -53,11 +52,11 @@ def _last_wrong(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
 def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
     """Label, words that follow "wrong", and the condition."""
     tensors = [field for field in operator.fields if field.type == "TENSOR_DESC"]
-    for group in tied_tensors(operator, "DataType"):
+    for group in plan_of(operator).tied("DataType"):
         field = operator.field(group[0])
         for data_type in sorted(types_of(operator, field)):
             yield f"{field.name}/{data_type}", f"where {field.name} is {data_type}", _of_type(field.name, data_type)
-    counts = {count for choice in type_choices(operator) for count in dimension_counts(operator, choice)}
+    counts = {count for choice in plan_of(operator).choices for count in choice.dimension_counts}
     for count in sorted(counts):
         yield f"{count}d", f"where a tensor has {count} dimensions", _any_tensor(lambda t, n=count: t.DimensionCount == n)
     for field in tensors:
@@ -68,7 +67,7 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
         yield f"layout/{one}-{other}", f"where {one} input and {other} output meet", _of_layout({first[0].name: one, last: other})
     for label, (words, test) in _SIZES.items():
         yield f"sizes/{label}", f"where {words}", lambda desc, t=test: t([tensor for _, tensor in desc.tensors()][-1])
-    for attribute, value in constant_values(operator):
+    for attribute, value in plan_of(operator).constant_values():
         what = f"{attribute.name}={value_text(value)}"
         yield what, f"where {what}", lambda desc, n=attribute.name, v=value: has_value(desc, n, v)
     for field in tensors:

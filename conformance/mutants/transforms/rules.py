@@ -16,7 +16,7 @@ from dmlcts.conformance.backends.backend import BackendFault, BufferBinding, Dis
 from dmlcts.conformance.mutants.fault import Accepts, Fault
 from dmlcts.conformance.mutants.transforms.tensors import types_of
 from dmlcts.generator.coverage import COLUMNS
-from dmlcts.generator.types import tied_tensors
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import DataType, abi
 from dmlcts.spec.desc import UNKNOWN, TensorDesc
 from dmlcts.spec.loader import load
@@ -32,7 +32,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     rules = [rule for label in COLUMNS["rejections"](operator) if (rule := label.removeprefix("rejects/")) not in implied]
     for rule in rules:
         yield f"accepts/{rule.removeprefix('constraint/')}", Fault(f"does not enforce {rule}", accepts=_accepting(operator, rule))
-    groups = {group[0]: types_of(operator, operator.field(group[0])) for group in tied_tensors(operator, "DataType")}
+    groups = {group[0]: types_of(operator, operator.field(group[0])) for group in plan_of(operator).tied("DataType")}
     for name, listed in groups.items():
         for data_type in (*abi().data_types, UNKNOWN) if f"support/{name}/data-type" in rules else ():
             if data_type not in listed:
@@ -42,7 +42,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
         if any(fnmatchcase(known, rule) for known in rules):
             yield f"accepts/{label}", Fault(does, accepts=_accepting(operator, rule, test))
     same = {constraint.same for constraint in operator.constraints}
-    tied = [[abi().data_types[of] for of in groups[group[0]]] for group in tied_tensors(operator, "DataType") if len(group) > 1]
+    tied = [[abi().data_types[of] for of in groups[group[0]]] for group in plan_of(operator).tied("DataType") if len(group) > 1]
     for label, (what, alike) in _ALIKE.items():
         if any(a != b and alike(a, b) for types in tied for a in types for b in types):
             accepts = _seeing(_tied("DataType", alike))
@@ -145,7 +145,7 @@ def _tied(what: str, alike: Callable[[Any, Any], bool]) -> Repair:
     def repair(dispatch: Dispatch) -> Dispatch:
         firsts: dict[str, TensorDesc] = {}
         tensors = dict(dispatch.desc.tensors())
-        for group in tied_tensors(load(dispatch.desc.type), what):
+        for group in plan_of(load(dispatch.desc.type)).tied(what):
             first, *others = [name for name in group if name in tensors] or [""]
             firsts |= dict.fromkeys(others, tensors.get(first))
 

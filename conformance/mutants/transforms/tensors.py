@@ -23,8 +23,7 @@ from dmlcts.conformance.mutants.fault import (
     Inputs,
     Where,
 )
-from dmlcts.generator.attributes import attribute_choices
-from dmlcts.generator.types import keeps, type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator
 
@@ -59,7 +58,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
 
 def types_of(operator: Operator, field: Field) -> set[str]:
     """The data types that a tensor may have."""
-    return {dict(choice.types)[field.name] for choice in type_choices(operator)}
+    return {dict(choice.types)[field.name] for choice in plan_of(operator).choices}
 
 
 def ranks_of(operator: Operator, field: Field) -> set[int]:
@@ -86,9 +85,9 @@ def axis_label(axis: int) -> str:
 
 def _may_be_absent(operator: Operator, field: Field) -> bool:
     """Whether the tensor may be left out where all others stay."""
-    types = type_choices(operator)[0].types
-    choices = (choice for choice in attribute_choices(operator) if choice.get(field.name) == PRESENT)
-    return any(keeps(operator, types, {**choice, field.name: ABSENT}) for choice in choices)
+    plan = plan_of(operator)
+    choices = (choice for choice in plan.combinations if choice.get(field.name) == PRESENT)
+    return any(plan.keeps(plan.choices[0].types, {**choice, field.name: ABSENT}) for choice in choices)
 
 
 _TRIED: Mapping[str, tuple[set[str], set[str]]] = {

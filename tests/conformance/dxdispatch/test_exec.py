@@ -18,8 +18,9 @@ from dmlcts.conformance.commands.cli import dmlcts, main
 from dmlcts.conformance.dxdispatch.read import ModelError, read_model
 from dmlcts.conformance.dxdispatch.run import State, Stopped, Values
 from dmlcts.conformance.dxdispatch.values import initial_values, numbers, packed
+from dmlcts.spec.abi import abi
 from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load_file
+from dmlcts.spec.loader import load_file, operator_names
 from dmlcts.spec.model import Operator
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -453,3 +454,72 @@ def test_a_backend_that_cannot_start_is_exit_code_3(backend: str, said: str, cap
         main(["exec", str(MODELS / "round.json"), "--backend", backend])
     assert exit_.value.code == 3
     assert said in capsys.readouterr().err
+
+
+def rounded(write: Write, mode: Any) -> Result:
+    tensor = {"DataType": "FLOAT32", "Sizes": [4]}
+    values = {"initialValuesDataType": "FLOAT32", "initialValues": [-2.5, -0.75, 0.5, 1.75]}
+    model = {
+        "resources": {"in": values, "out": {"initialValuesDataType": "FLOAT32", "initialValues": {"valueCount": 4, "value": 9}}},
+        "dispatchables": {
+            "round": {"type": "ELEMENT_WISE_ROUND", "desc": {"InputTensor": tensor, "OutputTensor": tensor, "RoundingMode": mode}}
+        },
+        "commands": [{"type": "dispatch", "dispatchable": "round", "bindings": {"InputTensor": "in", "OutputTensor": "out"}}],
+    }
+    return run(write(model))
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_a_constant_may_be_given_by_its_number(mode: int, write: Write) -> None:
+    names = abi().enums["DML_ROUNDING_MODE"].values
+    name = next(name for name, number in names.items() if number == mode)
+    assert printed(rounded(write, mode)) == printed(rounded(write, name))
+    others = [printed(rounded(write, other)) for other in names if other != name]
+    assert printed(rounded(write, mode)) not in others
+
+
+def test_a_number_that_no_constant_has_is_refused(write: Write) -> None:
+    result = rounded(write, 17)
+    assert result.exit_code == 1
+    assert "rejected" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("mode", [True, "TOWARD_NOTHING", 1.5, [1]])
+def test_what_is_no_constant_is_a_wrong_model(mode: Any, write: Write) -> None:
+    result = rounded(write, mode)
+    assert isinstance(result.exception, ModelError)
+    assert "DML_ROUNDING_MODE has no" in str(result.exception)
+
+
+def test_a_reduction_with_the_number_of_a_function(write: Write) -> None:
+    """It ended in a KeyError."""
+    desc = {"DataType": "FLOAT32", "Sizes": [1, 1, 1, 3]}
+    functions = abi().enums["DML_REDUCE_FUNCTION"].values
+    for name, number in functions.items():
+        output = {"DataType": "UINT32" if name.startswith("ARG") else "FLOAT32", "Sizes": [1, 1, 1, 1]}
+        given = {"InputTensor": desc, "OutputTensor": output, "AxisCount": 1, "Axes": [3]}
+        lines = []
+        for function in (name, number):
+            model = {
+                "resources": {
+                    "in": {"initialValuesDataType": "FLOAT32", "initialValues": [2, -1, 5]},
+                    "out": {"initialValuesDataType": output["DataType"], "initialValues": [7]},
+                },
+                "dispatchables": {"reduce": {"type": "REDUCE", "desc": {"Function": function, **given}}},
+                "commands": [
+                    {"type": "dispatch", "dispatchable": "reduce", "bindings": {"InputTensor": "in", "OutputTensor": "out"}}
+                ],
+            }
+            lines.append(printed(run(write(model))))
+        assert lines[0] == lines[1]
+
+
+def test_an_operator_that_has_no_spec_is_unsupported_and_no_wrong_model(write: Write) -> None:
+    missing = next(name for name in abi().operator_types if name not in operator_names())
+    model = {"resources": {}, "dispatchables": {"it": {"type": f"DML_OPERATOR_{missing}", "desc": {}}}, "commands": []}
+    result = run(write(model))
+    assert result.exit_code == 1
+    assert f"dispatchables.it: unsupported: {missing} has no spec here" in result.stderr
+    found = json.loads(run(write(model), "--json").stdout)
+    assert (found["status"], found["where"]) == ("unsupported", "dispatchables.it")

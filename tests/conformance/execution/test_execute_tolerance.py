@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.execute import tolerance_of
@@ -37,26 +37,25 @@ def test_with_an_activation_it_is_the_activations() -> None:
     assert tolerance_of(GEMM, "OutputTensor", gemm(PLAIN)) is EXP.tolerance
 
 
-def fused_with(tolerance: Tolerance, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives the activation another tolerance."""
-    changed = replace(EXP, tolerance=tolerance)
-    monkeypatch.setattr("dmlcts.conformance.execution.execute.load", {"ELEMENT_WISE_EXP": changed}.__getitem__)
+def fused_with(tolerance: Tolerance) -> Callable[[str], Operator]:
+    """Finds the activation with another tolerance."""
+    return {"ELEMENT_WISE_EXP": replace(EXP, tolerance=tolerance)}.__getitem__
 
 
-def test_exceptions_of_the_activation_hold_by_the_data_type_of_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exceptions_of_the_activation_hold_by_the_data_type_of_the_output() -> None:
     narrow = Tolerance("ulp", parameters={"ulps": 7})
-    fused_with(replace(EXP.tolerance, exceptions=(ToleranceException(narrow, data_types=("FLOAT16",)),)), monkeypatch)
-    assert tolerance_of(GEMM, "OutputTensor", gemm(PLAIN, "FLOAT16")) is narrow
-    assert tolerance_of(GEMM, "OutputTensor", gemm(PLAIN, "FLOAT32")).judge == "mixed"
+    find = fused_with(replace(EXP.tolerance, exceptions=(ToleranceException(narrow, data_types=("FLOAT16",)),)))
+    assert tolerance_of(GEMM, "OutputTensor", gemm(PLAIN, "FLOAT16"), find) is narrow
+    assert tolerance_of(GEMM, "OutputTensor", gemm(PLAIN, "FLOAT32"), find).judge == "mixed"
 
 
-def test_conditions_of_the_activation_read_its_own_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conditions_of_the_activation_read_its_own_attributes() -> None:
     steep = Tolerance("ulp", parameters={"ulps": 9})
     condition = compile_expression("Alpha > 5")
-    fused_with(replace(EXP.tolerance, exceptions=(ToleranceException(steep, when=condition),)), monkeypatch)
+    find = fused_with(replace(EXP.tolerance, exceptions=(ToleranceException(steep, when=condition),)))
     for alpha, expected in ((10.0, "ulp"), (1.0, "mixed")):
         inner = OperatorDesc("ELEMENT_WISE_EXP", {"Alpha": alpha})
-        assert tolerance_of(GEMM, "OutputTensor", gemm(inner).with_fields(Alpha=11.0 - alpha)).judge == expected
+        assert tolerance_of(GEMM, "OutputTensor", gemm(inner).with_fields(Alpha=11.0 - alpha), find).judge == expected
 
 
 def test_exceptions_of_the_operator_do_not_reach_the_activation() -> None:
@@ -66,13 +65,13 @@ def test_exceptions_of_the_operator_do_not_reach_the_activation() -> None:
     assert tolerance_of(operator, "OutputTensor", gemm(None)) is lax
 
 
-def test_exceptions_for_an_output_of_the_activation_are_for_the_one_output(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exceptions_for_an_output_of_the_activation_are_for_the_one_output() -> None:
     """The operator's output may be called otherwise than the activation's."""
     single = Tolerance("ulp", parameters={"ulps": 3})
-    fused_with(replace(EXP.tolerance, exceptions=(ToleranceException(single, outputs=("OutputTensor",)),)), monkeypatch)
+    find = fused_with(replace(EXP.tolerance, exceptions=(ToleranceException(single, outputs=("OutputTensor",)),)))
     tensor = TensorDesc("FLOAT32", (4,))
     desc = OperatorDesc("GEMM", {"OutputSingleTensor": tensor, "FusedActivation": PLAIN})
-    assert tolerance_of(GEMM, "OutputSingleTensor", desc) is single
+    assert tolerance_of(GEMM, "OutputSingleTensor", desc, find) is single
 
 
 def test_the_error_of_the_sum_is_allowed_beside_the_activations_own() -> None:

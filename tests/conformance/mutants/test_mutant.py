@@ -48,7 +48,7 @@ def wrong(fault: Fault, desc: OperatorDesc | None = None, **inputs: Any) -> dict
 
 
 def run(fault: Fault, case: Case) -> Result:
-    mutant = Mutant(case.operator, "planted", fault)
+    mutant = Mutant(case.operator.name, "planted", fault)
     with Session(RunOptions(), MutantBackend(mutant)) as session:
         return session.run(case)
 

@@ -1,23 +1,21 @@
-"""What a probe found, in the spec files and in the table, and what comes of it."""
+"""What a probe found, in the files of spec/measured and in the table, and what comes of it."""
 
 from __future__ import annotations
 
 import getpass
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from probing import (
     COUNT,
     LEVEL,
     ROUND,
-    SAMPLE,
     SHIFT,
-    SOURCES,
     Taught,
-    bare_copy,
+    measured_in,
     probed,
     recorded,
     refuses,
@@ -28,75 +26,91 @@ from probing import (
 )
 
 from dmlcts.conformance.backends.backend import Dispatch
-from dmlcts.conformance.probing.measured import public_backend, table, with_measurement, write_measurement
+from dmlcts.conformance.probing.measured import file_text, public_backend, table, write_measurements
 from dmlcts.conformance.probing.probe import REFUSED, probe
 from dmlcts.generator.negatives import negative_cases
-from dmlcts.generator.types import type_choices
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.document import SpecError
-from dmlcts.spec.loader import load, load_file, load_text, operator_names
-from dmlcts.spec.model import Difference, Measurement, Operator
+from dmlcts.spec.loader import load, measured_folder, operator_names
+from dmlcts.spec.measurement import Difference, Measurement
+from dmlcts.spec.model import Operator
+from dmlcts.spec.promises import promises
 
-# Into the spec, and what comes of it
-
-
-@pytest.fixture
-def spec(tmp_path: Path) -> Callable[[str], Path]:
-    return lambda name: bare_copy(name, tmp_path)
-
+# Into the files, and what comes of it
 
 MEASURED = Measurement(
-    "DirectML 9.9", "2026-11-20", "6_4", 500, 36, 36, "a device", "0.0", "dmlcts probe", {"create": 9, "read back": 1}
+    "DirectML 9.9", "2026-11-20", "6_4", 500, 36, 36, "a device", "0.0", f"dmlcts probe {ROUND}", {"create": 9, "read back": 1}
 )
-SECTION = """\
-measured: # written by `dmlcts probe --write`, never by hand
-  - by: DirectML 9.9
-    device: a device
-    date: "2026-11-20"
-    level: "6_4"
-    suite: "0.0"
-    command: dmlcts probe
-    probes: 500
-    cells: 36
-    confirmed: 36
-    rejections: {create: 9, read back: 1}
-    accepts: []
-    refuses: []
+FILE = f"""\
+# yaml-language-server: $schema=../schema/measured.schema.json
+# Written by `dmlcts probe --write`, never by hand.
+by: DirectML 9.9
+device: a device
+date: "2026-11-20"
+level: "6_4"
+suite: "0.0"
+command: dmlcts probe
+operators:
+  {ROUND}: {{probes: 500, cells: 36, rejections: {{create: 9, read back: 1}}}}
 """
 
 
-@pytest.mark.parametrize("name", SAMPLE)
-def test_nothing_but_the_section_is_written(name: str, spec: Callable[[str], Path]) -> None:
-    file = spec(name)
-    before = file.read_text(encoding="utf-8")
-    assert write_measurement(file, MEASURED)
-    after = file.read_text(encoding="utf-8")
-    assert after.replace(f"{SECTION}\n", "") == before
-    assert after[after.index(SECTION) + len(SECTION) :].startswith(SOURCES)
-    assert load_file(file).measured == (MEASURED,)
-    assert [path.name for path in file.parent.iterdir()] == [file.name]
+def write(folder: Path, *measurements: Measurement, name: str = ROUND) -> int:
+    return write_measurements(folder, [(load(name), measurement) for measurement in measurements])
 
 
-def test_writing_again_changes_nothing(spec: Callable[[str], Path]) -> None:
-    file = spec(ROUND)
+def test_the_file_of_one_measurement(tmp_path: Path) -> None:
+    assert write(tmp_path, MEASURED) == 1
+    [file] = tmp_path.iterdir()
+    assert file.name == "directml-9.9.yaml"
+    assert file.read_text(encoding="utf-8") == FILE
+    assert measured_in(tmp_path, ROUND).measured == (MEASURED,)
+    assert measured_in(tmp_path, COUNT).measured == ()
+
+
+def test_writing_again_changes_nothing(tmp_path: Path) -> None:
     found = recorded(probed(ROUND, takes_odd_totals))
-    assert write_measurement(file, found)
+    assert write(tmp_path, found) == 1
+    [file] = tmp_path.iterdir()
     before, stat = file.read_bytes(), file.stat()
-    assert not write_measurement(file, found)
+    assert write(tmp_path, found) == 0
     assert (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino) == (before, stat.st_mtime_ns, stat.st_ino)
 
 
-def test_a_measurement_replaces_its_own_and_no_other(spec: Callable[[str], Path]) -> None:
-    file = spec(ROUND)
-    bare = file.read_text(encoding="utf-8")
+def test_a_measurement_replaces_its_own_and_no_other(tmp_path: Path) -> None:
     other, later = replace(MEASURED, by="Else 1"), replace(MEASURED, date="2027-01-01", confirmed=35)
     elsewhere = replace(MEASURED, device="another device")
     for measurement in (MEASURED, other, elsewhere, later):
-        assert write_measurement(file, measurement)
-    assert load_file(file).measured == (later, other, elsewhere)
-    text = file.read_text(encoding="utf-8")
-    begin, end = text.index("\nmeasured:"), text.index(SOURCES)
-    assert text[:begin] + text[end:] == bare
+        assert write(tmp_path, measurement) == 1
+    assert {file.name for file in tmp_path.iterdir()} == {"directml-9.9.yaml", "directml-9.9-another-device.yaml", "else-1.yaml"}
+    assert sorted(measured_in(tmp_path, ROUND).measured, key=repr) == sorted((later, other, elsewhere), key=repr)
+
+
+def test_an_operator_says_only_how_it_differs(tmp_path: Path) -> None:
+    """What most have is said once; what one has of its own, or has not, stands with it."""
+    usual = Difference("tensor/InputTensor/total-size", ("+1",)), Difference("tensor/OutputTensor/total-size", ("+1",))
+    own = Difference("tensor/OutputTensor/total-size", ("+2",))
+    names = [ROUND, COUNT, "ELEMENT_WISE_ABS", "ELEMENT_WISE_SIGN", "ELEMENT_WISE_RECIP"]
+    lists = [usual, usual, usual, (usual[0], own), ()]
+    found = {
+        name: replace(MEASURED, command=f"dmlcts probe {name}", accepts=accepts, date=f"2026-11-{20 + (name == COUNT)}")
+        for name, accepts in zip(names, lists, strict=True)
+    }
+    assert write_measurements(tmp_path, [(load(name), measurement) for name, measurement in found.items()]) == 5
+    for name, measurement in found.items():
+        [read] = measured_in(tmp_path, name).measured
+        assert replace(read, accepts=()) == replace(measurement, accepts=())
+        assert set(read.accepts) == set(measurement.accepts)
+    [file] = tmp_path.iterdir()
+    data = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert data["usual"] == {"accepts": [{"rule": "tensor/*/total-size", "ways": ["+1"]}]}
+    assert "accepts" not in data["operators"]["ELEMENT_WISE_ABS"]
+    assert data["operators"][COUNT]["date"] == "2026-11-21"
+    assert data["operators"]["ELEMENT_WISE_SIGN"]["accepts"] == [{"rule": "tensor/OutputTensor/total-size", "ways": ["+2"]}]
+    assert data["operators"]["ELEMENT_WISE_RECIP"]["not"] == [
+        f"tensor/{name}/total-size" for name in ("InputTensor", "OutputTensor")
+    ]
 
 
 DIFFERENCES = (
@@ -105,13 +119,11 @@ DIFFERENCES = (
 )
 
 
-def test_every_text_comes_back(spec: Callable[[str], Path]) -> None:
-    file = spec(ROUND)
+def test_every_text_comes_back(tmp_path: Path) -> None:
     found = replace(
         MEASURED,
         by="DirectML: 9.9 #1",
         device='llvm (LLVM 22.1.8, 256 bits) "x" \\',
-        command="no",
         rejections={},
         accepts=(
             Difference("tensor/InputTensor/total-size", ("+1", "+2")),
@@ -120,92 +132,58 @@ def test_every_text_comes_back(spec: Callable[[str], Path]) -> None:
         refuses=DIFFERENCES,
         unknown=DIFFERENCES[1:],
     )
-    write_measurement(file, found)
-    assert load_file(file).measured == (found,)
+    write(tmp_path, found)
+    assert measured_in(tmp_path, ROUND).measured == (found,)
 
 
-def test_long_lists_are_cut_short_and_data_types_that_waive_are_not(spec: Callable[[str], Path]) -> None:
-    file = spec(COUNT)
+def test_long_lists_are_cut_short_and_data_types_that_waive_are_not(tmp_path: Path) -> None:
     ways = tuple(str(number) for number in range(40))
-    types = tuple(dict.fromkeys(choice.main for choice in type_choices(load(COUNT))))
+    types = tuple(dict.fromkeys(choice.main for choice in plan_of(load(COUNT)).choices))
     accepts = (Difference("enum/X", ways, types * 2, waived=True),)
-    write_measurement(file, replace(MEASURED, cells=144, accepts=accepts, refuses=(Difference("x", ways, ways),)))
-    [found] = load_file(file).measured
+    write(tmp_path, replace(MEASURED, cells=144, accepts=accepts, refuses=(Difference("x", ways, ways),)), name=COUNT)
+    [found] = measured_in(tmp_path, COUNT).measured
     assert found.refuses == (Difference("x", (*ways[:12], "and 28 more"), (*ways[:12], "and 28 more")),)
     assert found.accepts == (Difference("enum/X", (*ways[:12], "and 28 more"), types * 2, waived=True),)
 
 
-MINIMAL = """\
-operator: ELEMENT_WISE_ROUND
-type: 99
-introduced: "2_1"
-summary: x
-fields: [{name: InputTensor, kind: input, type: TENSOR_DESC}]
-support: []
-constraints: {}
-tolerance: {class: exact}
-"""
-KEPT = "sources: [{title: none}]\n"
-
-
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("old", "new", "problem"),
     [
-        (MINIMAL + KEPT, f"{MINIMAL}\n{SECTION}\n{KEPT}"),
-        (f"{MINIMAL}# why\n# it is\n{KEPT}", f"{MINIMAL}\n{SECTION}\n# why\n# it is\n{KEPT}"),
-        (f"{MINIMAL}\n{KEPT}# the end", f"{MINIMAL}\n{SECTION}\n{KEPT}# the end"),
-        (KEPT + MINIMAL, f"{SECTION}\n{KEPT}{MINIMAL}"),
-        (f"{MINIMAL}{KEPT}measured: []", f"{MINIMAL}{KEPT}{SECTION}"),
-        (f"{MINIMAL}measured:\n  []\n  # ours\n\n# theirs\n\n{KEPT}", f"{MINIMAL}{SECTION}\n# theirs\n\n{KEPT}"),
-        (f"{MINIMAL}measured: []\n{KEPT}", f"{MINIMAL}{SECTION}{KEPT}"),
-        (f"{KEPT}{MINIMAL.replace('summary: x', 'summary: |' + chr(10) + '  measured: []')}", None),
-    ],
-    ids=["between", "comments stay", "empty line", "first", "last, no newline", "own comments go", "empty", "in a text"],
-)
-def test_where_the_section_stands(before: str, after: str | None) -> None:
-    found = with_measurement(before, MEASURED)
-    assert found == (after or f"{SECTION}\n{before}")
-    assert with_measurement(found, MEASURED) == found
-
-
-def test_line_ends_stay() -> None:
-    found = with_measurement((MINIMAL + KEPT).replace("\n", "\r\n"), MEASURED)
-    assert found == f"{MINIMAL}\n{SECTION}\n{KEPT}".replace("\n", "\r\n")
-
-
-@pytest.mark.parametrize("text", ["{" + ", ".join((MINIMAL + KEPT).splitlines()) + "}", MINIMAL, "measured: ["])
-def test_a_file_that_cannot_be_edited_is_left_alone(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "element_wise_round.yaml"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(SpecError):
-        write_measurement(file, MEASURED)
-    assert file.read_text(encoding="utf-8") == text
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ("confirmed: 37", "measured[0].confirmed: 37 of 36 cells cannot be confirmed"),
-        ("confirmed: some", "measured[0].confirmed"),
-        ("confirmed: 36\n    more: 1", "measured[0].more"),
+        ("cells: 36", "cells: 36, confirmed: 37", f"operators.{ROUND}.confirmed: 37 of 36 cells cannot be confirmed"),
+        ("cells: 36", "cells: some", f"operators.{ROUND}.cells"),
+        ("cells: 36", "cells: 36, more: 1", f"operators.{ROUND}.more"),
+        (f"  {ROUND}:", "  NO_OPERATOR:", "operators.NO_OPERATOR: the ABI has no operator NO_OPERATOR"),
+        ("by: DirectML 9.9\n", "", "by"),
     ],
 )
-def test_a_section_that_is_wrong(change: str, problem: str) -> None:
+def test_a_file_that_is_wrong_names_the_place_and_is_left_alone(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    file = tmp_path / "directml-9.9.yaml"
+    file.write_text(FILE.replace(old, new), encoding="utf-8")
     with pytest.raises(SpecError) as raised:
-        load_text(MINIMAL + SECTION.replace("confirmed: 36", change) + KEPT)
+        _ = measured_in(tmp_path, ROUND).measured
     assert problem in str(raised.value)
+    assert str(raised.value).startswith(f"{file}:")
+    with pytest.raises(SpecError):
+        write(tmp_path, MEASURED)
+    assert file.read_text(encoding="utf-8") == FILE.replace(old, new)
+
+
+def test_promises_load_without_the_measurements(tmp_path: Path) -> None:
+    (tmp_path / "broken.yaml").write_text("by: [", encoding="utf-8")
+    operator = measured_in(tmp_path, ROUND)
+    assert promises(operator) == promises(load(ROUND))
+    with pytest.raises(SpecError, match=r"broken\.yaml"):
+        _ = operator.accepts
 
 
 def rejected_rules(operator: Operator) -> Counter[str]:
-    return Counter(label for case in negative_cases(operator) for label in case.covers)
+    return Counter(label for case in negative_cases(plan_of(operator)) for label in case.covers)
 
 
-def test_what_directml_accepts_is_demanded_of_nobody(spec: Callable[[str], Path]) -> None:
-    file = spec(SHIFT)
-    before = rejected_rules(load_file(file))
-    write_measurement(file, recorded(probed(SHIFT, takes_int8)))
-    lenient = load_file(file)
+def test_what_directml_accepts_need_not_be_rejected(tmp_path: Path) -> None:
+    before = rejected_rules(load(SHIFT).strict())
+    write(tmp_path, recorded(probed(SHIFT, takes_int8)), name=SHIFT)
+    lenient = measured_in(tmp_path, SHIFT)
     assert [(a.rule, a.evidence, a.data_types) for a in lenient.accepts] == [
         (f"support/{tensor}/data-type", "probe of DirectML 9.9 on 2026-11-20", ())
         for tensor in ("ATensor", "BTensor", "OutputTensor")
@@ -215,18 +193,16 @@ def test_what_directml_accepts_is_demanded_of_nobody(spec: Callable[[str], Path]
     assert gone == {f"rejects/support/{tensor}/data-type" for tensor in ("ATensor", "BTensor", "OutputTensor")}
 
 
-def test_what_directml_accepts_for_one_data_type(spec: Callable[[str], Path]) -> None:
-    file = spec(ROUND)
-    write_measurement(file, recorded(probed(ROUND, takes_other_halves)))
-    about = {case.data_type for case in negative_cases(load_file(file)) if case.rule == "constraint/same-sizes"}
+def test_what_directml_accepts_for_one_data_type(tmp_path: Path) -> None:
+    write(tmp_path, recorded(probed(ROUND, takes_other_halves)))
+    about = {case.data_type for case in negative_cases(measured_in(tmp_path, ROUND)) if case.rule == "constraint/same-sizes"}
     assert about == {"FLOAT32"}
 
 
-def test_a_rule_enforced_in_part_stays_demanded(spec: Callable[[str], Path]) -> None:
-    file = spec(ROUND)
-    before = rejected_rules(load_file(file))
-    write_measurement(file, recorded(probed(ROUND, takes_odd_totals)))
-    after = load_file(file)
+def test_a_rule_enforced_in_part_stays_demanded(tmp_path: Path) -> None:
+    before = rejected_rules(load(ROUND).strict())
+    write(tmp_path, recorded(probed(ROUND, takes_odd_totals)))
+    after = measured_in(tmp_path, ROUND)
     assert [entry.what for entry in after.measured[0].accepts] == [
         "tensor/InputTensor/total-size",
         "tensor/OutputTensor/total-size",
@@ -235,22 +211,28 @@ def test_a_rule_enforced_in_part_stays_demanded(spec: Callable[[str], Path]) -> 
     assert rejected_rules(after) == before
 
 
-def test_what_another_implementation_accepts_changes_nothing(spec: Callable[[str], Path]) -> None:
-    file = spec(SHIFT)
-    write_measurement(file, replace(recorded(probed(SHIFT, takes_int8)), by="DirectMLike 1"))
-    assert load_file(file).measured[0].accepts
-    assert load_file(file).accepts == ()
+def test_what_another_implementation_accepts_changes_nothing(tmp_path: Path) -> None:
+    write(tmp_path, replace(recorded(probed(SHIFT, takes_int8)), by="DirectMLike 1"), name=SHIFT)
+    assert measured_in(tmp_path, SHIFT).measured[0].accepts
+    assert measured_in(tmp_path, SHIFT).accepts == ()
 
 
-def test_probing_what_is_waived_finds_it_again(spec: Callable[[str], Path]) -> None:
-    file = spec(SHIFT)
+def test_probing_what_is_waived_finds_it_again(tmp_path: Path) -> None:
     found = recorded(probed(SHIFT, takes_int8))
-    write_measurement(file, found)
-    assert recorded(probe(load_file(file), Taught(takes_int8), LEVEL)) == found
+    write(tmp_path, found, name=SHIFT)
+    assert recorded(probe(measured_in(tmp_path, SHIFT), Taught(takes_int8), LEVEL)) == found
+
+
+def test_the_packages_files_are_as_they_would_be_written() -> None:
+    """So that a probe of one operator changes the lines of that operator alone."""
+    for file in measured_folder().glob("*.yaml"):
+        names = yaml.safe_load(file.read_text(encoding="utf-8"))["operators"]
+        found = [(load(name), measurement) for name in names for measurement in load(name).measured]
+        assert file_text(found) == file.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", operator_names())
-def test_what_stands_in_the_spec_is_about_its_tables(name: str) -> None:
+def test_what_was_measured_is_about_the_tables(name: str) -> None:
     """Who changes a table measures anew: `dmlcts probe --write`."""
     operator = load(name)
     for measurement in operator.measured:

@@ -33,7 +33,7 @@ from dmlcts.conformance.probing.measured import differs
 from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, Answer, Probed, ask, probe, probes
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.loader import load
-from dmlcts.spec.model import Difference, Measurement
+from dmlcts.spec.measurement import Difference, Measurement
 from dmlcts.spec.rules import violations
 
 # What is asked

@@ -13,7 +13,7 @@ from probing import (
     ROUND,
     SHIFT,
     Taught,
-    bare_copy,
+    measured_in,
     once,
     refuses,
     takes_any_mode,
@@ -25,7 +25,6 @@ from probing import (
 from dmlcts.conformance.backends.backend import Backend, BackendUnavailable, Dispatch
 from dmlcts.conformance.commands import probe as command_module
 from dmlcts.conformance.commands.cli import main
-from dmlcts.spec.loader import load_file
 
 # The command
 
@@ -35,11 +34,6 @@ def invoke(*arguments: object) -> int:
         main(["probe", *map(str, arguments)])
     assert isinstance(ended.value.code, int)
     return ended.value.code
-
-
-@pytest.fixture
-def spec(tmp_path: Path) -> Callable[[str], Path]:
-    return lambda name: bare_copy(name, tmp_path)
 
 
 @pytest.fixture
@@ -116,35 +110,26 @@ def test_json(use: Callable[[Backend], None], capsys: pytest.CaptureFixture[str]
 
 
 def test_write_and_table(
-    tmp_path: Path,
-    spec: Callable[[str], Path],
-    use: Callable[[Backend], None],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, use: Callable[[Backend], None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = {name: spec(name) for name in (ROUND, SHIFT)}
-    monkeypatch.setattr(command_module, "operator_named", lambda name: load_file(files[name]))
+    folder, out = tmp_path / "measured", tmp_path / "measured.md"
+    monkeypatch.setattr(command_module, "measured_folder", lambda: folder)
     use(Taught(takes_odd_totals))
-    out = tmp_path / "measured.md"
-    for changed in ("2 spec files changed", "0 spec files changed"):
-        assert invoke(*files, "--write", "--table", out) == 1
+    for changed in ("what was measured of 2 operators changed", "what was measured of 0 operators changed"):
+        assert invoke(ROUND, SHIFT, "--write", "--table", out) == 1
         assert changed in capsys.readouterr().out
-    for name, file in files.items():
-        [found] = load_file(file).measured
+    for name in (ROUND, SHIFT):
+        [found] = measured_in(folder, name).measured
         assert (found.by, found.command) == ("DirectML 9.9", f"dmlcts probe --backend reference {name}")
     assert out.read_bytes().count(b"\n## ELEMENT_WISE_") == 2
     assert b"\r" not in out.read_bytes()
 
 
-def test_nothing_is_written_unasked(
-    spec: Callable[[str], Path], use: Callable[[Backend], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = spec(ROUND)
-    before = file.read_bytes()
-    monkeypatch.setattr(command_module, "operator_named", lambda name: load_file(file))
+def test_nothing_is_written_unasked(tmp_path: Path, use: Callable[[Backend], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_module, "measured_folder", lambda: tmp_path)
     use(Taught(takes_int8))
     invoke(ROUND)
-    assert file.read_bytes() == before
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_backend_is_closed_whatever_it_does(use: Callable[[Backend], None], capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,21 +10,15 @@ from dmlcts.conformance.properties.calls import Trial
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.conformance.properties.relations import execute_property
 from dmlcts.generator.case import AGREEMENT, Case
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.properties import property_cases
 from dmlcts.reports.record import FAIL, PASS, Result
 from dmlcts.spec.loader import SpecError
 from dmlcts.spec.model import Operator
 
 
-@pytest.fixture
-def tried(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Tries the law of a made-up operator, which no file describes."""
-
-    def run(operator: Operator, case: Case, backend: Products, examples: int = 100) -> Result:
-        monkeypatch.setattr("dmlcts.conformance.properties.relations.load", lambda name: operator)
-        return execute_property(case, backend, backend.info, examples=examples)
-
-    return run
+def tried(case: Case, backend: Products, examples: int = 100) -> Result:
+    return execute_property(case, backend, backend.info, examples=examples)
 
 
 GIVEN = {"a": "ATensor", "b": "BTensor", "c": "CTensor"}
@@ -36,10 +30,10 @@ def operator_with(law: str, given: dict[str, str] | None = None, **more: Any) ->
 
 def outcome(operator: Operator, wrong: str = "", **arrays: Any) -> Any:
     """What the law comes to for the variables, in the first case."""
-    case = next(case for case in property_cases(operator) if case.expect != AGREEMENT)
+    case = next(case for case in property_cases(plan_of(operator)) if case.expect != AGREEMENT)
     backend = Products(wrong)
     given = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-    return law_outcome(Trial(case, operator, backend, backend.info, None), given)
+    return law_outcome(Trial(case, backend, backend.info, None), given)
 
 
 A, B = np.arange(6.0).reshape(1, 1, 2, 3), np.arange(12.0).reshape(1, 1, 3, 4) - 5
@@ -82,13 +76,13 @@ def test_an_optional_input_is_there_when_it_is_given() -> None:
     assert outcome(operator, "C ignored", a=A, b=B, c=np.ones((1, 1, 2, 4))).status == FAIL
 
 
-def test_an_attribute_has_the_value_that_the_case_has(tried: Any) -> None:
+def test_an_attribute_has_the_value_that_the_case_has() -> None:
     operator = operator_with("f(a, b) == Scale * f(a, b, Scale=1)")
-    cases = [case for case in property_cases(operator) if case.expect != AGREEMENT]
+    cases = [case for case in property_cases(plan_of(operator)) if case.expect != AGREEMENT]
     assert {case.desc.fields["Scale"] for case in cases} == {1, 2, -0.5}
     for case in cases:
         backend = Products()
-        assert tried(operator, case, backend).status == PASS
+        assert tried(case, backend).status == PASS
 
 
 def test_where_limits_a_law() -> None:
@@ -96,9 +90,9 @@ def test_where_limits_a_law() -> None:
     assert outcome(operator_with("f(a, b) == 0", where="width == 32"), a=A, b=B).status == FAIL
 
 
-def test_examples_have_many_sizes_and_the_relations_own_data(tried: Any) -> None:
+def test_examples_have_many_sizes_and_the_relations_own_data() -> None:
     operator = operator_with("f(a, b) == f(a, b)", data={"a": {"recipe": "uniform", "low": 2, "high": 3}})
-    case = next(case for case in property_cases(operator) if case.expect != AGREEMENT)
+    case = next(case for case in property_cases(plan_of(operator)) if case.expect != AGREEMENT)
     seen: list[Any] = []
 
     class Watching(Products):
@@ -107,16 +101,16 @@ def test_examples_have_many_sizes_and_the_relations_own_data(tried: Any) -> None
             super().run(dispatch)
 
     backend = Watching()
-    assert tried(operator, case, backend).status == PASS
+    assert tried(case, backend).status == PASS
     assert len(set(seen)) > 10
 
 
 @pytest.mark.parametrize("wrong", ["last term left out"])
-def test_a_failing_example_is_shrunken_and_carries_its_data(tried: Any, wrong: str) -> None:
+def test_a_failing_example_is_shrunken_and_carries_its_data(wrong: str) -> None:
     operator = operator_with("f(a, b) == f(a[:, :, :, ::-1], b[:, :, ::-1])")
-    case = next(case for case in property_cases(operator) if case.expect != AGREEMENT)
+    case = next(case for case in property_cases(plan_of(operator)) if case.expect != AGREEMENT)
     backend = Products(wrong)
-    result = tried(operator, case, backend)
+    result = tried(case, backend)
     assert result.status == FAIL
     example = result.evidence["example"]
     assert set(example["data"]) == {"a", "b"}
@@ -143,13 +137,13 @@ def test_tensors_that_do_not_fit_are_an_error_of_the_spec() -> None:
         outcome(operator_with("f(a, a) == 0"), a=A, b=B)
 
 
-def test_a_variable_of_an_output_needs_data(tried: Any) -> None:
+def test_a_variable_of_an_output_needs_data() -> None:
     given = {"a": "ATensor", "b": "BTensor", "y": "OutputTensor"}
     law = "sums(f(a, b) * y, [0, 1, 2, 3]) == sums(a * f(y, swapped(b, 2, 3)), [0, 1, 2, 3])"
     with pytest.raises(SpecError, match="unknown input tensor 'OutputTensor'"):
         operator_with(law, given)
     operator = operator_with(law, given, data={"y": {"recipe": "small-integers", "limit": 2}})
-    case = next(case for case in property_cases(operator) if case.expect != AGREEMENT)
+    case = next(case for case in property_cases(plan_of(operator)) if case.expect != AGREEMENT)
     for wrong, status in (("", PASS), ("last term left out", FAIL)):
         backend = Products(wrong)
-        assert tried(operator, case, backend).status == status
+        assert tried(case, backend).status == status

@@ -12,7 +12,6 @@ from dmlcts.generator.case import RELATION
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS
 from dmlcts.generator.suite import find_case
-from dmlcts.spec.loader import load
 
 # All examples at once
 
@@ -84,7 +83,7 @@ def test_a_failure_that_needs_many_elements_keeps_them() -> None:
 def test_agreement_that_one_value_breaks_is_cut_down_too() -> None:
     case = find_case(f"{OR}/UINT64/property/agreement")
     reference = ReferenceBackend()
-    trial = Trial(case, load(OR), reference, reference.info, None)
+    trial = Trial(case, reference, reference.info, None)
     _, tenth = list(agreement_cases(trial, 25, case.id))[10]
     wrong = case_inputs(tenth)["ATensor"].flat[-1]
     result = tried(case, Computing(ELEMENT_WISE_BIT_OR=lambda a, b: np.where(a == wrong, 0, a | b)))
@@ -128,7 +127,7 @@ def test_a_crash_while_an_example_is_cut_down_is_an_error() -> None:
 
 def test_examples_of_agreement_have_every_size_and_every_layout() -> None:
     case = find_case(f"{OR}/UINT64/property/agreement")
-    drafts = [draft for draft, _ in agreement_cases(Trial(case, load(OR), None, BackendInfo("none"), None), 100, case.id)]  # type: ignore[arg-type]
+    drafts = [draft for draft, _ in agreement_cases(Trial(case, None, BackendInfo("none"), None), 100, case.id)]  # type: ignore[arg-type]
     for axis in range(4):
         assert {draft.run[axis] for draft in drafts} == {1, 2, 3, 4, 5}
     assert {draft.layouts["BTensor"] for draft in drafts} == set(INPUT_LAYOUTS)

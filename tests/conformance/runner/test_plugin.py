@@ -11,8 +11,8 @@ import pytest
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner.options import RunOptions, selected_cases
 from dmlcts.conformance.runner.plugin import explanation, generated_from
-from dmlcts.conformance.runner.run import spec_version
 from dmlcts.reports.record import Mismatch, Result
+from dmlcts.spec.promises import spec_version
 
 pytest_plugins = ["pytester"]
 
@@ -108,13 +108,14 @@ def test_what_cannot_be_started_ends_pytest_with_a_line(
 
 
 def test_modules_of_other_specs_are_refused(modules: Path, tmp_path: Path, under_pytest: Pytest) -> None:
-    generated_from(spec_version())
+    name = "ELEMENT_WISE_BIT_OR"
+    generated_from(spec_version([name]), name)
     with pytest.raises(
         pytest.UsageError, match=r"generated from spec 0123, and spec \w+ is installed: run `dmlcts generate` again"
     ):
-        generated_from("0123")
+        generated_from("0123", name)
     text = (modules / "test_element_wise_bit_or.py").read_text(encoding="utf-8")
-    (tmp_path / "test_old.py").write_text(text.replace(spec_version(), "0" * 12), encoding="utf-8")
+    (tmp_path / "test_old.py").write_text(text.replace(spec_version([name]), "0" * 12), encoding="utf-8")
     code, output = under_pytest(tmp_path)
     assert code in (2, 4)  # which of the two is pytest's choice
     assert "run `dmlcts generate` again" in output

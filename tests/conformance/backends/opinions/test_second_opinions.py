@@ -25,6 +25,7 @@ from dmlcts.conformance.backends.opinions.opinion import REFUSALS, OpinionBacken
 from dmlcts.conformance.backends.opinions.table import KINDS, Table, Way, chosen, read_table, read_way
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.case import Case
+from dmlcts.generator.plan import plan_of
 from dmlcts.generator.tables import cell_cases, example_cases
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
@@ -168,7 +169,7 @@ def test_a_library_answers_as_python_computes(library: str, operator: str) -> No
 def cases(operator: str) -> list[Case]:
     """Every example that the documentation demands, and a case for each table of the operator."""
     spec = load(operator)
-    found = [*example_cases(spec, "full"), *cell_cases(spec, "smoke")]
+    found = [*example_cases(plan_of(spec), "full"), *cell_cases(plan_of(spec), "smoke")]
     return [case for case in found if case.basis == "documented"]
 
 

@@ -1,0 +1,188 @@
+"""The child process in which a Python backend runs, so that what it does ends at worst this process: a crash or a hang costs one case.
+
+Started by ``open_hosted`` as ``python -m dmlcts.conformance.backends.python_host SPEC``, SPEC being a backend for ``open_in_process``. It speaks the
+frames of docs/process-protocol.md. A run request is Python's own form: its payload begins with the pickled dispatch, since the suite, which
+sends it, is trusted; answers are plain JSON and bytes, since the backend, which is behind them, is not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Sequence
+from io import FileIO
+from pathlib import Path
+from threading import Thread
+from time import sleep
+from traceback import format_exception
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dmlcts.conformance.backends.backend import (
+    Backend,
+    BackendFault,
+    BackendInfo,
+    BackendUnavailable,
+    BufferBinding,
+    Dispatch,
+    Rejected,
+    Unsupported,
+)
+from dmlcts.conformance.backends.process import ProcessBackend
+from dmlcts.conformance.backends.protocol import Header, ProtocolError, Source, frame, read_header
+from dmlcts.spec.desc import OperatorDesc
+
+
+class Sent(NamedTuple):
+    """A dispatch without its resources, which follow as bytes."""
+
+    desc: OperatorDesc
+    bindings: dict[str, BufferBinding]
+    outputs: tuple[str, ...]
+    timeout: float | None
+
+
+def open_hosted(spec: str, shown: str) -> ProcessBackend:
+    """A backend of ``open_in_process`` in a child process. ``shown`` is what the user called it.
+
+    Raises:
+        BackendUnavailable: the child cannot be started, or the backend cannot be made or does not describe itself.
+    """
+    argv = [sys.executable, "-m", __name__, spec]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(entry or str(Path.cwd()) for entry in sys.path))}
+    return ProcessBackend(argv, environment=environment, request=run_request, shown=shown)
+
+
+def run_request(dispatch: Dispatch, number: int) -> Sequence[bytes | memoryview]:
+    """The request to execute: a frame whose payload is the pickled dispatch and the resources, uncopied."""
+    sent = pickle.dumps(Sent(dispatch.desc, dict(dispatch.bindings), dispatch.outputs, dispatch.timeout))
+    views = [resource.data for resource in dispatch.resources]
+    header = {"request": "run", "id": number, "dispatch": len(sent), "resources": [view.nbytes for view in views]}
+    return [frame(header, len(sent) + sum(view.nbytes for view in views)), sent, *views]
+
+
+# In the child
+
+
+def main(spec: str) -> None:
+    """Answers requests on standard input until they end. What the backend prints goes to standard error."""
+    _end_with_the_suite()
+    answers = _answers_alone()
+    source = Source(FileIO(0, closefd=False))
+    backend: Backend | None = None
+    while (request := _next(source)) is not None and request[0]["request"] != "close":
+        header, payload = request
+        if header["request"] == "describe":
+            backend, answer = _described(spec)
+            answers.write(frame(answer))
+        elif backend is not None:
+            for piece in _ran(backend, header, payload):
+                _write(answers, piece)
+    if backend is not None:
+        backend.close()
+
+
+def _end_with_the_suite() -> None:
+    """Ends this process when the one that started it is gone, also while the backend hangs: nothing outlives a run."""
+    parent = os.getppid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: works even where the backend never lets Python run again
+
+    def watch() -> None:
+        if sys.platform == "win32":
+            synchronize, forever = 0x00100000, 0xFFFFFFFF
+            ctypes.windll.kernel32.WaitForSingleObject(ctypes.windll.kernel32.OpenProcess(synchronize, False, parent), forever)
+        else:
+            while os.getppid() == parent:
+                sleep(0.5)
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _answers_alone() -> FileIO:
+    """Standard output for frames alone: a stray print would end the exchange."""
+    own = os.dup(1)
+    os.dup2(2, 1)
+    if os.name == "nt":
+        import msvcrt
+
+        for descriptor in (0, own):
+            msvcrt.setmode(descriptor, os.O_BINARY)  # type: ignore[attr-defined,unused-ignore]
+    return FileIO(own, "wb")
+
+
+def _next(source: Source) -> tuple[Header, bytearray] | None:
+    try:
+        header, length = read_header(source)
+    except ProtocolError as error:
+        if error.ended and not error.seen:
+            return None  # the suite is gone
+        raise
+    payload = bytearray(length)
+    source.fill(memoryview(payload))
+    return header, payload
+
+
+def _described(spec: str) -> tuple[Backend | None, Header]:
+    from dmlcts.conformance.backends.opening import open_in_process
+
+    try:
+        backend = open_in_process(spec)
+        info: BackendInfo = backend.describe()
+        return backend, {"status": "ok", **json.loads(json.dumps(info.to_json()))}
+    except BackendUnavailable as error:
+        return None, {"status": "error", "message": str(error)}
+    except BaseException as error:
+        return None, _failed(error)
+
+
+def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | memoryview]:
+    """The pieces of the answer to a run request: those resources come back that are bound to outputs, or were changed."""
+    view = memoryview(payload)
+    sent: Sent = pickle.loads(view[: header["dispatch"]])  # noqa: S301 (the suite sent it)
+    before, start = [], header["dispatch"]
+    for size in header["resources"]:
+        before.append(np.frombuffer(view[start : start + size], np.uint8))
+        start += size
+    resources = [resource.copy() for resource in before]
+    number = {"id": header["id"]}
+    try:
+        backend.run(Dispatch(sent.desc, list(resources), sent.bindings, sent.outputs, sent.timeout))
+    except Rejected as error:
+        return [frame({**number, "status": "rejected", "message": str(error), "stage": error.stage, "code": str(error.code)})]
+    except Unsupported as error:
+        return [frame({**number, "status": "unsupported", "message": str(error)})]
+    except BackendFault as error:
+        return [frame({**number, "status": "error", "message": str(error), "evidence": str(error.evidence)})]
+    except BaseException as error:
+        return [frame({**number, **_failed(error)})]
+    bound = {sent.bindings[name].resource for name in sent.outputs if name in sent.bindings}
+    returned = [
+        index
+        for index, (now, was) in enumerate(zip(resources, before, strict=True))
+        if index in bound or not np.array_equal(now, was)
+    ]
+    views = [resources[index].data for index in returned]
+    return [frame({**number, "status": "ok", "resources": returned}, sum(view.nbytes for view in views)), *views]
+
+
+def _failed(error: BaseException) -> Header:
+    """An answer that says what was raised."""
+    message = f"{type(error).__name__}: {error}"
+    return {"status": "error", "message": message, "evidence": "".join(format_exception(error)[-6:])}
+
+
+def _write(stream: FileIO, piece: Any) -> None:
+    view = memoryview(piece)
+    while len(view):
+        view = view[stream.write(view) :]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,88 @@
+"""The output folder of a run: it belongs to one run at a time, and what is not a run's own in it is never touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.options import UsageError
+
+LOCK = ".dmlcts.lock"
+"""The file that a run holds locked. The operating system gives the lock back when the process ends, however it ends; the file stays, since
+another run may be waiting to open it."""
+
+_MANIFEST = b'{"manifest":'
+"""What the first line of a record of ours begins with."""
+
+
+@contextmanager
+def claimed(out: Path) -> Iterator[Path]:
+    """The folder ``out``, made if need be, for one run alone.
+
+    Raises:
+        UsageError: another run has it, it holds files and no record of a run, one of a run's own names in it is a symbolic link, or it
+            cannot be written. Nothing in it was changed then.
+    """
+    try:
+        entries = {entry.name for entry in out.iterdir()} - {LOCK} if out.is_dir() else set()
+        _check(out, entries)
+        out.mkdir(parents=True, exist_ok=True)
+        held = (out / LOCK).open("a+b")
+    except OSError as error:
+        raise UsageError(
+            f"the output folder {out} cannot be written: {error.strerror or error}; choose another with --out"
+        ) from None
+    with held:
+        if not _locked(held):
+            raise UsageError(f"another run is writing to the output folder {out}; wait for it, or choose another with --out")
+        _note_process(held)
+        yield out
+
+
+def _check(out: Path, entries: set[str]) -> None:
+    for name in sorted(entries & journal.OWN):
+        if (out / name).is_symlink():
+            raise UsageError(
+                f"{out / name} is a symbolic link, and a run would write through it; remove it, or choose another --out"
+            )
+    if entries and not (_begins_record(out / "results.jsonl") or _begins_record(out / journal.FOLDER / journal.SELECTED)):
+        raise UsageError(f"{out} holds files and no results of a run, so that it is left alone; choose an empty folder with --out")
+    parts = out / journal.FOLDER
+    if parts.is_dir() and any(parts.iterdir()) and not _begins_record(parts / journal.SELECTED):
+        raise UsageError(f"{parts} holds files that no run wrote, so that it is left alone; move it, or choose another --out")
+
+
+def _begins_record(file: Path) -> bool:
+    """Whether a file is a results file, whole or cut off."""
+    if file.is_symlink() or not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return stream.read(len(_MANIFEST)) == _MANIFEST
+
+
+def _locked(held: IO[bytes]) -> bool:
+    """Takes the lock, and says whether that was possible."""
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            held.seek(0)
+            msvcrt.locking(held.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            import fcntl
+
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _note_process(held: IO[bytes]) -> None:
+    """Writes down which process has the lock, for a person who looks."""
+    held.truncate(0)
+    held.write(f"\n{os.getpid()}\n".encode())  # Windows locks the first byte
+    held.flush()

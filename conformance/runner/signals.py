@@ -1,0 +1,40 @@
+"""Signals that end a run as Ctrl-C does: a CI's cancel, ``docker stop``, a closed terminal. What ran is kept and reported."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+NAMES = ("SIGTERM", "SIGHUP", "SIGBREAK")
+"""The signals, where the platform has them. SIGINT is Python's own."""
+
+
+class Stopped:
+    """Which signal came first; 0 for none, or for Ctrl-C alone."""
+
+    number = 0
+
+    def exit_code(self, otherwise: int) -> int:
+        """128 and the signal's number, as a shell counts; ``otherwise`` where none came."""
+        return 128 + self.number if self.number else otherwise
+
+
+@contextmanager
+def as_interrupt() -> Iterator[Stopped]:
+    """Within, each of the signals raises KeyboardInterrupt in the main thread, once; those that come later are ignored."""
+    stopped = Stopped()
+
+    def raise_interrupt(number: int, frame: FrameType | None) -> None:
+        if not stopped.number:
+            stopped.number = number
+            raise KeyboardInterrupt
+
+    numbers = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
+    before = {number: signal.signal(number, raise_interrupt) for number in numbers}
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

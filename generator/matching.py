@@ -1,0 +1,107 @@
+"""What ``-k`` stands for: words that an id must contain, with ``and``, ``or``, ``not`` and parentheses.
+
+``matcher`` tests an id. ``may_match`` says of an operator, from its name and the text of its spec alone, whether any of its ids can match, so
+that no spec is parsed and no case made of an operator that the expression cannot mean.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from dmlcts.generator.layouts import LAYOUTS, LETTERS
+from dmlcts.spec.abi import abi
+from dmlcts.spec.loader import operators_folder
+
+WORDS = (
+    "example sizes values part layout single slack total-size binding alignment owned all in-place on gaps negative property agreement "
+    "absent true false enum operator domain value count missing with without data-type unknown dimension-count of ones sizes zero alike "
+    "larger smaller exchanged padded flags alignment below-size strides overlap unbound offset same-width owned_by_dml"
+)
+"""What stands in ids without being a word of a spec or of the ABI: kinds of cases, and of changes that must be refused."""
+
+
+def matcher(expression: str) -> Callable[[str], bool]:
+    """The test that ``-k`` stands for, in which case does not matter.
+
+    Raises:
+        ValueError: not such an expression.
+    """
+    code = compile(ast.Expression(_parsed(expression)), "<-k>", "eval")
+    return lambda case_id: bool(eval(code, {"__builtins__": {}}, {"id": case_id.lower()}))  # noqa: S307 (only quoted words and operators)
+
+
+def may_match(expression: str, name: str) -> bool:
+    """Whether a case of an operator may match; False only where none can. Raises ValueError as ``matcher`` does."""
+    return True in _outcomes(_parsed(expression), name)
+
+
+@cache
+def _parsed(expression: str) -> ast.expr:
+    tokens = re.findall(r"\(|\)|[^\s()]+", expression)
+    python = [t if t in ("and", "or", "not", "(", ")") else f"({t.lower()!r} in id)" for t in tokens]
+    try:
+        tree = ast.parse(" ".join(python) or "True", "<-k>", "eval")
+    except SyntaxError:
+        tree = None
+    # Two words side by side would be a call, and () a tuple.
+    if tree is None or any(isinstance(node, ast.Call | ast.Tuple) for node in ast.walk(tree)):
+        raise ValueError(f"not an expression of words, and, or, not: {expression!r}")
+    return tree.body
+
+
+def _outcomes(node: ast.expr, name: str) -> set[bool]:
+    """What an expression may be for the cases of an operator."""
+    if isinstance(node, ast.BoolOp):
+        found = [_outcomes(value, name) for value in node.values]
+        decides = isinstance(node.op, ast.Or)  # one True settles an `or`, one False an `and`
+        one = {decides} if any(decides in values for values in found) else set()
+        return one | ({not decides} if all((not decides) in values for values in found) else set())
+    if isinstance(node, ast.UnaryOp):
+        return {not value for value in _outcomes(node.operand, name)}
+    if not (isinstance(node, ast.Compare) and isinstance(node.left, ast.Constant)):
+        return {True}  # no expression
+    word = str(node.left.value)
+    if word in name.lower():
+        return {True}
+    return {True, False} if _may_stand(word, name) else {False}
+
+
+@cache
+def _may_stand(word: str, name: str) -> bool:
+    """Whether a word that is no part of an operator's name may stand elsewhere in its ids."""
+    text, constants = _text(name), _constants(name)
+    first = word.partition("/")[0]
+    names_another = "_" in first and first not in name.lower() and any(first in other.lower() for other in abi().operator_types)
+    if names_another and first not in constants and "type: operator_desc" not in text and "fusedactivation" not in text:
+        return False  # an operator's name stands in its own ids, and in those of operators that others can be fused into
+    return all(run in text or run in constants for run in re.findall(r"[a-z_]*[a-z][a-z_]*", word))
+
+
+@cache
+def _constants(name: str) -> str:
+    """What stands in ids besides the words of the operator's spec: the constants of its enumerations, and what any operator's ids have."""
+    enums = (enum.values for enum in abi().enums.values() if enum.name.lower() in _text(name))
+    return "\n".join(
+        (WORDS, *LAYOUTS, *LETTERS.values(), *abi().data_types, *(constant for each in enums for constant in each))
+    ).lower()
+
+
+@cache
+def _text(name: str) -> str:
+    """The text of an operator's spec and of those that it extends, in lower case; again without spaces, as ids show expressions."""
+    file = _spec_files().get(name)
+    text = file.read_text(encoding="utf-8").lower() if file else ""
+    extended = re.search(r"^extends:\s*[\"']?([\w-]+)", text, re.MULTILINE)
+    further = _text(extended[1].upper()) if extended else ""
+    return "\n".join((text, "".join(text.split()), further))
+
+
+@cache
+def _spec_files() -> dict[str, Path]:
+    """The spec files by name: those of operators, and of what operators extend."""
+    folders = (operators_folder().parent / "profiles", operators_folder())
+    return {file.stem.upper(): file for folder in folders for file in folder.rglob("*.yaml")}

@@ -1,0 +1,409 @@
+"""The plan of an operator: everything that its cases are put together from, worked out once and handed on.
+
+A ``Plan`` knows which values of attributes stand together, and which choices of data types the tables and constraints allow. Each of these
+is a ``TypeChoice``, which knows the combinations of attributes and the dimension counts that can stand with it. Both make descs: sizes
+come from the spec's shapes (generator/solver), and nothing is drawn at random and filtered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from itertools import product
+from math import prod
+from typing import Any
+
+from dmlcts.generator.attributes import Combination, NotGenerable, alike, constants, evaluated, limited
+from dmlcts.generator.pairwise import pairwise
+from dmlcts.generator.solver import Sizes, Symbols, fits, names_read, rows_in_force, solved
+from dmlcts.generator.types import Attributes, TypeChoice, Types, first_with_each, nearest
+from dmlcts.spec.abi import FeatureLevel, abi
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.expression import Expression
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator, Support, newest_first
+from dmlcts.spec.rules import allowed_at, broken_without_sizes
+from dmlcts.spec.shape import FAILURES
+
+_ALL_WAYS = 6
+"""As many combinations of attributes as this are all tried; of more, every pair of values."""
+
+MOST_BYTES = 64 << 20
+"""As large as this may a tensor of a case be: a case has several, each of them several times in memory."""
+
+_ROUNDS = 4
+"""Attributes may depend on sizes, and sizes on attributes: how often one follows the other before neither changes."""
+
+
+@cache
+def plan_of(operator: Operator) -> Plan:
+    """The operator's plan, made once."""
+    return Plan(operator)
+
+
+class Plan:
+    """What the cases of one operator are made of. What is costly is worked out when it is first asked for.
+
+    ``counts`` are the attributes that count the elements of another (``{"AxisCount": "Axes"}``): they follow, and ``chosen`` are the others.
+    """
+
+    def __init__(self, operator: Operator) -> None:
+        self.operator = operator
+        self.tensors = tuple(field.name for field in operator.fields if field.is_tensor)
+        self.counts = {field.count: field.name for field in operator.fields if field.count}
+        self.chosen = tuple(field for field in operator.attributes() if field.name not in self.counts)
+        self._ranks: dict[Types, Mapping[str, frozenset[int]]] = {}
+        self._sizes: dict[object, Mapping[str, Sizes]] = {}
+        self._tied: dict[str, list[tuple[str, ...]]] = {}
+        self._levels: dict[object, FeatureLevel] = {}
+        self._listing: dict[object, tuple[Support, ...]] = {}
+
+    # What the spec says as a whole
+
+    @cached_property
+    def leading(self) -> str:
+        """The tensor whose dimension count says how many dimensions a case has: the first that must be there."""
+        optional = {field.name for field in self.operator.fields if field.optional}
+        return next((name for name in self.tensors if name not in optional), self.tensors[0])
+
+    @cached_property
+    def uniform(self) -> bool:
+        """Whether every tensor has the sizes of the first one, or ones alone: then any number of elements can stand in a row."""
+        rows = [(next(iter(shape.sizes.values())), row) for shape in self.operator.shapes for row in shape.sizes.values()]
+        return all(row in (first, ("*1",)) for first, row in rows) and any("*" in "".join(first) for first, _ in rows)
+
+    @cached_property
+    def independent(self) -> bool:
+        """Whether sizes depend on no attribute."""
+        return not any(self.operator.field(name).kind == "attribute" for name in self._read)
+
+    @cached_property
+    def _read(self) -> list[str]:
+        """The fields that the shapes read."""
+        names = frozenset[str]().union(*map(names_read, self.operator.shapes))
+        return [field.name for field in self.operator.fields if field.name in names]
+
+    @cached_property
+    def only_tied(self) -> bool:
+        """Whether all that the constraints say is that tensors are alike."""
+        return all(c.same and c.when is None and c.before is None for c in self.operator.constraints)
+
+    @cached_property
+    def by_attribute(self) -> tuple[Support, ...]:
+        """The tables that hold for some values of attributes alone."""
+        return tuple(table for table in self.operator.support if table.when)
+
+    @cached_property
+    def steps(self) -> frozenset[FeatureLevel]:
+        """The feature levels at which something begins or ends that is no table: what is lifted, allowed to be absent, or added."""
+        found = {constraint.before for constraint in self.operator.constraints}
+        for field in self.operator.fields:
+            found |= {field.optional_since, *field.operators.values()}
+            if field.enum:
+                found |= {abi().feature_levels[since] for since in abi().enums[field.enum].since.values()}
+        return frozenset(level for level in found if level)
+
+    def tied(self, what: str) -> list[tuple[str, ...]]:
+        """The tensors in groups that must have the same ``what`` (DataType, DimensionCount), each other tensor alone."""
+        if what not in self._tied:
+            groups = [{name} for name in self.tensors]
+            for constraint in self.operator.constraints:
+                if constraint.same == what and constraint.when is None and constraint.before is None:
+                    joined = set(constraint.tensors)
+                    touching = [group for group in groups if group & joined]
+                    groups = [group for group in groups if not group & joined] + [joined.union(*touching)]
+            order = self.tensors.index
+            self._tied[what] = sorted((tuple(sorted(group, key=order)) for group in groups), key=lambda group: order(group[0]))
+        return self._tied[what]
+
+    # Attributes
+
+    def values(self, field: Field) -> tuple[object, ...]:
+        """The values of an attribute that cases go through, the usual one first; an Expression among them is computed for each desc.
+
+        Raises:
+            NotGenerable: the spec gives no values for it.
+        """
+        found = constants(field)
+        if found is None:
+            inner = tuple(plan_of(load(name)).fused for name in field.operators if name in operator_names())
+            found = (None, *inner) if field.optional else inner
+        return found
+
+    def constant_values(self) -> Iterator[tuple[Field, object]]:
+        """Each attribute with each of its values that is the same for every desc."""
+        for field in self.chosen:
+            yield from ((field, value) for value in self.values(field) if not isinstance(value, Expression))
+
+    @cached_property
+    def fused(self) -> OperatorDesc:
+        """The operator as it stands inside another: without tensors, with its usual attributes."""
+        return OperatorDesc(self.operator.name, {field.name: self.usual.get(field.name) for field in self.operator.fields})
+
+    @cached_property
+    def combinations(self) -> tuple[Combination, ...]:
+        """Combinations of attribute values and of optional tensors, the usual one first; one empty mapping where nothing varies.
+
+        Each configuration of the spec has its own, one after another; a combination of several is of the first.
+
+        Raises:
+            NotGenerable: an attribute has no values.
+        """
+        found: list[Combination] = []
+        for label, limits in (self.operator.configurations or {"": {}}).items():
+            parameters = {}
+            for field in self.operator.fields:
+                if field in self.chosen:
+                    parameters[field.name] = limited(field, self.values(field), limits)
+                elif field.type == "TENSOR_DESC" and field.optional:
+                    parameters[field.name] = limited(field, (PRESENT, ABSENT), limits)
+            known = list(found)
+            found += [Combination(choice, label) for choice in _combined(parameters) if choice not in known]
+        return tuple(found)
+
+    @property
+    def usual(self) -> Combination:
+        """The first combination."""
+        return self.combinations[0]
+
+    def completed(self, choice: Combination) -> Combination:
+        """The combination with every optional tensor present that its configuration lets be."""
+        limits = self.operator.configurations.get(choice.configuration, {})
+        present = {k: PRESENT if v == ABSENT and PRESENT in limits.get(k, (PRESENT,)) else v for k, v in choice.items()}
+        return Combination(present, choice.configuration)
+
+    # Data types
+
+    @cached_property
+    def choices(self) -> tuple[TypeChoice, ...]:
+        """Every choice of data types that some feature level allows, oldest level first, then in the tables' order."""
+        found: dict[Types, TypeChoice] = {}
+        groups = self.tied("DataType")
+        for table in sorted(self.operator.support, key=lambda t: t.level):
+            rows = [[table.tensors[name].data_types for name in group] for group in groups]
+            options = [[name for name in first if all(name in row for row in others)] for first, *others in rows]
+            for choice in product(*options):
+                by_tensor = {name: chosen for group, chosen in zip(groups, choice, strict=True) for name in group}
+                types = tuple((name, by_tensor[name]) for name in self.tensors)
+                if types not in found and self._permitted(types, table):
+                    found[types] = TypeChoice(self, types, table.level, "-".join(choice))
+        return tuple(found.values())
+
+    def _permitted(self, types: Types, table: Support) -> bool:
+        """Whether the constraints let these data types stand together: ``tied`` knows those alone that hold always."""
+        kinds = (choice for choice in self._kinds if table.applies(choice))
+        return self.only_tied or any(self.keeps(types, choice, table.level) for choice in kinds)
+
+    @cached_property
+    def _kinds(self) -> list[Combination]:
+        """One combination for each way in which enumerations and absent tensors meet: what constraints on types ask about."""
+        telling = {field.name for field in self.operator.fields if field.enum or field.is_tensor}
+        found: dict[str, Combination] = {}
+        for choice in map(self.completed, self.combinations):
+            found.setdefault(str([(name, value) for name, value in choice.items() if name in telling]), choice)
+        return list(found.values())
+
+    def keeps(self, types: Types, choice: Attributes, level: FeatureLevel | None = None) -> bool:
+        """Whether types and attributes keep the operator's own constraints together; what is said of sizes is left to the shapes."""
+        return not broken_without_sizes(self.operator, self.small(types, choice), level)
+
+    def small(self, types: Types, choice: Attributes) -> OperatorDesc:
+        """A desc in which every size is 1, with the dimension counts nearest to 4 that the tables list for the types."""
+        ranks = self.ranks(types)
+        present = {name: (1,) * nearest(ranks[name], 4) for name, _ in types if choice.get(name) != ABSENT}
+        return OperatorDesc(self.operator.name, self.fields(_packed(types, present), choice))
+
+    def ranks(self, types: Types) -> Mapping[str, frozenset[int]]:
+        """The dimension counts that some level lists for each tensor with these types; tensors that must have the same have the same."""
+        if types not in self._ranks:
+            found: dict[str, set[int]] = {name: set() for name, _ in types}
+            for table in self.operator.support:
+                if all(data_type in table.tensors[name].data_types for name, data_type in types):
+                    for group in self.tied("DimensionCount"):
+                        counts = set.intersection(*(set(table.tensors[name].dimension_counts()) for name in group))
+                        for name in found.keys() & set(group):
+                            found[name] |= counts
+            self._ranks[types] = {name: frozenset(counts) for name, counts in found.items()}
+        return self._ranks[types]
+
+    @cached_property
+    def covering(self) -> tuple[TypeChoice, ...]:
+        """Choices in which each tensor has each of its types: all where the types are tied, few of many where tensors choose freely.
+
+        Integers and floats meet among them in every way that they can.
+        """
+
+        def parts(choice: TypeChoice) -> Iterator[object]:
+            yield from (*choice.types, tuple(real for _, real in choice.formats))
+            for table in self.by_attribute:  # tables of other attributes are promises of their own
+                listed = all(data_type in table.tensors[name].data_types for name, data_type in choice.types)
+                if listed and self._permitted(choice.types, table):
+                    yield from ((str(table.when), *pair) for pair in choice.types)
+
+        return first_with_each(self.choices, parts)
+
+    @cached_property
+    def representatives(self) -> tuple[TypeChoice, ...]:
+        """Choices in which each tensor has each of its formats, of the oldest level that has it: what differs by them alone is tried on these."""
+        return first_with_each(self.choices, lambda choice: enumerate(choice.formats))
+
+    @cached_property
+    def kind_representatives(self) -> tuple[TypeChoice, ...]:
+        """The same, signed and unsigned integers told apart: what depends on how a number is read."""
+        kinds = abi().data_types
+        return first_with_each(self.choices, lambda choice: ((name, kinds[of].bits, kinds[of].kind) for name, of in choice.types))
+
+    @cached_property
+    def of_each_format(self) -> tuple[TypeChoice, ...]:
+        """The covering choices, and one of each combination of formats: what depends on how several types meet is tried on these."""
+        found: dict[object, TypeChoice] = {}
+        for choice in self.choices:
+            found.setdefault(choice.formats, choice)
+        chosen = {*found.values(), *self.covering}
+        return tuple(choice for choice in self.choices if choice in chosen)
+
+    # Descs
+
+    def fields(self, tensors: Mapping[str, object], choice: Attributes) -> dict[str, object]:
+        """All fields of a desc in the struct's order: its tensors (None where absent), and the values of a choice, those computed that are expressions."""
+        known: dict[str, object] = {name: tensors.get(name) for name in self.tensors}
+        for field in self.chosen:
+            value = evaluated(field, choice.get(field.name), known)
+            known[field.name] = _fused_into(value, known) if isinstance(value, OperatorDesc) else value
+        for name, counted in self.counts.items():
+            array = known[counted]
+            known[name] = len(array) if isinstance(array, tuple) else 0
+        return {field.name: known[field.name] for field in self.operator.fields}
+
+    def recomputed(self, desc: OperatorDesc, choice: Attributes) -> OperatorDesc:
+        """The desc with the attributes of a choice computed anew, for tensors that were changed; where that cannot be, as they were."""
+        try:
+            fields = self.fields(desc.fields, choice)
+        except FAILURES:
+            return desc
+        unsigned = (fields[field.name] for field in self.operator.attributes() if field.type.startswith("UINT") and not field.enum)
+        numbers = (number for value in unsigned for number in (value if isinstance(value, tuple) else (value,)))
+        if any(isinstance(number, int) and number < 0 for number in numbers):
+            return desc  # no struct holds it
+        return OperatorDesc(desc.type, fields)
+
+    def desc(
+        self,
+        types: Types,
+        run: Sizes,
+        choice: Attributes,
+        symbols: Symbols | None = None,
+        known: Mapping[str, Sizes] | None = None,
+        counts: Mapping[str, int] | None = None,
+    ) -> OperatorDesc:
+        """A valid packed desc with the attributes and the absent tensors of a choice.
+
+        ``run`` are the sizes wanted of the leading tensor, and its length the dimension count, to which those of tensors that are not in
+        ``counts`` are as near as may be; ``symbols`` and ``known`` as in generator/solver.
+
+        Raises:
+            NotGenerable: there is none of these sizes.
+        """
+        present = {name: data_type for name, data_type in types if choice.get(name) != ABSENT}
+        known, counts = known or {}, counts or {}
+        ranks = {name: self.ranks(types)[name] for name in present}
+        for group in self.tied("DimensionCount") if known else ():
+            same = {len(known[name]) for name in group if name in known}
+            ranks |= {name: frozenset(same) for name in group if len(same) == 1 and name in ranks}
+
+        def of_ones(name: str, fitting: Iterable[int]) -> TensorDesc:
+            count = len(known[name]) if name in known else nearest(fitting, counts.get(name, len(run)))
+            return TensorDesc(present[name], (1,) * count)
+
+        fields = self.fields({name: of_ones(name, ranks[name]) for name in present}, choice)
+        rows = rows_in_force(self.operator, fields)
+        for name, own in rows.items():
+            tensor = fields.get(name)
+            if isinstance(tensor, TensorDesc) and not all(fits(row, tensor.DimensionCount) for row in own):
+                fitting = [count for count in ranks[name] if all(fits(row, count) for row in own)]
+                fields[name] = of_ones(name, fitting or ranks[name])
+        for _ in range(_ROUNDS):
+            sizes = self._solved(fields, run, symbols or {}, known)
+            before, fields = fields, self.fields(_packed(types, sizes), choice)
+            unsettled = [f.name for f in self.operator.attributes() if not alike(before[f.name], fields[f.name])]
+            if not unsettled:
+                return self._bounded(fields, symbols or {})
+        raise NotGenerable(f"{self.operator.name}: its sizes depend on {', '.join(unsettled)}, whose values depend on its sizes")
+
+    def _solved(
+        self, fields: Mapping[str, object], run: Sizes, symbols: Symbols, known: Mapping[str, Sizes]
+    ) -> Mapping[str, Sizes]:
+        """The sizes of a desc with these fields, solved once for all descs that are alike in what the shapes read."""
+        ranks = [(name, tensor.DimensionCount) for name in self.tensors if isinstance(tensor := fields[name], TensorDesc)]
+        key = (run, *ranks, repr([fields[name] for name in self._read]), *symbols.items(), *known.items())
+        if key not in self._sizes:
+            self._sizes[key] = solved(self.operator, fields, run, symbols, known)
+        return self._sizes[key]
+
+    def _bounded(self, fields: Mapping[str, object], symbols: Symbols) -> OperatorDesc:
+        """The desc of these fields. Raises NotGenerable if a tensor is larger than any case's may be."""
+        desc = OperatorDesc(self.operator.name, fields)
+        for name, tensor in desc.tensors():
+            if tensor.count * tensor.type.bits > 8 * MOST_BYTES:
+                sizes = "x".join(map(str, tensor.sizes))
+                cause = f" with {', '.join(f'{symbol}: {size}' for symbol, size in symbols.items())}" if symbols else ""
+                raise NotGenerable(
+                    f"{self.operator.name}: {name} is {sizes}{cause}, {tensor.count * tensor.type.bits / 8 / 2**20:.0f} MiB of "
+                    f"{tensor.data_type}; a tensor of a case has at most {MOST_BYTES >> 20} MiB: give smaller sizes"
+                )
+        return desc
+
+    def level_of(self, desc: OperatorDesc) -> FeatureLevel | None:
+        """The lowest feature level whose tables list all of the desc's data types and dimension counts, None if none does.
+
+        Where a level matters for more than the tables (an absent tensor, a constant, a fused operator, a lifted constraint), it is the
+        lowest from there on at which the desc breaks no rule, if there is one.
+        """
+        lowest = min((table.level for table in self.tables_of(desc)), default=None)
+        if lowest is None or not self.steps:
+            return lowest
+        tensors = [(name, tensor.data_type, tensor.sizes) for name, tensor in desc.tensors()]  # strides matter at no level
+        key = (*tensors, repr([desc.fields.get(field.name) for field in self.operator.attributes()]))
+        if key not in self._levels:
+            later = sorted(level for level in abi().feature_levels.values() if level >= lowest)
+            self._levels[key] = next((level for level in later if allowed_at(self.operator, desc, level)), lowest)
+        return self._levels[key]
+
+    def tables_of(self, desc: OperatorDesc) -> tuple[Support, ...]:
+        """The tables that list all of the desc's data types and dimension counts, newest first."""
+        tensors = tuple([(field, tensor.data_type, len(tensor.sizes)) for field, _, tensor in desc.by_field()])
+        key = (tensors, *(str(desc.fields.get(name)) for table in self.by_attribute for name in table.when))
+        if key not in self._listing:
+            self._listing[key] = tuple(
+                table
+                for table in newest_first(self.operator)
+                if table.applies(desc.fields)
+                and all(
+                    data_type in table.tensors[name].data_types and count in table.tensors[name].dimension_counts()
+                    for name, data_type, count in tensors
+                )
+            )
+        return self._listing[key]
+
+    def fewest(self, choices: Iterable[Combination]) -> tuple[Combination, ...]:
+        """Of these combinations, in their order, those that bring a value or a configuration that none before them has."""
+        return first_with_each(choices, lambda c: (c.configuration, *(f"{name}={value}" for name, value in c.items())))
+
+
+def _packed(types: Types, sizes: Mapping[str, Sizes]) -> dict[str, TensorDesc]:
+    return {name: TensorDesc(data_type, sizes[name]) for name, data_type in types if name in sizes}
+
+
+def _fused_into(inner: OperatorDesc, known: Mapping[str, object]) -> OperatorDesc:
+    """An operator inside another, its attributes computed: its tensors are like the output that it follows."""
+    plan = plan_of(load(inner.type))
+    output = next((tensor for name, tensor in known.items() if name.startswith("Output") and isinstance(tensor, TensorDesc)), None)
+    return OperatorDesc(
+        inner.type, {**plan.fields(dict.fromkeys(plan.tensors, output), inner.fields), **dict.fromkeys(plan.tensors)}
+    )
+
+
+def _combined(parameters: Mapping[str, Sequence[Any]]) -> Iterable[Mapping[str, object]]:
+    if prod(len(values) for values in parameters.values()) <= _ALL_WAYS or len(parameters) < 2:
+        return (dict(zip(parameters, values, strict=True)) for values in product(*parameters.values()))
+    return pairwise(parameters)

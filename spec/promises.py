@@ -1,0 +1,45 @@
+"""An operator's promises as plain data, and a hash of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from hashlib import sha256
+from typing import Any
+
+from dmlcts.spec.abi import FeatureLevel
+from dmlcts.spec.expression import Expression
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import Operator
+
+NO_PROMISE = frozenset({"file", "measurements", "summary", "errata", "sources", "evidence", "note"})
+"""What of an operator and its examples says nothing about what implementations do: where it was read, why it is believed, what a page lacks."""
+
+
+def plain(value: object, without: frozenset[str] = frozenset({"measurements"})) -> Any:
+    """A part of the model as JSON has it: an expression as its text, a feature level as its name."""
+    if isinstance(value, Expression):
+        return value.text
+    if isinstance(value, FeatureLevel):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name), without) for field in fields(value) if field.name not in without}
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner, without) for key, inner in value.items()}
+    if isinstance(value, tuple | list | frozenset):
+        return [plain(inner, without) for inner in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def promises(operator: Operator) -> Any:
+    """What an operator promises and what cases do with it, as plain data: comments, references, evidence and measurements are no part of it."""
+    return plain(operator, NO_PROMISE)
+
+
+def spec_version(names: Iterable[str]) -> str:
+    """A short hash of what these operators promise: two runs with the same one tested the same promises. Raises SpecError."""
+    digest = sha256()
+    for name in sorted(names):
+        digest.update(json.dumps(promises(load(name)), ensure_ascii=False).encode("utf-8"))
+    return digest.hexdigest()[:12]

@@ -1,0 +1,70 @@
+"""Python backends in a child process: the same results, and whatever the class does ends at worst that process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.execution.execute import execute
+from dmlcts.generator.suite import find_case
+from dmlcts.reports.record import read_record
+
+HOSTS = Path(__file__).parents[2] / "hosts"
+PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
+CASE, OTHER = "ELEMENT_WISE_BIT_OR/UINT8/4d", "ELEMENT_WISE_BIT_OR/INT8/4d"
+
+
+def run(out: Path, backend: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PROGRAM, "run", "-q", "--backend", backend, "--case", CASE, "--case", OTHER, "--out", str(out), *arguments],
+        env={**os.environ, "PYTHONPATH": str(HOSTS)}, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["python", "inprocess"])
+@pytest.mark.parametrize("name", ["ExitsWithSuccess", "DiesWithSuccess", "Crashes", "WrongAndExitsAtClose", "WrongAndDiesAtClose"])
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_no_way_to_end_leads_to_success(kind: str, name: str, processes: str, tmp_path: Path) -> None:
+    """os._exit(0), sys.exit(0), a segmentation fault, in a case and in close()."""
+    done = run(tmp_path, f"{kind}:unruly:{name}", "-n", processes)
+    assert done.returncode == 1, done.stderr
+    statuses = {result.case: result.status for result in read_record(tmp_path / "results.jsonl").results}
+    assert statuses[CASE] == ("fail" if name.startswith("Wrong") else "error")
+    assert set(statuses.values()) <= {"pass", "fail", "error"}
+    assert list(statuses.values()).count("pass") >= 1 or name.startswith("Wrong")
+
+
+def test_a_hang_is_timed_out_and_costs_one_case(tmp_path: Path) -> None:
+    done = run(tmp_path, "python:unruly:Hangs", "--timeout", "0.5")
+    assert done.returncode == 1
+    results = {result.case: result for result in read_record(tmp_path / "results.jsonl").results}
+    assert "no answer within 0.5 s; the host was killed" in results[CASE].message
+    assert {result.status for case, result in results.items() if case != CASE} == {"pass"}
+
+
+def test_what_a_backend_prints_does_not_disturb(tmp_path: Path) -> None:
+    done = run(tmp_path, "python:unruly:Prints")
+    assert done.returncode == 0, done.stderr
+    assert "hello" not in done.stdout
+
+
+def test_an_input_that_was_written_to_is_seen_through_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HOSTS))
+    backend = open_backend("python:unruly:WritesToAnInput")
+    try:
+        result = execute(find_case(CASE), backend, backend.describe())
+    finally:
+        backend.close()
+    assert result.status == "fail"
+    assert "the input ATensor was changed" in result.message
+
+
+def test_a_class_that_is_not_there() -> None:
+    with pytest.raises(BackendUnavailable, match="python:nosuchmodule:X: describe: cannot be imported: ModuleNotFoundError"):
+        open_backend("python:nosuchmodule:X")
