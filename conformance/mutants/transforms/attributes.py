@@ -87,7 +87,7 @@ def _misreadings(operator: Operator, field: Field) -> Iterator[tuple[str, str, D
         shared = field.count and sum(other.count == field.count for other in operator.fields) > 1
         for label, (does, change) in _CHANGES.get(field.type, {}).items():
             given = (*values, *(example.attributes.get(field.name) for example in operator.examples))
-            constants = [value for value in given if isinstance(value, int | float | tuple)]
+            constants = [value for value in given if isinstance(value, int | float | tuple) and value == value]  # NaN is not
             if shared and label.endswith("-alone"):  # of arrays that one count counts together, none can be shorter
                 continue
             computed = any(isinstance(value, Expression) for value in values) and label not in ("in-float16", "truncated")
