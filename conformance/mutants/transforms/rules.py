@@ -41,14 +41,16 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     for label, (does, rule, test) in _PARTS.items():
         if any(fnmatchcase(known, rule) for known in rules):
             yield f"accepts/{label}", Fault(does, accepts=_accepting(operator, rule, test))
-    same = {constraint.same for constraint in operator.constraints}
+    if any(constraint.same == "Sizes" for constraint in operator.constraints):
+        for label, (does, alike) in _SIZES.items():
+            yield f"accepts/sizes-{label}", Fault(does, accepts=_seeing(_tied("Sizes", alike)))
     tied = [[abi().data_types[of] for of in groups[group[0]]] for group in plan_of(operator).tied("DataType") if len(group) > 1]
-    for label, (what, alike) in _ALIKE.items():
-        if any(a != b and alike(a, b) for types in tied for a in types for b in types):
-            accepts = _seeing(_tied("DataType", alike))
+    for label, (what, are_alike) in _ALIKE.items():
+        if any(a != b and are_alike(a, b) for types in tied for a in types for b in types):
+            accepts = _seeing(_tied("DataType", are_alike))
             yield f"accepts/types-by-{label}", Fault(f"compares the {what} of data types alone", accepts=accepts)
     for label, (does, rule, repair) in _HALVES.items():
-        if rule in same or any(fnmatchcase(known, rule) for known in rules):
+        if any(fnmatchcase(known, rule) for known in rules):
             yield f"accepts/{label}", Fault(does, accepts=_seeing(repair))
     for label, (does, error) in _WAYS.items():
         yield f"refuses/{label}", Fault(does, accepts=_raising(error))
@@ -192,50 +194,32 @@ _ALIKE: Mapping[str, tuple[str, Callable[[DataType, DataType], bool]]] = {
 }
 """Data types that must be the same, and are compared by half."""
 
-_HALVES: Mapping[str, tuple[str, str, Repair]] = {
-    "sizes-by-counts": (
-        "compares the numbers of dimensions and of elements alone",
-        "Sizes",
-        _tied("Sizes", lambda a, b: len(a) == len(b) and prod(a) == prod(b)),
-    ),
-    "sizes-but-first": ("compares all sizes but the first", "Sizes", _tied("Sizes", _but(slice(None, 1)))),
-    "sizes-but-second": ("compares all sizes but the second", "Sizes", _tied("Sizes", _but(slice(1, 2)))),
-    "sizes-but-last": ("compares all sizes but the last", "Sizes", _tied("Sizes", _but(slice(-1, None)))),
-    "sizes-broadcast": ("accepts sizes of 1 beside others", "Sizes", _tied("Sizes", _each(lambda n, m: n == m or 1 in (n, m)))),
-    "sizes-without-ones": (
-        "ignores sizes of 1",
-        "Sizes",
-        _tied("Sizes", lambda a, b: [n for n in a if n > 1] == [n for n in b if n > 1]),
-    ),
-    "sizes-larger": ("accepts tensors larger than the first", "Sizes", _tied("Sizes", _each(lambda n, m: n <= m))),
-    "sizes-smaller": ("accepts tensors smaller than the first", "Sizes", _tied("Sizes", _each(lambda n, m: n >= m))),
-    "offset-of-8": (
-        "requires offsets to be multiples of 8 alone",
-        "binding/*/offset",
-        _bindings(lambda t, b: replace(b, offset=0) if b.offset % 8 == 0 else b),
-    ),
-    "binding-short-by-4": (
-        "accepts bindings that are 4 bytes short",
-        "binding/*/size",
-        _bindings(lambda t, b: replace(b, size=t.bytes) if b.size >= t.bytes - 4 else b),
-    ),
-    "total-size-packed": (
-        "compares total sizes with packed tensors alone",
-        "tensor/*/total-size",
-        _tensors(lambda t: t.total_size is not None and t.total_size >= t.count * t.type.bits // 8, total_size=None),
-    ),
-    "alignment-no-power-of-2": (
-        "accepts alignments that are no powers of 2",
-        "tensor/*/alignment",
-        _tensors(lambda t: t.alignment >= t.type.size, alignment=0),
-    ),
-    "alignment-below-size": (
-        "accepts alignments below an element's size",
-        "tensor/*/alignment",
-        _tensors(lambda t: t.alignment & (t.alignment - 1) == 0, alignment=0),
-    ),
+_SIZES: Mapping[str, tuple[str, Callable[[Sizes, Sizes], bool]]] = {
+    "by-counts": ("compares the numbers of dimensions and elements alone", lambda a, b: len(a) == len(b) and prod(a) == prod(b)),
+    "but-first": ("compares all sizes but the first", _but(slice(None, 1))),
+    "but-second": ("compares all sizes but the second", _but(slice(1, 2))),
+    "but-last": ("compares all sizes but the last", _but(slice(-1, None))),
+    "broadcast": ("accepts sizes of 1 beside others", _each(lambda n, m: n == m or 1 in (n, m))),
+    "without-ones": ("ignores sizes of 1", lambda a, b: [n for n in a if n > 1] == [n for n in b if n > 1]),
+    "larger": ("accepts tensors larger than the first", _each(lambda n, m: n <= m)),
+    "smaller": ("accepts tensors smaller than the first", _each(lambda n, m: n >= m)),
 }
-"""What it does, the rule that is checked by half (or that sizes must be the same), and what it sees."""
+"""Sizes that must be the same, and are compared by half."""
+
+_OFFSETS = _bindings(lambda tensor, binding: replace(binding, offset=0) if binding.offset % 8 == 0 else binding)
+_SHORT = _bindings(lambda tensor, binding: replace(binding, size=tensor.bytes) if binding.size >= tensor.bytes - 4 else binding)
+_TOTALS = _tensors(lambda t: t.total_size is not None and t.total_size >= t.count * t.type.bits // 8, total_size=None)
+_POWERS = _tensors(lambda tensor: tensor.alignment & (tensor.alignment - 1) == 0, alignment=0)
+_LARGE = _tensors(lambda tensor: tensor.alignment >= tensor.type.size, alignment=0)
+
+_HALVES: Mapping[str, tuple[str, str, Repair]] = {
+    "offset-of-8": ("requires offsets to be multiples of 8 alone", "binding/*/offset", _OFFSETS),
+    "binding-short-by-4": ("accepts bindings that are 4 bytes short", "binding/*/size", _SHORT),
+    "total-size-packed": ("compares total sizes with packed tensors alone", "tensor/*/total-size", _TOTALS),
+    "alignment-no-power-of-2": ("accepts alignments that are no powers of 2", "tensor/*/alignment", _LARGE),
+    "alignment-below-size": ("accepts alignments below an element's size", "tensor/*/alignment", _POWERS),
+}
+"""What it does, the rule that is checked by half, and what it sees."""
 
 
 # Ways to refuse
