@@ -9,7 +9,8 @@ import numpy as np
 
 from dmlcts.conformance.mutants.families.element_wise.functions import is_scaled, scale_bias
 from dmlcts.conformance.mutants.families.elements import Types, function, operands, result, stored, table
-from dmlcts.conformance.mutants.fault import FLOATS, HALF, LONG, SINGLE, Array, Fault, Table, Where
+from dmlcts.conformance.mutants.fault import FLOATS, HALF, LONG, SINGLE, Fault, Table, Where
+from dmlcts.reference.answer import Array
 from dmlcts.spec.desc import OperatorDesc
 
 Rounding = Callable[[Array], Array]
