@@ -24,7 +24,7 @@ ROUNDOFF = 2.0**-23
 """Of an argument computed in FLOAT32, where truncation is allowed."""
 
 
-@stage("element_wise.scale_bias")
+@stage("scale_bias.argument")
 def scaled(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
     """The argument ``x * Scale + Bias`` in float64, and the absolute error that it may have; ``x`` itself and None without ScaleBias."""
     x = x.astype(xp.float64)

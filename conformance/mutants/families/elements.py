@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.fault import PRECISIONS, SINGLE, Array, Fault, Faults, Table, Where, changed
-from dmlcts.reference.answer import Answer
+from dmlcts.conformance.mutants.fault import PRECISIONS, SINGLE, Fault, Faults, Table, Where, changed
+from dmlcts.reference.answer import Answer, Array
 
 Types = tuple[str, ...]
 
@@ -85,7 +85,7 @@ def as_signed(x: Array) -> Array:
 
 def width(x: Array) -> int:
     """An element's bits."""
-    return 8 * x.dtype.itemsize
+    return 8 * int(x.dtype.itemsize)
 
 
 def low(bits: int) -> Callable[[Array], Array]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.elements import Types, function, result, rounded, step, stored, table
-from dmlcts.conformance.mutants.fault import FLOATS, SIGNED, SINGLE, Array, Fault, Table, roundings
+from dmlcts.conformance.mutants.fault import FLOATS, SIGNED, SINGLE, Fault, Table, roundings
+from dmlcts.reference.answer import Array
 from dmlcts.reference.element_wise.special_functions import erf
 
 _PASSES, _LIMIT, _SHORT = "activation.passes", "activation.limit", ("INT16", "INT32")

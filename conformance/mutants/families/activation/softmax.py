@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.elements import rounded, step, stored, table
-from dmlcts.conformance.mutants.fault import HALF, SINGLE, Array, Fault, Faults, Inputs, Table, roundings
+from dmlcts.conformance.mutants.fault import HALF, SINGLE, Fault, Faults, Inputs, Table, roundings
+from dmlcts.reference.answer import Array
 from dmlcts.spec.desc import OperatorDesc
 
 Axes = tuple[int, ...]

@@ -17,11 +17,11 @@ from dmlcts.conformance.mutants.fault import (
     SINGLE,
     UNSIGNED,
     WIDE,
-    Array,
     Fault,
     Inputs,
     Table,
 )
+from dmlcts.reference.answer import Array
 from dmlcts.reference.registry import compute
 from dmlcts.spec.desc import OperatorDesc
 

@@ -18,7 +18,8 @@ from dmlcts.conformance.mutants.families.elements import (
     table,
     width,
 )
-from dmlcts.conformance.mutants.fault import FLOATS, SIGNED, UNSIGNED, Array, Fault, Faults, Table
+from dmlcts.conformance.mutants.fault import FLOATS, SIGNED, UNSIGNED, Fault, Faults, Table
+from dmlcts.reference.answer import Array
 
 Change = Callable[[Array], Array]
 """Bit patterns, as unsigned integers of the element's width, into others."""

@@ -29,11 +29,11 @@ from dmlcts.conformance.mutants.fault import (
     SINGLE,
     UNSIGNED,
     WIDE,
-    Array,
     Fault,
     Faults,
     Table,
 )
+from dmlcts.reference.answer import Array
 
 Seen = Callable[[Array], Array]
 

@@ -8,7 +8,8 @@ from math import pi, sqrt
 import numpy as np
 
 from dmlcts.conformance.mutants.families.elements import function, operands, result, rounded, single, stored, table
-from dmlcts.conformance.mutants.fault import FLOATS, INTEGERS, PRECISIONS, Array, Fault, Faults, Inputs, Table, Value
+from dmlcts.conformance.mutants.fault import FLOATS, INTEGERS, PRECISIONS, Fault, Faults, Inputs, Table, Value
+from dmlcts.reference.answer import Array
 from dmlcts.reference.registry import compute
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
 

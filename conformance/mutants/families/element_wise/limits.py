@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.elements import Types, step, stored, table
-from dmlcts.conformance.mutants.fault import FLOATS, Array, Fault, Inputs, Table
+from dmlcts.conformance.mutants.fault import FLOATS, Fault, Inputs, Table
+from dmlcts.reference.answer import Array
 from dmlcts.spec.desc import OperatorDesc
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from dmlcts.conformance.mutants.families.element_wise.rounding import ROUNDINGS
 from dmlcts.conformance.mutants.families.elements import step, stored, table
-from dmlcts.conformance.mutants.fault import PRECISIONS, Array, Fault, Inputs, Table, Value, after, roundings
+from dmlcts.conformance.mutants.fault import PRECISIONS, Fault, Inputs, Table, Value, after, roundings
+from dmlcts.reference.answer import Array
 from dmlcts.spec.desc import OperatorDesc
 
 _QUOTIENT, _DEQUANTIZE = "element_wise.divide_by_scale", "element_wise.dequantize"

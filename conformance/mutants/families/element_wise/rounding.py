@@ -9,7 +9,8 @@ import numpy as np
 
 from dmlcts.conformance.mutants.families.element_wise.functions import is_scaled, scale_bias
 from dmlcts.conformance.mutants.families.elements import Types, function, operands, result, stored, table
-from dmlcts.conformance.mutants.fault import FLOATS, HALF, LONG, SINGLE, Array, Fault, Table, Where
+from dmlcts.conformance.mutants.fault import FLOATS, HALF, LONG, SINGLE, Fault, Table, Where
+from dmlcts.reference.answer import Array
 from dmlcts.spec.desc import OperatorDesc
 
 Rounding = Callable[[Array], Array]
@@ -130,7 +131,7 @@ _FAULTS: Table = {
         "integers-rounded": function("rounds scaled integers to the nearest", np.rint, when=_makes_integers),
         "integers-floored": function("rounds scaled integers down", np.floor, when=_makes_integers),
         "scale-cut": Fault(
-            "cuts the product with the scale to an integer", when=is_scaled, stages={"element_wise.scale_bias": _cut_product}
+            "cuts the product with the scale to an integer", when=is_scaled, stages={"scale_bias.argument": _cut_product}
         ),
         "rectified": stored("gives 0 for negative numbers", lambda y, x: np.maximum(y, 0), FLOATS),
         "through-float32": stored("converts FLOAT64 to FLOAT32", lambda y, x: np.float32(x), ("FLOAT64",)),
