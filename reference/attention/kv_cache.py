@@ -51,7 +51,7 @@ def kv_cache(xp: Any, desc: OperatorDesc, inputs: Inputs, key: Estimate, value: 
         before = four(xp, inputs[name]) if name in inputs else empty
         parts.append(written(xp, part, Estimate(before, xp.zeros_like(before)), new, starts))
     known = None if "OutputPresentKeyTensor" in inputs else _places(xp, starts, key.value.shape[2], room)[0]
-    return KVCache(*parts, known=known)
+    return KVCache(parts[0], parts[1], known)
 
 
 @stage("attention.past_lengths")

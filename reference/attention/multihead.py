@@ -60,8 +60,8 @@ def product(xp: Any, query: Estimate, key: Estimate) -> Products:
     size = xp.abs(value)
     magnitude = size @ xp.abs(turned.value)
     stored = size @ turned.error + error @ (xp.abs(turned.value) + turned.error)
-    parts = (value @ turned.value, magnitude, stored)
-    return Products(*(xp.reshape(part, sizes) for part in parts), width=value.shape[-1])
+    products, magnitude, stored = (xp.reshape(part, sizes) for part in (value @ turned.value, magnitude, stored))
+    return Products(products, magnitude, stored, width=value.shape[-1])
 
 
 @stage("attention.score")

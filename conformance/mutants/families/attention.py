@@ -174,14 +174,12 @@ def _bias_by_thirds(elements: Array, sizes: BiasSizes) -> Array:
     return np.concatenate([np.roll(elements, -part * (elements.size // 3))[: np.prod(size)] for part, size in enumerate(sizes)])
 
 
+def _bias_lost(place: int) -> Stages:
+    return after("attention.bias", lambda found: [x * (at != place) for at, x in enumerate(found)])
+
+
 _BIASES: Rows = {
-    **{
-        f"not-of-{part.lower()}": (
-            f"adds no bias to {part}",
-            after("attention.bias", lambda found, lost=index: [x * (at != lost) for at, x in enumerate(found)]),
-        )
-        for index, part in enumerate(PARTS)
-    },
+    **{f"not-of-{part.lower()}": (f"adds no bias to {part}", _bias_lost(at)) for at, part in enumerate(PARTS)},
     **{label: (f"reads BiasTensor as {does}", _bias_order(places)) for label, (does, places) in _orders(*PARTS).items()},
     "by-heads": ("reads BiasTensor as if all of a head stood together", bias_read(_bias_by_heads)),
     "by-thirds": ("uses a third of BiasTensor for each of queries, keys and values", bias_read(_bias_by_thirds)),
@@ -264,7 +262,8 @@ def _weights(less: Callable[[Array], Any], total: Callable[[Array], Any], dtype:
 
     def change(scores: Array) -> Array:
         powers = np.exp((scores - less(scores)).astype(dtype))
-        return (powers / total(powers)).astype(np.float64)
+        found: Array = powers / total(powers)
+        return found.astype(np.float64)
 
     return {"attention.softmax": lambda right, xp, scores, data_type: replace(scores, value=change(scores.value))}
 

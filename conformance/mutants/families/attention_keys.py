@@ -88,7 +88,8 @@ def _masked(*kinds: str) -> Where:
 
 
 _SET = before("attention.score", _unscored)
-_IN_PLACE_OF_BIAS, _BESIDE_BIAS = (_masks(lambda mask, place=place: replace(mask, replaces_bias=place)) for place in (True, False))
+_IN_PLACE_OF_BIAS = _masks(lambda mask: replace(mask, replaces_bias=True))
+_BESIDE_BIAS = _masks(lambda mask: replace(mask, replaces_bias=False))
 _LENGTH, _RANGE = "KEY_SEQUENCE_LENGTH", "KEY_SEQUENCE_END_START"
 _KINDS = {"boolean": "BOOLEAN", "length": _LENGTH, "range": _RANGE, "segment": "KEY_QUERY_SEQUENCE_LENGTH_START_END"}
 
@@ -349,12 +350,16 @@ _CACHE: Rows = {
 }
 _in_place = has("PastSequenceLengthsTensor")
 
+
+def _not_written(name: str) -> Faults:
+    fault = Fault(f"leaves {name} as it was", lambda desc, inputs, right: inputs[name], when=_in_place, output=name)
+    return {f"{name}/not-written": fault}
+
+
 CACHE: Faults = {
     **planted(_CACHE, "cache-", _in_place),
-    **{
-        f"{name}/not-written": Fault(f"leaves {name} as it was", lambda d, x, _, n=name: x[n], when=_in_place, output=name)
-        for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor")
-    },
+    **_not_written("OutputPresentKeyTensor"),
+    **_not_written("OutputPresentValueTensor"),
 }
 
 FAULTS: Table = {"MULTIHEAD_ATTENTION*": {**MASKS, **PAST}, "MULTIHEAD_ATTENTION1": {**GROUPS, **CACHE}}
