@@ -220,7 +220,7 @@ def _last_along_last_axis(desc: OperatorDesc, inputs: Inputs, right: Array) -> A
     axes, x = axes_of(desc), inputs["InputTensor"]
     if not axes:
         return right
-    same = rows(np, x, axes) == _at(desc, x, right.astype("i8")).reshape(-1)[:, None].reshape(rows(np, x, axes).shape[:-1] + (1,))
+    same = rows(np, x, axes) == _at(desc, x, right.astype("i8")).reshape(-1)[:, None].reshape((*rows(np, x, axes).shape[:-1], 1))
     parts = same.reshape(*same.shape[:-1], -1, x.shape[axes[-1]])
     part = np.argmax(parts.any(-1), axis=-1)[..., None]
     last = parts.shape[-1] - 1 - np.argmax(np.take_along_axis(parts, part[..., None], -2)[..., 0, ::-1], axis=-1)
