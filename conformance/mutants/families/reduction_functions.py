@@ -60,11 +60,11 @@ def _saturated(join: Callable[..., Any]) -> Callable[[Array], Array]:
     return change
 
 
-def _mean(x: Array) -> Array:
+def _mean(x: Array) -> Any:
     return x.mean(axis=-1, keepdims=True)
 
 
-def _largest(x: Array) -> Array:
+def _largest(x: Array) -> Any:
     return x.max(axis=-1, keepdims=True)
 
 
@@ -73,7 +73,7 @@ def _halves_added(squares: Array) -> Array:
     return (np.sqrt(_sum(squares[..., :half])) + np.sqrt(_sum(squares[..., half:]))) ** 2
 
 
-def _by_logarithms(x: Array) -> Array:
+def _by_logarithms(x: Array) -> Any:
     logarithms = np.log(np.abs(x.astype("f4"))).sum(axis=-1, dtype="f4")
     return np.prod(np.sign(x), axis=-1) * np.exp(logarithms.astype("f8"))
 
@@ -289,7 +289,7 @@ def _filled(count: int) -> Fault:
 def _divided(does: str, count: Callable[[list[int]], int]) -> Fault:
     """Averages divided by another number, made of the sizes along the axes."""
 
-    def value(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
+    def value(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
         sizes = [inputs["InputTensor"].shape[axis] for axis in axes_of(desc)] or [1]
         return right * (prod(sizes) / count(sizes))
 

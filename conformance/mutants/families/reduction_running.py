@@ -48,7 +48,7 @@ def _shifted(totals: Array, first: float) -> Array:
 def _parts(length: int, carry: Totals) -> Totals:
     """Totals of parts of a length, joined with what is carried, made from the parts' own totals."""
 
-    def totals(x: Array, operation: str) -> Array:
+    def totals(x: Array, operation: str) -> Any:
         (join, first), count = _JOIN[operation], x.shape[-1]
         padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -count % length)], constant_values=x.dtype.type(first))
         parts = _run(padded.reshape(*x.shape[:-1], -1, length), operation)
@@ -95,7 +95,7 @@ def _anew(x: Array, operation: str) -> Array:
     return found
 
 
-def _by_logarithms(x: Array, operation: str) -> Array:
+def _by_logarithms(x: Array, operation: str) -> Any:
     logarithms = np.cumsum(np.log(np.abs(x.astype("f4"))), axis=-1, dtype="f4")
     return np.cumprod(np.sign(x), axis=-1) * np.exp(logarithms.astype("f8"))
 
