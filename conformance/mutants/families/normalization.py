@@ -212,12 +212,12 @@ def _in_order(does: str, *names: str) -> Fault:
     )
 
 
-def _moment(function: Callable[..., Array], x: Array) -> Array:
+def _moment(function: Callable[..., Array], x: Array) -> Any:
     """A moment of each channel of the input, as in training."""
     return function(x, axis=tuple(axis for axis in range(x.ndim) if axis != 1), keepdims=True)
 
 
-def _folded(x: Array, mean: Array, factor: Array, bias: Array) -> Array:
+def _folded(x: Array, mean: Array, factor: Array, bias: Array) -> Any:
     return x * factor + (bias - mean * factor)
 
 

@@ -85,7 +85,8 @@ FAULTS: Table = {
         **adjusted(_ENDS),
         **{
             name: Fault(
-                does, inputs=with_input("ROITensor", lambda regions, order=order: np.ascontiguousarray(regions[..., order]))
+                does,
+                inputs=with_input("ROITensor", lambda regions, order=order: np.ascontiguousarray(regions[..., order])),  # type: ignore[misc]
             )
             for name, does, order in (
                 ("rows-for-columns", "exchanges x and y", [0, 2, 1, 4, 3]),

@@ -145,8 +145,8 @@ _PLACES: Faults = {
         for n in (4, 32, 256)
     },
     **{
-        f"parts-of-{n}": _in_order(f"takes of equals the first of the last {n}", lambda at, n=n: -(at // n))
-        for n in (2, 256, 1024)  # type: ignore[misc]
+        f"parts-of-{n}": _in_order(f"takes of equals the first of the last {n}", lambda at, n=n: -(at // n))  # type: ignore[misc]
+        for n in (2, 256, 1024)
     },
     "other-of-equals": _found(
         "takes the last of equals for the first, and the first for the last",
