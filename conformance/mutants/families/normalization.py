@@ -75,7 +75,7 @@ def _after_sum(change: Callable[[Array], Array]) -> Mapping[str, Instead]:
 
 
 _ROWS: Faults = {
-    **{name: Fault(does, stages=_rows(lambda rows, cut=cut: cut(rows).sum(-1))) for name, (does, cut) in ELEMENTS.items()},
+    **{name: Fault(does, stages=_rows(lambda rows, cut=cut: cut(rows).sum(-1))) for name, (does, cut) in ELEMENTS.items()},  # type: ignore[misc]
     "nan-passed-over": Fault("passes over NaN in its sums", stages=_rows(lambda rows: np.nansum(rows, axis=-1))),
     **{f"sums-{name}": Fault(f"adds up in {of}", types=types, stages=_after_sum(f)) for name, (of, types, f) in PRECISIONS.items()},
     "row-next": Fault("takes the sums of the row before", stages=_after_sum(lambda sums: np.roll(sums, 1))),
@@ -212,9 +212,13 @@ def _in_order(does: str, *names: str) -> Fault:
     )
 
 
-def _moment(function: Callable[..., Array], x: Array) -> Array:
+def _moment(function: Callable[..., Array], x: Array) -> Any:
     """A moment of each channel of the input, as in training."""
     return function(x, axis=tuple(axis for axis in range(x.ndim) if axis != 1), keepdims=True)
+
+
+def _folded(x: Array, mean: Array, factor: Array, bias: Array) -> Any:
+    return x * factor + (bias - mean * factor)
 
 
 _BATCH: Faults = {
@@ -244,7 +248,7 @@ _BATCH: Faults = {
                 ),
                 "folded": (
                     "computes x * a + (bias - mean * a) in FLOAT32",
-                    lambda *args: (lambda x, mean, a, bias: x * a + (bias - mean * a))(*(each.astype("f4") for each in args)),
+                    lambda *args: _folded(*(each.astype("f4") for each in args)),
                 ),
             }
         }

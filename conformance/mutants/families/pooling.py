@@ -157,7 +157,7 @@ _NORM: Steps = {
     },
 }
 _ORDERS: Faults = {
-    f"P-at-most-{n}": Fault(f"treats P as {n} at most", desc=with_attributes(lambda fields, n=n: {"P": min(fields["P"], n)}))
+    f"P-at-most-{n}": Fault(f"treats P as {n} at most", desc=with_attributes(lambda fields, n=n: {"P": min(fields["P"], n)}))  # type: ignore[misc]
     for n in (2, 3)
 }
 
@@ -174,7 +174,7 @@ def _maximum(does: str, found: Callable[[OperatorDesc, Array], Array], types: tu
     )
 
 
-def _other_sign(desc: OperatorDesc, x: Array) -> Array:
+def _other_sign(desc: OperatorDesc, x: Array) -> Any:
     other = x.view(x.dtype.str.translate(str.maketrans("iu", "ui")))
     return folded(np, desc, other, np.iinfo(other.dtype).min, np.maximum).view(x.dtype)
 
@@ -248,7 +248,7 @@ def _moved(desc: OperatorDesc, index: Array, origin: Callable[[Axis], Any], size
 
 _INDICES: Faults = {
     **{
-        label: _index(does, lambda desc, at, f=f: f(desc.tensor("InputTensor").sizes, at))
+        label: _index(does, lambda desc, at, f=f: f(desc.tensor("InputTensor").sizes, at))  # type: ignore[misc]
         for label, (does, f) in _MISCOUNTED.items()
     },
     **computed({"pooling.larger": {"index-last-of-equals": ("points to the last of equal elements", np.greater_equal)}}),
@@ -292,7 +292,7 @@ def _left_from(
 
 
 _UNPOOLING: Faults = {
-    **{label: _put(does, lambda desc, at, f=f: f(_sizes(desc), at)) for label, (does, f) in _MISCOUNTED.items()},
+    **{label: _put(does, lambda desc, at, f=f: f(_sizes(desc), at)) for label, (does, f) in _MISCOUNTED.items()},  # type: ignore[misc]
     "indices-sorted": _put("puts elements in the order of their indices", lambda desc, at: np.sort(at)),
     "read-for-written": _put("reads where the index says", lambda desc, at: np.argsort(at, kind="stable")),
     "64-bits-as-32": Fault(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,8 @@ def _rounded(rounding: Callable[[Array], Array]) -> Callable[..., Answer]:
 
 
 def _padded_with_bytes(desc: OperatorDesc, inputs: Inputs) -> Inputs:
-    pads: Any = zip(desc.fields["StartPadding"], desc.fields["EndPadding"], strict=True)
+    fields: Mapping[str, Any] = desc.fields
+    pads = zip(fields["StartPadding"], fields["EndPadding"], strict=True)
     return {**inputs, "InputTensor": np.pad(inputs["InputTensor"], [(0, 0), (0, 0), *pads])}
 
 

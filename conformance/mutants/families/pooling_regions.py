@@ -23,7 +23,7 @@ def _of_size(number: Array, size: Array) -> tuple[Array, Array]:
     return number * size, (number + 1) * size
 
 
-def _average(right: Callable[..., Array], xp: Any, x: Array, start: Array, end: Array, axis: int) -> Array:
+def _average(right: Callable[..., Array], xp: Any, x: Array, start: Array, end: Array, axis: int) -> Any:
     """The mean between start and end along an axis, as a difference of running sums."""
     shape = [start.shape[0] if at == 0 else start.shape[1] if at == axis else 1 for at in range(x.ndim)]
     running = np.insert(np.cumsum(x.astype("f8"), axis), 0, 0, axis)
@@ -85,7 +85,8 @@ FAULTS: Table = {
         **adjusted(_ENDS),
         **{
             name: Fault(
-                does, inputs=with_input("ROITensor", lambda regions, order=order: np.ascontiguousarray(regions[..., order]))
+                does,
+                inputs=with_input("ROITensor", lambda regions, order=order: np.ascontiguousarray(regions[..., order])),  # type: ignore[misc]
             )
             for name, does, order in (
                 ("rows-for-columns", "exchanges x and y", [0, 2, 1, 4, 3]),

@@ -131,7 +131,7 @@ def _limit(number: float) -> Callable[[Array, str], Array]:
 _OTHER = {"ARGMIN": "ARGMAX", "ARGMAX": "ARGMIN", "INCREASING": "DECREASING", "DECREASING": "INCREASING"}
 
 _PLACES: Faults = {
-    **{name: _compared(does, lambda row, function, key=key: key(row), types) for name, (does, key, types) in KEYS.items()},
+    **{name: _compared(does, lambda row, function, key=key: key(row), types) for name, (does, key, types) in KEYS.items()},  # type: ignore[misc]
     "zeros-told-apart": _compared(
         "treats -0 as less than 0", lambda row, function: np.where((row == 0) & np.signbit(row), -1e-300, row.astype("f8")), FLOATS
     ),
@@ -141,11 +141,12 @@ _PLACES: Faults = {
     "begins-with-0": _compared("begins with 0, so that nothing worse is found", _limit(0)),
     "begins-with-1": _compared("begins with 1, so that nothing worse is found", _limit(1)),
     **{
-        f"lanes-of-{n}": _in_order(f"takes of equals that of the first of {n} threads", lambda at, n=n: at % n)
+        f"lanes-of-{n}": _in_order(f"takes of equals that of the first of {n} threads", lambda at, n=n: at % n)  # type: ignore[misc]
         for n in (4, 32, 256)
     },
     **{
-        f"parts-of-{n}": _in_order(f"takes of equals the first of the last {n}", lambda at, n=n: -(at // n)) for n in (2, 256, 1024)
+        f"parts-of-{n}": _in_order(f"takes of equals the first of the last {n}", lambda at, n=n: -(at // n))  # type: ignore[misc]
+        for n in (2, 256, 1024)
     },
     "other-of-equals": _found(
         "takes the last of equals for the first, and the first for the last",
@@ -176,6 +177,11 @@ def _counted(order: Callable[[OperatorDesc], Axes]) -> Callable[[OperatorDesc, A
     return place
 
 
+def _given(desc: OperatorDesc) -> Axes:
+    axes: Any = desc.fields["Axes"]
+    return tuple(dict.fromkeys(axes))
+
+
 def _at(desc: OperatorDesc, x: Array, right: Array) -> Array:
     """What stands at each row's place."""
     row = rows(np, x, axes_of(desc))
@@ -190,9 +196,7 @@ _NUMBERS: Faults = {
     "along-last-axis": _place("gives the place along the last of the axes", _counted(lambda desc: axes_of(desc)[-1:])),
     "along-first-axis": _place("gives the place along the first of the axes", _counted(lambda desc: axes_of(desc)[:1])),
     "column-major": _place("counts places column by column", _counted(lambda desc: axes_of(desc)[::-1])),
-    "in-order-of-Axes": _place(
-        "counts places in the order of Axes", _counted(lambda desc: tuple(dict.fromkeys(desc.fields["Axes"])))
-    ),
+    "in-order-of-Axes": _place("counts places in the order of Axes", _counted(lambda desc: _given(desc))),
     "element": _place("gives the element", _at),
     "8-bits": _place("keeps places in 8 bits", lambda desc, x, at: at & 0xFF),
     "16-bits": _place("keeps places in 16 bits", lambda desc, x, at: at & 0xFFFF),
@@ -215,12 +219,12 @@ def _decreasing(desc: OperatorDesc) -> bool:
     return desc.fields["AxisDirection"] == "DECREASING"
 
 
-def _last_along_last_axis(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
+def _last_along_last_axis(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
     """The last of equals along the last of the axes alone, in the first of the others that has one."""
     axes, x = axes_of(desc), inputs["InputTensor"]
     if not axes:
         return right
-    same = rows(np, x, axes) == _at(desc, x, right.astype("i8")).reshape(-1)[:, None].reshape(rows(np, x, axes).shape[:-1] + (1,))
+    same = rows(np, x, axes) == _at(desc, x, right.astype("i8")).reshape(-1)[:, None].reshape((*rows(np, x, axes).shape[:-1], 1))
     parts = same.reshape(*same.shape[:-1], -1, x.shape[axes[-1]])
     part = np.argmax(parts.any(-1), axis=-1)[..., None]
     last = parts.shape[-1] - 1 - np.argmax(np.take_along_axis(parts, part[..., None], -2)[..., 0, ::-1], axis=-1)

@@ -8,100 +8,83 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.rows import along_wrong_axis
-from dmlcts.conformance.mutants.fault import FLOATS, HALF, LONG, SINGLE, WIDE, Array, Fault, Table, after, as_float16
-from dmlcts.reference.stage import Instead
+from dmlcts.conformance.mutants.fault import (
+    FLOATS,
+    HALF,
+    LONG,
+    SINGLE,
+    WIDE,
+    Array,
+    Fault,
+    Faults,
+    Steps,
+    Table,
+    computed,
+)
 from dmlcts.spec.desc import OperatorDesc
 
 Totals = Callable[[Array, str], Array]
-"""(runs along the last dimension, operation) -> totals that have each element in them."""
+"""(runs along the last dimension, ``sum`` or ``product``) -> totals that have each element in them."""
 
-_JOIN: Mapping[str, tuple[Callable[..., Array], np.ufunc, int]] = {
-    "sum": (np.cumsum, np.add, 0),
-    "product": (np.cumprod, np.multiply, 1),
-}
-"""By operation: the right totals, what joins two, what joins to nothing."""
+_JOIN: Mapping[str, tuple[np.ufunc, int]] = {"sum": (np.add, 0), "product": (np.multiply, 1)}
+"""By operation: what joins two, and what joins to nothing."""
 
 
-def _is(direction: str) -> Callable[[OperatorDesc], bool]:
-    return lambda desc: desc.fields["AxisDirection"] == direction
+def _run(x: Array, operation: str) -> Array:
+    """The right totals, in the type of the runs."""
+    found: Array = _JOIN[operation][0].accumulate(x, axis=-1, dtype=x.dtype)
+    return found
 
 
-def _running(totals: Totals) -> Mapping[str, Instead]:
-    return {"reduction.running": lambda right, xp, x, operation: totals(x, operation)}
-
-
-def _of(change: Callable[[Array], Array]) -> Mapping[str, Instead]:
-    """The right totals of changed runs, in the type that these have."""
-    return {"reduction.running": lambda right, xp, x, operation: right(xp, change(x), operation)}
-
-
-def _without(place: int) -> Mapping[str, Instead]:
-    """Totals that one element is not in."""
-
-    def totals(x: Array, operation: str) -> Array:
-        join, _, first = _JOIN[operation]
-        x = x.copy()
-        x[..., place] = first
-        return join(x, axis=-1, dtype=x.dtype)
-
-    return _running(totals)
-
-
-def _parts(length: int, carry: Callable[[Array, str], Array]) -> Mapping[str, Instead]:
-    """Totals of parts of a length, joined with what is carried, made from the parts' own totals."""
-
-    def totals(x: Array, operation: str) -> Array:
-        (join, two, first), count = _JOIN[operation], x.shape[-1]
-        if count <= length:
-            return join(x, axis=-1, dtype=x.dtype)
-        padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -count % length)], constant_values=x.dtype.type(first))
-        parts = join(padded.reshape(*x.shape[:-1], -1, length), axis=-1, dtype=x.dtype)
-        found: Array = two(parts, carry(parts[..., -1], operation)[..., None])
-        return found.reshape(padded.shape)[..., :count]
-
-    return _running(totals)
+def _of(change: Callable[[Array], Array]) -> Totals:
+    """The right totals of changed runs."""
+    return lambda x, operation: _run(change(x), operation)
 
 
 def _shifted(totals: Array, first: float) -> Array:
     return np.concatenate([np.full_like(totals[..., :1], first), totals[..., :-1]], axis=-1)
 
 
-def _last(window: Callable[[int], int]) -> Mapping[str, Instead]:
+def _parts(length: int, carry: Totals) -> Totals:
+    """Totals of parts of a length, joined with what is carried, made from the parts' own totals."""
+
+    def totals(x: Array, operation: str) -> Any:
+        (join, first), count = _JOIN[operation], x.shape[-1]
+        padded = np.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -count % length)], constant_values=x.dtype.type(first))
+        parts = _run(padded.reshape(*x.shape[:-1], -1, length), operation)
+        carried = carry(parts[..., -1], operation) if count > length else np.full_like(parts[..., -1], first)
+        return join(parts, carried[..., None]).reshape(padded.shape)[..., :count]
+
+    return totals
+
+
+def _last(window: Callable[[int], int]) -> Totals:
     """Totals of the last so many elements alone."""
 
     def totals(x: Array, operation: str) -> Array:
-        _, two, first = _JOIN[operation]
-        found, shifted = x, x
+        found = shifted = x
         for _ in range(1, min(window(x.shape[-1]), x.shape[-1])):
-            shifted = _shifted(shifted, first)
-            found = two(found, shifted)
+            shifted = _shifted(shifted, _JOIN[operation][1])
+            found = _JOIN[operation][0](found, shifted)
         return found
 
-    return _running(totals)
+    return totals
 
 
-def _flat(x: Array, operation: str) -> Array:
-    return _JOIN[operation][0](x.reshape(-1), dtype=x.dtype).reshape(x.shape)
+def _without(place: int) -> Totals:
+    """Totals that one element is not in."""
+
+    def totals(x: Array, operation: str) -> Array:
+        x = x.copy()
+        x[..., place] = _JOIN[operation][1]
+        return _run(x, operation)
+
+    return totals
 
 
 def _saturated(x: Array, operation: str) -> Array:
-    info, (join, _, _) = np.iinfo(x.dtype), _JOIN[operation]
-    exact = join(x.astype("f8"), axis=-1)
-    return np.where(np.abs(exact) < info.max, join(x, axis=-1, dtype=x.dtype), np.clip(exact, info.min, info.max)).astype(x.dtype)
-
-
-def _exclusive(change: Callable[..., Array]) -> Mapping[str, Instead]:
-    """Of the totals, the runs and what stands before the first, other exclusive totals."""
-    return {"reduction.exclusive": lambda right, xp, totals, x, first: change(totals, x, first)}
-
-
-def _moved(right: Callable[..., Array], xp: Any, desc: OperatorDesc, x: Array) -> Array:
-    """As for INCREASING."""
-    return right(xp, desc.with_fields(AxisDirection="INCREASING"), x)
-
-
-def _opposite(right: Callable[..., Array], xp: Any, totals: Array, *more: Any) -> Array:
-    return np.flip(right(xp, np.flip(totals, -1), *more), -1)
+    info, exact = np.iinfo(x.dtype), _run(x.astype("f8"), operation)
+    return np.where(np.abs(exact) < info.max, _run(x, operation), np.clip(exact, info.min, info.max)).astype(x.dtype)
 
 
 def _anew(x: Array, operation: str) -> Array:
@@ -112,124 +95,124 @@ def _anew(x: Array, operation: str) -> Array:
     return found
 
 
-def _by_logarithms(x: Array, operation: str) -> Array:
+def _by_logarithms(x: Array, operation: str) -> Any:
     logarithms = np.cumsum(np.log(np.abs(x.astype("f4"))), axis=-1, dtype="f4")
     return np.cumprod(np.sign(x), axis=-1) * np.exp(logarithms.astype("f8"))
 
 
-FAULTS: Table = {
-    "CUMULATIVE_*": {
-        **along_wrong_axis("last-axis", "first-axis", "counted-from-the-end", "of-the-last-4"),
-        "row-after-row": Fault("goes on from row to row", stages=_running(_flat)),
+def _is(direction: str) -> Callable[[OperatorDesc], bool]:
+    return lambda desc: desc.fields["AxisDirection"] == direction
+
+
+def _as_increasing(right: Callable[..., Array], xp: Any, desc: OperatorDesc, x: Array) -> Array:
+    return right(xp, desc.with_fields(AxisDirection="INCREASING"), x)
+
+
+_STEPS: Steps = {
+    "reduction.running": {
+        "row-after-row": ("goes on from row to row", lambda x, operation: _run(x.reshape(-1), operation).reshape(x.shape)),
         **{
-            f"parts-of-{n}": Fault(
-                f"begins anew after {n:,} elements",
-                stages=_parts(n, lambda ends, operation: np.full_like(ends, _JOIN[operation][2])),
-            )
+            f"parts-of-{n}": (f"begins anew after {n:,} elements", _parts(n, lambda ends, of: np.full_like(ends, _JOIN[of][1])))
             for n in (4, 32, 64, 256, 1024, 4096)
         },
         **{
-            f"carry-from-{n}": Fault(
-                f"carries from parts of {n:,} elements to the next part alone",
-                stages=_parts(n, lambda ends, operation: _shifted(ends, _JOIN[operation][2])),
+            f"carry-from-{n}": (
+                f"carries from {n:,} elements to the next alone",
+                _parts(n, lambda ends, of: _shifted(ends, _JOIN[of][1])),
             )
             for n in (4, 32, 256, 1024)
         },
-        "carry-too-far": Fault(
-            "joins parts of 32 elements with their own totals too",
-            stages=_parts(32, lambda ends, operation: _JOIN[operation][0](ends, axis=-1, dtype=ends.dtype)),
+        "carry-too-far": ("joins parts of 32 elements with their own totals too", _parts(32, _run)),
+        "last-step-lost": ("leaves out the last doubling step", _last(lambda count: 1 << max((count - 1).bit_length() - 1, 0))),
+        "last-two": ("joins each element with the one before it alone", _last(lambda count: 2)),
+        "total-everywhere": ("gives the total everywhere", lambda x, operation: _run(x, operation)[..., -1:] + 0 * x),
+        "other-operation": (
+            "exchanges sums and products",
+            lambda x, operation: _run(x, "product" if operation == "sum" else "sum"),
         ),
-        "last-step-lost": Fault(
-            "leaves out the last of its doubling steps", stages=_last(lambda count: 1 << max((count - 1).bit_length() - 1, 0))
-        ),
-        "last-two": Fault("joins each element with the one before it alone", stages=_last(lambda count: 2)),
-        "total-everywhere": Fault(
-            "gives the total everywhere", stages=after("reduction.running", lambda found: found[..., -1:] + 0 * found)
-        ),
-        "other-operation": Fault(
-            "computes products for sums, and sums for products",
-            stages={"reduction.running": lambda right, xp, x, operation: right(xp, x, "product" if operation == "sum" else "sum")},
-        ),
-        "copied": Fault("gives the elements", stages=_running(lambda x, operation: x)),
-        "running-largest": Fault("gives running maxima", stages=_running(lambda x, operation: np.maximum.accumulate(x, axis=-1))),
-        "squared": Fault("takes squares", stages=_of(np.square)),
-        "first-left-out": Fault("ignores the first element of a row", stages=_without(0)),
-        "last-left-out": Fault("ignores the last element of a row", stages=_without(-1)),
-        "begins-wrongly": Fault(
+        "copied": ("gives the elements", lambda x, operation: x),
+        "running-largest": ("gives running maxima", lambda x, operation: np.maximum.accumulate(x, axis=-1)),
+        "squared": ("takes squares", _of(np.square)),
+        "first-left-out": ("ignores the first element of a row", _without(0)),
+        "last-left-out": ("ignores the last element of a row", _without(-1)),
+        "begins-wrongly": (
             "begins sums with 1, and products with 0",
-            stages={"reduction.running": lambda right, xp, x, of: _JOIN[of][1](right(xp, x, of), x.dtype.type(1 - _JOIN[of][2]))},
+            lambda x, of: _JOIN[of][0](_run(x, of), x.dtype.type(1 - _JOIN[of][1])),
         ),
-        "reversed-output": Fault("turns the output alone around", stages={"reduction.along": _moved}, when=_is("DECREASING")),
-        "reversed-input": Fault("turns the input alone around", stages={"reduction.back": _moved}, when=_is("DECREASING")),
-        **{
-            f"exclusive-{way}": Fault(
-                f"puts exclusive totals one {words} in memory, whatever the direction",
-                stages={"reduction.exclusive": _opposite},
-                when=_is(direction),
-            )
-            for way, words, direction in (("forward", "further", "DECREASING"), ("backward", "back", "INCREASING"))
-        },
-        "exclusive-keeps-first": Fault(
-            "keeps the first element in exclusive totals",
-            stages=_exclusive(lambda totals, x, first: np.append(x[..., :1], totals[..., :-1], -1)),
+        "in-float16": ("computes in FLOAT16", _of(lambda x: x.astype("f2")), FLOATS),
+        "saturates": ("keeps totals within the type", _saturated, ("INT32", "UINT32")),
+        "in-float32": ("computes integers in FLOAT32", _of(lambda x: x.astype("f4")), WIDE),
+        "in-float64": ("computes 64-bit integers in FLOAT64", _of(lambda x: x.astype("f8")), LONG),
+        "in-32-bits": ("computes 32 bits of 64", _of(lambda x: x.astype("u4")), LONG),
+        "within-float16": ("keeps totals within FLOAT16", lambda x, operation: np.clip(_run(x, operation), -65504, 65504), HALF),
+        "nan-passed-over": ("passes over NaN", lambda x, of: _run(np.where(np.isnan(x), _JOIN[of][1], x), of), FLOATS),
+    },
+    "reduction.exclusive": {
+        "exclusive-keeps-first": ("keeps the first element", lambda totals, x, first: np.append(x[..., :1], totals[..., :-1], -1)),
+        "exclusive-begins-wrongly": (
+            "begins exclusive sums with 1, products with 0",
+            lambda totals, x, first: _shifted(totals, 1 - first),
         ),
-        "exclusive-begins-wrongly": Fault(
-            "begins exclusive sums with 1, and products with 0",
-            stages=_exclusive(lambda totals, x, first: _shifted(totals, 1 - first)),
-        ),
-        "exclusive-without-first": Fault(
-            "leaves out the first element for each itself", stages={**_without(0), **_exclusive(lambda totals, x, first: totals)}
-        ),
-        "exclusive-across-rows": Fault(
+        "exclusive-across-rows": (
             "takes the row before for what comes before the first",
-            stages=_exclusive(lambda totals, x, first: _shifted(totals.reshape(-1), first).reshape(totals.shape)),
+            lambda totals, x, first: _shifted(totals.reshape(-1), first).reshape(totals.shape),
         ),
-        "exclusive-twice": Fault(
-            "leaves out two elements", stages=_exclusive(lambda totals, x, first: _shifted(_shifted(totals, first), first))
-        ),
-        **{
-            f"exclusive-ignored-{direction.lower()}": Fault(
-                f"ignores that totals are exclusive where {direction}",
-                stages=_exclusive(lambda totals, x, first: totals),
-                when=_is(direction),
-            )
-            for direction in ("INCREASING", "DECREASING")
-        },
-        "in-float16": Fault("computes in FLOAT16", types=FLOATS, stages=_of(lambda x: x.astype("f2"))),
-        "saturates": Fault("keeps totals within the type", types=("INT32", "UINT32"), stages=_running(_saturated)),
-        "in-float32": Fault("computes integers in FLOAT32", types=WIDE, stages=_of(lambda x: x.astype("f4"))),
-        "in-float64": Fault("computes 64-bit integers in FLOAT64", types=LONG, stages=_of(lambda x: x.astype("f8"))),
-        "in-32-bits": Fault("computes 32 bits of 64", types=LONG, stages=_of(lambda x: x.astype("u4"))),
-        "within-float16": Fault(
-            "keeps totals within FLOAT16",
-            types=HALF,
-            stages=after("reduction.running", lambda totals: np.clip(totals, -65504, 65504)),
-        ),
+        "exclusive-twice": ("leaves out two elements", lambda totals, x, first: _shifted(_shifted(totals, first), first)),
     },
-    "CUMULATIVE_SUMMATION": {
-        "exclusive-subtracted": Fault(
+}
+_DIRECTED: Faults = {
+    label.format(direction.lower()): Fault(f"{does} where {direction}", stages={stage: instead}, when=_is(direction))
+    for label, does, stage, instead, directions in (
+        ("reversed-output-{}", "turns the output alone around", "reduction.along", _as_increasing, ("DECREASING",)),
+        ("reversed-input-{}", "turns the input alone around", "reduction.back", _as_increasing, ("DECREASING",)),
+        (
+            "exclusive-the-other-way-{}",
+            "moves exclusive totals the other way",
+            "reduction.exclusive",
+            lambda right, xp, totals, *more: np.flip(right(xp, np.flip(totals, -1), *more), -1),
+            ("INCREASING", "DECREASING"),
+        ),
+        (
+            "exclusive-ignored-{}",
+            "ignores that totals are exclusive",
+            "reduction.exclusive",
+            lambda right, xp, totals, *more: totals,
+            ("INCREASING", "DECREASING"),
+        ),
+    )
+    for direction in directions
+}
+_SUMS: Steps = {
+    "reduction.running": {
+        "averaged": ("gives running averages", lambda x, of: _run(x, of) / np.arange(1, x.shape[-1] + 1), FLOATS)
+    },
+    "reduction.exclusive": {
+        "exclusive-subtracted": (
             "subtracts each element from the stored total",
-            types=HALF,
-            stages=_exclusive(lambda totals, x, first: as_float16(totals) - x),
+            lambda totals, x, first: totals.astype("f2").astype("f8") - x,
+            HALF,
         ),
-        "averaged": Fault(
-            "gives running averages",
-            types=FLOATS,
-            stages=after("reduction.running", lambda totals: totals / np.arange(1, totals.shape[-1] + 1)),
-        ),
-        "nan-passed-over": Fault("passes over NaN", types=FLOATS, stages=_of(lambda x: np.where(np.isnan(x), 0, x))),
     },
-    "CUMULATIVE_PRODUCT": {
-        "exclusive-divided": Fault(
-            "divides the total by each element", types=FLOATS, stages=_exclusive(lambda totals, x, first: totals / x)
-        ),
-        "in-logarithms": Fault(
-            "adds logarithms", types=FLOATS, stages=_running(lambda x, operation: np.exp(np.cumsum(np.log(x), axis=-1)))
-        ),
-        "by-logarithms": Fault("adds logarithms of magnitudes, in FLOAT32", types=SINGLE, stages=_running(_by_logarithms)),
-        "zeros-passed-over": Fault("passes over zeros", stages=_of(lambda x: np.where(x == 0, 1, x).astype(x.dtype))),
-        "begins-anew-at-zero": Fault("begins anew after a zero", stages=_running(_anew)),
-        "nan-passed-over": Fault("passes over NaN", types=FLOATS, stages=_of(lambda x: np.where(np.isnan(x), 1, x))),
+}
+_PRODUCTS: Steps = {
+    "reduction.running": {
+        "in-logarithms": ("adds logarithms", lambda x, operation: np.exp(np.cumsum(np.log(x), axis=-1)), FLOATS),
+        "by-logarithms": ("adds logarithms of magnitudes, in FLOAT32", _by_logarithms, SINGLE),
+        "zeros-passed-over": ("passes over zeros", _of(lambda x: np.where(x == 0, 1, x).astype(x.dtype))),
+        "begins-anew-at-zero": ("begins anew after a zero", _anew),
     },
+    "reduction.exclusive": {
+        "exclusive-divided": ("divides the total by each element", lambda totals, x, first: totals / x, FLOATS)
+    },
+}
+
+FAULTS: Table = {
+    "CUMULATIVE_*": {
+        **along_wrong_axis("last-axis", "first-axis", "counted-from-the-end", "of-the-last-4"),
+        **computed(_STEPS),
+        **_DIRECTED,
+    },
+    "CUMULATIVE_SUMMATION": computed(_SUMS),
+    "CUMULATIVE_PRODUCT": computed(_PRODUCTS),
 }
 """What implementations of these operators get wrong."""
