@@ -173,6 +173,14 @@ def wanted(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
     return [mutant for mutant in mutants if basis != DOCUMENTED or mutant.basis == DOCUMENTED]
 
 
+def _worth_running(mutant: Mutant) -> Callable[[Case], bool]:
+    return lambda case: not (mutant.no_fault and case.kind == PROPERTY)
+
+
+def _of_kind(kind: str) -> Callable[[Case], bool]:
+    return lambda case: case.kind == kind
+
+
 def hunt(operator: str, mutants: Sequence[Mutant], level: str, basis: str) -> tuple[list[Kill | None], dict[str, Cost]]:
     """What finds each of the operator's mutants, and what the kinds of cases cost. Raises ReferenceFails.
 
@@ -180,7 +188,7 @@ def hunt(operator: str, mutants: Sequence[Mutant], level: str, basis: str) -> tu
     """
     with TemporaryDirectory() as folder:
         hunter = Hunter(operator, level, basis, folder)
-        kills = [hunter.hunt(mutant, lambda case, m=mutant: not (m.no_fault and case.kind == PROPERTY)) for mutant in mutants]
+        kills = [hunter.hunt(mutant, _worth_running(mutant)) for mutant in mutants]
         return kills, hunter.costs()
 
 
@@ -191,7 +199,7 @@ def hunt_by_kind(operator: str, mutants: Sequence[Mutant], level: str, basis: st
         kinds = dict.fromkeys(trial.case.kind for trial in hunter.trials)
         only: Counter[str] = Counter()
         for mutant in mutants:
-            finders = [kind for kind in kinds if hunter.hunt(mutant, lambda case, k=kind: case.kind == k) is not None]
+            finders = [kind for kind in kinds if hunter.hunt(mutant, _of_kind(kind)) is not None]
             only.update(finders if len(finders) == 1 else [])
         costs = hunter.costs()
     for kind, cost in costs.items():

@@ -92,7 +92,7 @@ def known() -> Mapping[str, Any]:
 
 def is_stale(operator: str, mutants: Sequence[Mutant]) -> bool:
     """Whether the file does not speak of these faults of an operator."""
-    return known().get(operator, {}).get("digest") != digest(mutants)
+    return bool(known().get(operator, {}).get("digest") != digest(mutants))
 
 
 def left_out(operator: str, mutants: Sequence[Mutant]) -> set[str]:

@@ -66,7 +66,7 @@ def added(xp: Any, terms: Array, axes: Sequence[int]) -> Array:
     count = prod(terms.shape[axis] for axis in axes)
     rows = xp.reshape(xp.permute_dims(terms, (*rest, *axes)), (-1, count))
     most = xp.maximum(
-        *(xp.cumulative_sum(xp.sort(xp.maximum(sign * rows, 0.0), axis=1, descending=True), axis=1) for sign in (1.0, -1.0))
+        *(xp.cumulative_sum(xp.flip(xp.sort(xp.maximum(sign * rows, 0.0), axis=1), axis=1), axis=1) for sign in (1.0, -1.0))
     )
     # A sum as it was computed may be larger than the exact one, by the errors of those in it.
     steps = _ulp(xp, most[:, 1:] * (1 + 2 * count * UNIT))

@@ -62,12 +62,12 @@ def test_other_threads_compute_what_is_right(double: Any) -> None:
 
 
 def test_an_unknown_stage_is_an_error(double: Any) -> None:
-    with pytest.raises(KeyError, match=r"no stage is called test.none; there are test.double"), replaced({"test.none": print}):
+    with pytest.raises(KeyError, match=r"no stage is called test\.none; there are test\.double"), replaced({"test.none": print}):
         pass
 
 
 def test_two_stages_of_one_name_are_an_error(double: Any) -> None:
-    with pytest.raises(ValueError, match="test.double"):
+    with pytest.raises(ValueError, match=r"test\.double"):
         stage("test.double")(print)
 
 

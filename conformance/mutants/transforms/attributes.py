@@ -75,10 +75,10 @@ def _misreadings(operator: Operator, field: Field) -> Iterator[tuple[str, str, D
             lambda desc: plan_of(operator).recomputed(desc, {**desc.fields, field.name: usual}),
         )
     if field.enum:
-        constants = list(abi().enums[field.enum].values)
+        names = list(abi().enums[field.enum].values)
         for constant in values[1:]:
             yield f"is-{constant}", f"treats {field.name} as {constant} always", _changed(field, _always(constant))
-        yield "next", f"reads the next constant for {field.name}", _changed(field, _next_of(constants))
+        yield "next", f"reads the next constant for {field.name}", _changed(field, _next_of(names))
     elif field.type == "OPERATOR_DESC":
         present = [value for value in values if isinstance(value, OperatorDesc)]
         for one, other in zip(present, present[1:] + present[:1], strict=True):
@@ -86,7 +86,7 @@ def _misreadings(operator: Operator, field: Field) -> Iterator[tuple[str, str, D
     else:
         shared = field.count and sum(other.count == field.count for other in operator.fields) > 1
         for label, (does, change) in _CHANGES.get(field.type, {}).items():
-            given = (*values, *(example.attributes.get(field.name) for example in operator.examples))
+            given: tuple[Any, ...] = (*values, *(example.attributes.get(field.name) for example in operator.examples))
             constants = [value for value in given if isinstance(value, int | float | tuple) and value == value]  # NaN is not
             if shared and label.endswith("-alone"):  # of arrays that one count counts together, none can be shorter
                 continue
@@ -148,7 +148,7 @@ def _element_ignored(operator: Operator, field: Field, usual: object, place: int
     return desc
 
 
-def _pair(change: Callable[[float, float], tuple[float, float]]) -> Change:
+def _pair(change: Callable[[Any, Any], tuple[Any, Any]]) -> Change:
     return lambda value: type(value)(*change(*value)) if isinstance(value, ScaleBias | Size2D) else value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -58,7 +59,7 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
             yield f"{field.name}/{data_type}", f"where {field.name} is {data_type}", _of_type(field.name, data_type)
     counts = {count for choice in plan_of(operator).choices for count in choice.dimension_counts}
     for count in sorted(counts):
-        yield f"{count}d", f"where a tensor has {count} dimensions", _any_tensor(lambda t, n=count: t.DimensionCount == n)
+        yield f"{count}d", f"where a tensor has {count} dimensions", _of_rank(count)
     for field in tensors:
         for layout in layouts_of(operator, field):
             yield f"{field.name}/{layout}", f"where {field.name} is {layout}", _of_layout({field.name: layout})
@@ -66,14 +67,14 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
     for one, other in _PAIRS if first else ():
         yield f"layout/{one}-{other}", f"where {one} input and {other} output meet", _of_layout({first[0].name: one, last: other})
     for label, (words, test) in _SIZES.items():
-        yield f"sizes/{label}", f"where {words}", lambda desc, t=test: t([tensor for _, tensor in desc.tensors()][-1])
+        yield f"sizes/{label}", f"where {words}", _of_last(test)
     for attribute, value in plan_of(operator).constant_values():
         what = f"{attribute.name}={value_text(value)}"
-        yield what, f"where {what}", lambda desc, n=attribute.name, v=value: has_value(desc, n, v)
+        yield what, f"where {what}", _of_value(attribute.name, value)
     for field in tensors:
         if field.optional:
             yield f"{field.name}/present", f"where there is {field.name}", has(field.name)
-            yield f"{field.name}/absent", f"where there is no {field.name}", lambda desc, n=field.name: desc.fields.get(n) is None
+            yield f"{field.name}/absent", f"where there is no {field.name}", _without(field.name)
     if max(counts) > 4:
         yield "strides-beyond-4d", "where more than 4 dimensions have strides", _any_tensor(lambda t: len(t.strides or ()) > 4)
     if len(operator.inputs()) > 1:
@@ -87,6 +88,22 @@ def _of_tensor(name: str, test: Callable[[TensorDesc], bool]) -> Where:
     return lambda desc: isinstance(tensor := desc.fields.get(name), TensorDesc) and test(tensor)
 
 
+def _of_last(test: Callable[[TensorDesc], bool]) -> Where:
+    return lambda desc: test([tensor for _, tensor in desc.tensors()][-1])
+
+
+def _of_rank(count: int) -> Where:
+    return _any_tensor(lambda tensor: tensor.DimensionCount == count)
+
+
+def _of_value(name: str, value: object) -> Where:
+    return lambda desc: has_value(desc, name, value)
+
+
+def _without(name: str) -> Where:
+    return lambda desc: desc.fields.get(name) is None
+
+
 def _any_tensor(test: Callable[[TensorDesc], bool]) -> Where:
     return lambda desc: any(test(tensor) for _, tensor in desc.tensors())
 
@@ -96,10 +113,10 @@ def _of_type(name: str, data_type: str) -> Where:
 
 
 def _of_layout(layouts: Mapping[str, str]) -> Where:
-    def is_so(tensor: TensorDesc, layout: str) -> bool:
+    def is_so(layout: str, tensor: TensorDesc) -> bool:
         return tensor.strides == laid_out(tensor, layout).strides
 
-    return lambda desc: all(_of_tensor(name, lambda t, layout=layout: is_so(t, layout))(desc) for name, layout in layouts.items())
+    return lambda desc: all(_of_tensor(name, partial(is_so, layout))(desc) for name, layout in layouts.items())
 
 
 def _different_strides(desc: OperatorDesc) -> bool:

@@ -36,7 +36,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     for name, listed in groups.items():
         for data_type in (*abi().data_types, UNKNOWN) if f"support/{name}/data-type" in rules else ():
             if data_type not in listed:
-                accepts = _accepting(operator, f"support/{name}/data-type", _any(lambda t, of=data_type: t.data_type == of))
+                accepts = _accepting(operator, f"support/{name}/data-type", _of_type(data_type))
                 yield f"accepts/{name}/{data_type}", Fault(f"accepts {data_type} as {name}", accepts=accepts)
     for label, (does, rule, test) in _PARTS.items():
         if any(fnmatchcase(known, rule) for known in rules):
@@ -101,6 +101,10 @@ def _any(test: Callable[[TensorDesc], bool]) -> Test:
     return lambda dispatch: any(test(tensor) for _, tensor in dispatch.desc.tensors())
 
 
+def _of_type(data_type: str) -> Test:
+    return _any(lambda tensor: tensor.data_type == data_type)
+
+
 _OWNED = abi().tensor_flags["OWNED_BY_DML"]
 _MOST = abi().limits["dimension_count"]
 _LARGEST = 0xFFFFFFFF
@@ -149,7 +153,7 @@ def _tied(what: str, alike: Callable[[Any, Any], bool]) -> Repair:
         tensors = dict(dispatch.desc.tensors())
         for group in plan_of(load(dispatch.desc.type)).tied(what):
             first, *others = [name for name in group if name in tensors] or [""]
-            firsts |= dict.fromkeys(others, tensors.get(first))
+            firsts |= dict.fromkeys(others, tensors[first])
 
         def seen(name: str, tensor: TensorDesc) -> TensorDesc:
             first = firsts.get(name, tensor)

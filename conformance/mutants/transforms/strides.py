@@ -1,4 +1,4 @@
-"""Any tensor read or written at strides that are not its own, or as bytes in another order."""
+"""Any tensor read or written at strides that are not its own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.mutants.fault import Array, Fault
-from dmlcts.conformance.mutants.transforms.tensors import axes_of, ranks_of, types_of
-from dmlcts.spec.abi import data_type
+from dmlcts.conformance.mutants.transforms.tensors import axes_of, ranks_of
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.model import Operator
@@ -28,24 +27,15 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
             continue
         name, is_input = field.name, field.kind == "input"
         ranks, axes = ranks_of(operator, field), axes_of(operator, field)
-        misreadings = (_ALONE if axes else {}) | (_OF_SEVERAL if len(axes) > 1 else {}) | (_OF_INPUTS if axes and is_input else {})
-        for label, (does, misreading) in ({} if field.packed else misreadings).items():
+        tables = ((_ALONE, axes), (_OF_SEVERAL, len(axes) > 1), (_OF_INPUTS, axes and is_input))
+        misreadings = {label: row for table, holds in tables if holds and not field.packed for label, row in table.items()}
+        for label, (does, misreading) in misreadings.items():
             if (label == "ignored-beyond-4d" and max(ranks) <= 4) or (label == "ignored-below-4d" and min(ranks) >= 4):
                 continue
             when = _changes(name, misreading)
-            hook = {"read": _read(name, misreading)} if is_input else {"write": _write(misreading)}
-            yield f"strides/{label}/{name}", Fault(f"{does} of {name}", when=when, kinds=("layout",), output=name, **hook)
-        if any(data_type(of).bits > 8 for of in types_of(operator, field)):
-            hook = (
-                {"inputs": lambda desc, x, n=name: {**x, n: x[n].byteswap()}}
-                if is_input
-                else {"value": lambda d, x, y: y.byteswap()}
-            )
-            yield f"{name}/big-endian", Fault(f"takes {name} as big-endian", when=_wide(name), output=name, **hook)
-
-
-def _wide(name: str) -> Callable[[OperatorDesc], bool]:
-    return lambda desc: isinstance(tensor := desc.fields.get(name), TensorDesc) and tensor.type.bits > 8
+            read, write = (_read(name, misreading), None) if is_input else (None, _write(misreading))
+            fault = Fault(f"{does} of {name}", when=when, output=name, read=read, write=write, kinds=("layout",))
+            yield f"strides/{label}/{name}", fault
 
 
 def _changes(name: str, misreading: Misreading) -> Callable[[OperatorDesc], bool]:

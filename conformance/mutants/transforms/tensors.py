@@ -24,6 +24,7 @@ from dmlcts.conformance.mutants.fault import (
     Where,
 )
 from dmlcts.generator.plan import plan_of
+from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator
 
@@ -43,6 +44,9 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
                     yield f"{field.name}/{label}", _changing(field, does, change, of)
         for label, (does, change) in _ORDERS.items():
             yield f"{field.name}/{label}", _changing(field, does, change)
+        wide = tuple(of for of in types if data_type(of).bits > 8)
+        if wide:
+            yield f"{field.name}/big-endian", _changing(field, "takes {} as big-endian", lambda x: x.byteswap(), wide)
         for axis in axes_of(operator, field):
             for label, (does, change_along) in _ALONG.items():
                 name = f"axis {axis}" if axis >= 0 else "the last axis" if axis == -1 else f"the axis {-1 - axis} before the last"
@@ -179,7 +183,8 @@ def _through(name: str) -> Change:
     def change(x: Array) -> Array:
         info = np.iinfo(x.dtype)
         largest = np.nextafter(real(2.0 ** (info.bits - (info.min < 0))), real(0))
-        return np.clip(x.astype(name), real(info.min), largest).astype(x.dtype)
+        back: Array = np.clip(x.astype(name), real(info.min), largest).astype(x.dtype)
+        return back
 
     return change
 
