@@ -65,9 +65,8 @@ def added(xp: Any, terms: Array, axes: Sequence[int]) -> Array:
     rest = [axis for axis in range(terms.ndim) if axis not in axes]
     count = prod(terms.shape[axis] for axis in axes)
     rows = xp.reshape(xp.permute_dims(terms, (*rest, *axes)), (-1, count))
-    most = xp.maximum(
-        *(xp.cumulative_sum(xp.flip(xp.sort(xp.maximum(sign * rows, 0.0), axis=1), axis=1), axis=1) for sign in (1.0, -1.0))
-    )
+    descending = (-xp.sort(-xp.maximum(sign * rows, 0.0), axis=1) for sign in (1.0, -1.0))
+    most = xp.maximum(*(xp.cumsum(numbers, axis=1) for numbers in descending))
     # A sum as it was computed may be larger than the exact one, by the errors of those in it.
     steps = _ulp(xp, most[:, 1:] * (1 + 2 * count * UNIT))
     error = xp.sum(xp.where(most[:, 1:] == 0, 0.0, steps), axis=1) + count * TINY
