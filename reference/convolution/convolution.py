@@ -65,8 +65,9 @@ def convolution(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     value = xp.reshape(accumulate(xp, layer), sizes)
     magnitude = xp.reshape(magnitudes(xp, layer, terms), sizes)
     error = xp.reshape(_parts_error(xp, layer, order), sizes) if layer.x.dtype == xp.float16 and order.size > WHOLE else None
-    value += 0.0  # nothing is negative zero: a sum begins with a positive one
-    if bias is not None:
+    if bias is None:
+        value += 0.0  # nothing is negative zero: a sum begins with a positive one
+    else:
         value = biased(xp, value, bias)
         magnitude += xp.where(xp.isfinite(bias), xp.abs(bias), 0.0)
     if sizes != padded:
