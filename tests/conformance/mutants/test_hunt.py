@@ -40,12 +40,12 @@ def wrong_at(index: int, **more: object) -> Mutant:
 
 
 HARMLESS = mutant("harmless", lambda desc, inputs, right: right)
-NOWHERE = mutant("nowhere", lambda desc, inputs, right: 0, types=("FLOAT64",))
+NOWHERE = mutant("nowhere", lambda desc, inputs, right: 0, types=("INT4",))
 
 
 @pytest.fixture
 def hunter(tmp_path: Path) -> Hunter:
-    return Hunter(OR, "smoke", MEASURED, str(tmp_path))
+    return Hunter(OR, "core", MEASURED, str(tmp_path))
 
 
 @pytest.mark.parametrize("operator", SAMPLE)
