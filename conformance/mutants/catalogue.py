@@ -43,9 +43,18 @@ def mutants_of(name: str) -> Mapping[str, Mutant]:
         if label in found:
             raise ValueError(f"two faults of {name} are called {label}")
         reasons = review(name, label)
-        basis = MEASURED if ON_MEASURED in reasons else DOCUMENTED
+        basis = MEASURED if ON_MEASURED in reasons or _is_measured(operator, label) else DOCUMENTED
         found[label] = Mutant(name, label, fault, basis, reasons.get(NO_FAULT, ""))
     return found
+
+
+def _is_measured(operator: Operator, label: str) -> bool:
+    """Whether the spec itself says that what a fault breaks was measured alone: a constraint, sizes that are the same, a permission."""
+    sort, _, what = label.partition("/")
+    bases = {c.basis for c in operator.constraints if what == c.label or (c.same == "Sizes" and what.startswith("sizes-"))}
+    if sort == "in-place" or label.startswith("refuses/in-place"):
+        bases = {permission.basis for permission in operator.in_place}
+    return sort in ("accepts", "in-place", "refuses") and bases == {MEASURED}
 
 
 def mutants() -> Iterator[Mutant]:
