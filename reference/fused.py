@@ -13,6 +13,7 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import compute
 from dmlcts.reference.scale_bias import through
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 Spread = Callable[[Any, OperatorDesc, Array, Array], Array]
@@ -35,6 +36,7 @@ def spreads(name: str) -> Callable[[Spread], Spread]:
     return register
 
 
+@stage("fused.activation")
 def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array, name: str = "FusedActivation") -> Answer:
     """The activation in the field ``name`` of ``value`` (float64), which may be off by ``error``; ``value`` itself if there is none.
 

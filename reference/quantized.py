@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
 DIVISION = 2.5
@@ -22,16 +23,30 @@ def power_of_two(xp: Any, x: Array) -> Array:
     return xp.abs(xp.frexp(x)[0]) == 0.5
 
 
-def stored(xp: Any, desc: OperatorDesc, quotient: Array, error: Array, zero_point: Array | float, nan: float) -> Answer:
-    """The quotient, off by ``error`` at most, rounded, moved by the zero point and saturated; ``nan``, or the least integer above it, for NaN."""
+@stage("quantized.rescale")
+def rescaled(xp: Any, total: Array, factor: Array, divisor: Array) -> Array:
+    """A sum of products of integers in units of the output's scale: ``factor`` is the product of the inputs' scales, ``divisor`` that scale."""
+    return total * factor / divisor
+
+
+@stage("quantized.requantize")
+def requantized(xp: Any, value: Array, zero_point: Array | float, nan: Array | float, least: float, most: float) -> Array:
+    """The integers that are stored, as float64: ``value`` rounded to even, moved by the zero point, saturated; ``nan`` in the place of NaN."""
+    moved = xp.round(value) + zero_point
+    return xp.where(xp.isnan(value), nan, xp.clip(xp.where(xp.isnan(moved), 0.0, moved), least, most))
+
+
+def stored(
+    xp: Any, desc: OperatorDesc, quotient: Array, error: Array, zero_point: Array | float, nan: Array | float | None = None
+) -> Answer:
+    """The quotient, off by ``error`` at most, as the integers that it may become.
+
+    NaN becomes ``nan``, or the least integer above it; the zero point, as 0 does, where ``nan`` is None.
+    """
     output = desc.fields["OutputTensor"]
     assert isinstance(output, TensorDesc)
     dtype, (least, most) = (xp.int8, (-128.0, 127.0)) if output.data_type == "INT8" else (xp.uint8, (0.0, 255.0))
-
-    def rounded(value: Array) -> Array:
-        moved = xp.round(value) + zero_point
-        return xp.where(xp.isnan(value), max(nan, least), xp.clip(xp.where(xp.isnan(moved), 0.0, moved), least, most))
-
+    nan = zero_point if nan is None else max(nan, least)
     error = xp.where(xp.isfinite(error), error, 0.0)
-    low, high = rounded(quotient - error), rounded(quotient + error)
-    return Answer((low + high) / 2, slack=(high - low) / 2, result=rounded(quotient).astype(dtype))
+    low, value, high = (requantized(xp, at, zero_point, nan, least, most) for at in (quotient - error, quotient, quotient + error))
+    return Answer((low + high) / 2, slack=(high - low) / 2, result=value.astype(dtype))

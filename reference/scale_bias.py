@@ -8,10 +8,13 @@ of it, beside the function's own bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.registry import Reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
 
 Function = Callable[[Any, Array], Array]
@@ -21,6 +24,7 @@ ROUNDOFF = 2.0**-23
 """Of an argument computed in FLOAT32, where truncation is allowed."""
 
 
+@stage("scale_bias.argument")
 def scaled(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
     """The argument ``x * Scale + Bias`` in float64, and the absolute error that it may have; ``x`` itself and None without ScaleBias."""
     x = x.astype(xp.float64)
@@ -51,6 +55,6 @@ def unary(function: Function) -> Reference:
     """The reference of ``OutputTensor = function(InputTensor * Scale + Bias)``, for continuous functions of real numbers."""
 
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-        return {"OutputTensor": through(xp, function, *scaled(xp, desc, inputs["InputTensor"]))}
+        return {"OutputTensor": through(xp, partial(applied, function), *scaled(xp, desc, inputs["InputTensor"]))}
 
     return run

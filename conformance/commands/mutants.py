@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import multiprocessing
-import sys
+import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
-from rich.table import Table
 
 from dmlcts.conformance.commands.common import operator_named, print_json
-from dmlcts.conformance.mutants.catalogue import find_mutant, mutants, mutated_operators
-from dmlcts.conformance.mutants.hunt import Hunt, Kill, kills_in, reference_failure, summary, wanted
-from dmlcts.conformance.mutants.table import table
+from dmlcts.conformance.mutants.catalogue import check_review, find_mutant, mutants_of, mutated_operators
+from dmlcts.conformance.mutants.hunt import Cost, Hunt, Hunter, Kill, ReferenceFails, hunt, hunt_by_kind, wanted
+from dmlcts.conformance.mutants.mutant import Mutant
+from dmlcts.conformance.mutants.reviewed import ReviewError
+from dmlcts.conformance.mutants.subsumption import digest, hardest, is_stale, left_out, write
+from dmlcts.conformance.mutants.table import costs_table, table
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.generator.case import LEVELS
 from dmlcts.generator.matching import matcher
-from dmlcts.reports.record import Result
 from dmlcts.spec.model import DOCUMENTED, MEASURED
+
+SEED = 10
+"""Of the sample that --by-kind draws."""
 
 
 @click.command("mutants")
 @click.argument("operators", nargs=-1)
 @click.option(
-    "-k", "expression", default="", metavar="EXPR", help="only mutants whose name has these words: 'strides and not output'"
+    "-k", "expression", default="", metavar="EXPR", help="only faults whose name has these words: 'strides and not output'"
 )
 @click.option("--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True, help="which cases")
 @click.option(
@@ -40,8 +46,14 @@ from dmlcts.spec.model import DOCUMENTED, MEASURED
     type=click.Choice([DOCUMENTED, MEASURED]),
     default=MEASURED,
     show_default=True,
-    help="which cases; for documented ones, what only DirectML.dll was measured to do is not planted",
+    help="which cases; for documented ones, what measured ones alone find is not planted",
 )
+@click.option("--all", "everything", is_flag=True, help="hunt also what falls whenever another falls, and what is no fault")
+@click.option(
+    "--by-kind", type=click.IntRange(1), metavar="N", help="hunt N faults an operator with each kind of case alone, drawn by a seed"
+)
+@click.option("--subsumption", is_flag=True, help="work out anew which faults fall whenever another falls, and write it down; slow")
+@click.option("--list", "listed", is_flag=True, help="name every fault and the case that finds it")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 @click.option(
     "--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table in Markdown"
@@ -50,49 +62,77 @@ from dmlcts.spec.model import DOCUMENTED, MEASURED
     "-n", "processes", type=click.IntRange(0), default=0, show_default=True, help="processes; 0 runs everything in this one"
 )
 def command(
-    operators: tuple[str, ...], expression: str, level: str, basis: str, as_json: bool, table_file: Path | None, processes: int
+    operators: tuple[str, ...],
+    expression: str,
+    level: str,
+    basis: str,
+    everything: bool,
+    by_kind: int | None,
+    subsumption: bool,
+    listed: bool,
+    as_json: bool,
+    table_file: Path | None,
+    processes: int,
 ) -> None:
     """How many planted faults the suite finds: runs each mutant of the reference until a case fails.
 
-    A mutant is a backend too: dmlcts run --backend python:dmlcts.conformance.mutants:NAME.
+    A fault that falls whenever another falls is left out, unless -k or --all asks for it. A mutant is a backend too: dmlcts run --backend
+    python:dmlcts.conformance.mutants:OPERATOR/FAULT.
 
     \b
     Exit codes: 0 every fault is found, and what is no fault is not; 1 not so;
     2 usage error, or the reference itself does not pass.
     """
+    try:
+        matching = matcher(expression)
+        if not operators:
+            check_review()
+    except (ReviewError, ValueError) as error:
+        raise UsageError(str(error)) from None
     names = _operators(operators)
-    chosen = [mutant for mutant in wanted(mutants(), names, basis) if _matching(expression)(mutant.name)]
-    if not chosen:
-        raise UsageError("no mutant matches; `dmlcts mutants --json` lists those there are")
     with _mapper(processes) as mapped:
-        concerned = [name for name in names if any(name in mutant.operators for mutant in chosen)]
-        work = [(name, [mutant.name for mutant in chosen if name in mutant.operators]) for name in concerned]
-        console = Console(stderr=True)
-        found = track(
-            mapped(partial(_kills, level, basis), work),
-            "operators",
-            len(work),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        kills = {name: _killed(kills) for name, kills in zip(concerned, found, strict=True)}
-    hunts = [
-        Hunt(mutant, {name: kills[name][mutant.name] for name in mutant.operators if mutant.name in kills[name]})
-        for mutant in chosen
-    ]
+        if subsumption:
+            _work_out(names, mapped)
+            return
+        chosen = {name: [m for m in wanted(mutants_of(name).values(), basis) if matching(m.label)] for name in names}
+        easy = {name: set() if everything or expression else left_out(name, _all(name)) for name in names}
+        work = {
+            name: [m.name for m in mutants if _is_hunted(m, easy[name], everything or bool(expression))]
+            for name, mutants in chosen.items()
+        }
+        work = {name: labels for name, labels in work.items() if labels}
+        if not work:
+            raise UsageError("no fault matches; `dmlcts mutants --all --list OPERATOR` names those there are")
+        hunts, costs = [], dict[str, Cost]()
+        for name, (kills, spent) in zip(work, _tracked(mapped, partial(_hunted, level, basis), list(work.items())), strict=True):
+            hunts += [Hunt(find_mutant(mutant), kill) for mutant, kill in zip(work[name], kills, strict=True)]
+            _add(costs, spent)
+        if by_kind:
+            costs = {}
+            sample = [(name, _drawn(name, labels, by_kind)) for name, labels in work.items()]
+            for spent in _tracked(mapped, partial(_hunted_by_kind, level, basis), sample):
+                _add(costs, spent)
+    stale = [name for name in work if is_stale(name, _all(name))]
+    about = (
+        f"Up to {by_kind} faults of each operator, drawn by the seed {SEED}, each hunted with every kind of case alone."
+        if by_kind
+        else ""
+    )
     if table_file:
-        table_file.write_text(table(hunts, concerned), encoding="utf-8", newline="\n")
+        counts = {
+            name: len(_all(name)) - len(left_out(name, _all(name))) - sum(bool(m.no_fault) for m in _all(name)) for name in work
+        }
+        table_file.write_text(table(hunts, counts, costs if by_kind else {}, about), encoding="utf-8", newline="\n")
     if as_json:
-        print_json(summary(hunts, concerned))
+        print_json([_json(entry) for entry in hunts])
     else:
-        _print(hunts, concerned)
+        _print(hunts, listed, costs, about, sum(map(len, easy.values())), stale)
     raise click.exceptions.Exit(1 if any(entry.surprising for entry in hunts) else 0)
 
 
 def _operators(given: Sequence[str]) -> list[str]:
     """The names of the operators given, of all with mutants if none are. Raises UsageError."""
-    known = [operator.name for operator in mutated_operators()]
+    known = mutated_operators()
     names = [operator_named(name).name for name in given]
     for name in names:
         if name not in known:
@@ -100,15 +140,34 @@ def _operators(given: Sequence[str]) -> list[str]:
     return [name for name in known if name in (names or known)]
 
 
-def _matching(expression: str) -> Callable[[str], bool]:
-    try:
-        return matcher(expression)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+def _all(operator: str) -> list[Mutant]:
+    return list(mutants_of(operator).values())
+
+
+def _is_hunted(mutant: Mutant, easy: set[str], no_faults: bool) -> bool:
+    return mutant.label not in easy and (no_faults or not mutant.no_fault)
+
+
+def _drawn(operator: str, names: Sequence[str], count: int) -> list[str]:
+    """A sample of an operator's faults, the same every time."""
+    faults = [name for name in names if not find_mutant(name).no_fault]
+    return random.Random(f"{SEED}/{operator}").sample(faults, min(count, len(faults)))  # noqa: S311 (a sample, no secret)
+
+
+def _add(costs: dict[str, Cost], more: Mapping[str, Cost]) -> None:
+    for kind, cost in more.items():
+        known = costs.setdefault(kind, Cost())
+        known.cases += cost.cases
+        known.finds += cost.finds
+        known.seconds += cost.seconds
+        known.only += cost.only
+
+
+Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 
 @contextmanager
-def _mapper(processes: int) -> Iterator[Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]]:
+def _mapper(processes: int) -> Iterator[Mapper]:
     """``map`` in this process or in others, results in order."""
     if not processes:
         yield map
@@ -117,74 +176,79 @@ def _mapper(processes: int) -> Iterator[Callable[[Callable[[Any], Any], Sequence
         yield pool.map
 
 
+def _tracked(mapped: Mapper, function: Callable[[Any], Any], work: Sequence[Any]) -> Iterator[Any]:
+    """The results, with progress on a terminal. Raises UsageError where the reference itself does not pass."""
+    console = Console(stderr=True)
+    try:
+        yield from track(
+            mapped(function, work), "operators", len(work), console=console, transient=True, disable=not console.is_terminal
+        )
+    except ReferenceFails as error:
+        raise UsageError(f"{error}; as long as it does not, mutants prove nothing") from None
+
+
+def _work_out(names: Sequence[str], mapped: Mapper) -> None:
+    """Writes which faults of these operators are the hardest, one operator after another, so that nothing is lost on the way."""
+    for name, labels in zip(names, _tracked(mapped, _hardest, names), strict=True):
+        write({name: labels}, {name: digest(_all(name))})
+        click.echo(f"{name}: {len(labels)} of {sum(not m.no_fault for m in _all(name))} faults do not fall whenever another falls")
+
+
 # What runs in the other processes: by name, since functions do not travel.
 
 
-def _kills(level: str, basis: str, work: tuple[str, Sequence[str]]) -> Mapping[str, Kill] | Result:
-    """The kills in one operator, by mutant, so that its cases are made once; or the case that the reference itself does not pass."""
+def _hunted(level: str, basis: str, work: tuple[str, Sequence[str]]) -> tuple[list[Kill | None], dict[str, Cost]]:
     operator, names = work
-    failure = reference_failure([operator], level, basis)
-    return failure or kills_in(operator, [replace(find_mutant(name), operators=(operator,)) for name in names], level, basis)
+    return hunt(operator, [find_mutant(name) for name in names], level, basis)
 
 
-def _killed(found: Mapping[str, Kill] | Result) -> Mapping[str, Kill]:
-    """Raises UsageError where the reference itself did not pass."""
-    if not isinstance(found, Result):
-        return found
-    said = f"the reference itself does not pass {found.case} ({found.status}): {found.message}"
-    raise UsageError(f"{said}; as long as it does not, mutants prove nothing")
+def _hunted_by_kind(level: str, basis: str, work: tuple[str, Sequence[str]]) -> dict[str, Cost]:
+    operator, names = work
+    return hunt_by_kind(operator, [find_mutant(name) for name in names], level, basis)
+
+
+def _hardest(operator: str) -> list[str]:
+    with TemporaryDirectory() as folder:
+        return hardest(Hunter(operator, "core", MEASURED, folder), _all(operator))
 
 
 # What is printed
 
 
-def _print(hunts: Sequence[Hunt], operators: Sequence[str]) -> None:
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
-    rows = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("mutant", "operators", "killed by"):
-        rows.add_column(column, overflow="fold")
+def _json(entry: Hunt) -> dict[str, Any]:
+    mutant = entry.mutant
+    return {
+        "name": mutant.name,
+        "does": mutant.fault.does,
+        "basis": mutant.basis,
+        "no_fault": mutant.no_fault,
+        "kill": asdict(entry.kill) if entry.kill else None,
+    }
+
+
+def _print(hunts: Sequence[Hunt], listed: bool, costs: Mapping[str, Cost], about: str, easy: int, stale: Sequence[str]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
     for entry in hunts:
-        rows.add_row(escape(entry.mutant.name), _concerned(entry), _fate(entry))
-    console.print(rows)
-    total = summary(hunts, operators)
-    console.print()
-    console.print(_totals(total))
-    for entry in hunts:
+        mutant = entry.mutant
         if entry.surprising:
-            console.print(_complaint(entry))
+            fate = f"is found, and should not be, by {entry.kill.case}" if entry.kill else "survives"
+            console.print(f"[bold red]{escape(mutant.name)}[/], which {escape(mutant.fault.does)}, {escape(fate)}")
+        elif listed:
+            fate = entry.kill.case if entry.kill else f"no fault: {mutant.no_fault}"
+            console.print(f"{escape(mutant.name)} [dim]({escape(mutant.fault.does)}): {escape(fate)}[/]")
+    console.print(about or "What each kind of case found first, of those that were tried until one failed:")
+    for line in costs_table(costs):
+        console.print(escape(line), style="dim")
+    counts = Counter("no fault" if entry.mutant.no_fault else "found" if entry.kill else "survives" for entry in hunts)
+    faults = counts["found"] + counts["survives"]
     console.print(
-        f"{total['killed']} of {total['total']} faults are found; {total['equivalent']} more change nothing that an implementation promises",
-        style="green" if not any(entry.surprising for entry in hunts) else "bold",
+        f"{counts['found']:,} of {faults:,} faults are found"
+        + (f"; {counts['no fault']:,} more change nothing that an implementation promises" if counts["no fault"] else "")
+        + (f"; {easy:,} are left out, for they fall whenever one of these falls (--all hunts them)" if easy else ""),
+        style="bold" if any(entry.surprising for entry in hunts) else "green",
     )
-
-
-def _concerned(entry: Hunt) -> str:
-    names = entry.mutant.operators
-    return names[0] if len(names) == 1 else f"{len(names)} operators"
-
-
-def _fate(entry: Hunt) -> str:
-    if entry.surprising:
-        return "[bold red]found, and should not be[/]" if entry.mutant.equivalent else "[bold red]survives[/]"
-    if entry.mutant.equivalent:
-        return f"[dim]no fault: {escape(entry.mutant.equivalent)}[/]"
-    first, *others = (kill.case for kill in entry.kills.values())
-    return escape(first) + (f" [dim]and {len(others)} more[/]" if others else "")
-
-
-def _totals(total: dict[str, Any]) -> Table:
-    rows = Table(box=None, pad_edge=False, header_style="dim")
-    rows.add_column("operator", no_wrap=True)
-    for column in ("killed", "planted", "no fault"):
-        rows.add_column(column, justify="right")
-    for operator, counts in total["by_operator"].items():
-        rows.add_row(operator, str(counts["killed"]), str(counts["total"]), str(counts["equivalent"]))
-    return rows
-
-
-def _complaint(entry: Hunt) -> str:
-    name, does = escape(entry.mutant.name), escape(entry.mutant.does)
-    if entry.mutant.equivalent:
-        found = ", ".join(kill.case for kill in entry.kills.values())
-        return f"[bold red]found, and should not be:[/] {name}, which {does}; by {escape(found)}"
-    return f"[bold red]survives:[/] {name}, which {does}, in {', '.join(entry.survives_in)}"
+    if stale:
+        which = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
+        console.print(
+            f"the faults of {which} have changed, so that all were hunted; `dmlcts mutants --subsumption` works out the hardest anew"
+        )

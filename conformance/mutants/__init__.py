@@ -1,10 +1,9 @@
 """Planted faults: does the suite find them?
 
-A mutant (``mutant.Mutant``) is the reference with one fault in it: a wrong value (``values``, and a module a family of operators, such as
-``arithmetic``, whose tables ``fault`` plants), numbers carried wrongly (``numbers``), an element read or written in the wrong place
-(``placement``, ``strides``), a rule not enforced or one too many (``validation``, ``refusals``). ``catalogue`` has them all, ``equivalent``
-says which are no faults, ``hunt`` runs cases on them, ``table`` writes down what was found. Each is a backend of its own:
-``dmlcts run --backend python:dmlcts.conformance.mutants:NAME``.
+A mutant is the reference with one fault in one operator. What a fault replaces stands in ``fault``; ``families`` hold what implementations
+of some operators get wrong, ``transforms`` what they get wrong in any, made from its spec. ``reviewed.yaml`` says what is no fault, and what
+measured cases alone find. ``catalogue`` has every mutant, ``hunt`` runs cases on them, ``table`` writes down what was found. Each is a
+backend of its own: ``dmlcts run --backend python:dmlcts.conformance.mutants:OPERATOR/FAULT``.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ from dmlcts.conformance.mutants.mutant import MutantBackend
 
 def __getattr__(name: str) -> Callable[[], MutantBackend]:
     """The mutant of that name as a class without arguments, for ``python:MODULE:CLASS``. Raises AttributeError."""
+    if "/" not in name:  # a module, or nothing of ours
+        raise AttributeError(name)
     from dmlcts.conformance.mutants.catalogue import find_mutant
 
     try:

@@ -1,104 +1,118 @@
-"""Every mutant, by name."""
+"""Every mutant, by operator: the faults of its family's tables (``families``), and those of any operator (``transforms``).
+
+Both are found by what lies in their folders; nothing needs to be listed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from functools import cache
-from itertools import chain
+from importlib import import_module
+from pkgutil import walk_packages
+from types import ModuleType
 
-from dmlcts.conformance.mutants.bases import has_other_basis
-from dmlcts.conformance.mutants.equivalent import ANYWHERE, EQUIVALENT, reason
-from dmlcts.conformance.mutants.half_checks import half_check_mutants
-from dmlcts.conformance.mutants.in_place import in_place_mutants
+from dmlcts.conformance.mutants import families, transforms
+from dmlcts.conformance.mutants.fault import Fault, Faults
 from dmlcts.conformance.mutants.mutant import Mutant
-from dmlcts.conformance.mutants.numbers import number_mutants
-from dmlcts.conformance.mutants.operands import operand_mutants
-from dmlcts.conformance.mutants.placement import placement_mutants
-from dmlcts.conformance.mutants.refusals import refusal_mutants
-from dmlcts.conformance.mutants.strides import stride_mutants
-from dmlcts.conformance.mutants.taken_for import misread_mutants
-from dmlcts.conformance.mutants.validation import validation_mutants
-from dmlcts.conformance.mutants.values import value_mutants
+from dmlcts.conformance.mutants.reviewed import MEASURED as ON_MEASURED
+from dmlcts.conformance.mutants.reviewed import NO_FAULT, ReviewError, review, unused
 from dmlcts.reference.registry import references
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
 
-MAKERS: tuple[Callable[[Sequence[Operator]], Iterator[Mutant]], ...] = (
-    value_mutants,
-    misread_mutants,
-    number_mutants,
-    operand_mutants,
-    stride_mutants,
-    placement_mutants,
-    in_place_mutants,
-    validation_mutants,
-    half_check_mutants,
-    refusal_mutants,
-)
-"""What makes mutants of operators, in the order in which they are run."""
+Transform = Callable[[Operator], Iterable[tuple[str, Fault]]]
 
 
-def mutated_operators() -> tuple[Operator, ...]:
-    """The operators that there are mutants of: all that have a spec and a reference."""
-    return tuple(load(name) for name in operator_names() if name in references())
+def mutated_operators() -> tuple[str, ...]:
+    """The names of the operators that there are mutants of: all that have a spec and a reference."""
+    return tuple(name for name in operator_names() if name in references())
 
 
 @cache
-def mutants() -> tuple[Mutant, ...]:
-    """Every mutant, in a fixed order; names are unique, and each concerns an operator."""
-    return tuple(_made())
+def mutants_of(name: str) -> Mapping[str, Mutant]:
+    """The mutants of an operator by label, those of its own first.
+
+    Raises:
+        ValueError: two faults have one name, or a table says something that it cannot mean.
+    """
+    operator = load(name)
+    found: dict[str, Mutant] = {}
+    for label, fault in (*_of_families(operator), *_of_transforms(operator)):
+        if label in found:
+            raise ValueError(f"two faults of {name} are called {label}")
+        reasons = review(name, label)
+        basis = MEASURED if ON_MEASURED in reasons or _is_measured(operator, label) else DOCUMENTED
+        found[label] = Mutant(name, label, fault, basis, reasons.get(NO_FAULT, ""))
+    return found
 
 
-def _made() -> Iterator[Mutant]:
-    operators = mutated_operators()
-    names: set[str] = set()
-    for mutant in chain.from_iterable(maker(operators) for maker in MAKERS):
-        if mutant.name in names:
-            raise AssertionError(f"two mutants are called {mutant.name}")
-        names.add(mutant.name)
-        if mutant.equivalent:
-            yield mutant
-            continue
-        reasons = {name: reason(mutant.name, load(name)) for name in mutant.operators}
-        faulty = tuple(name for name, why in reasons.items() if not why)
-        yield from _on_its_basis(mutant, faulty)
-        yield from _no_faults(mutant, {name: why for name, why in reasons.items() if why})
+def _is_measured(operator: Operator, label: str) -> bool:
+    """Whether the spec itself says that what a fault breaks was measured alone: a constraint, sizes that are the same, a permission."""
+    sort, _, what = label.partition("/")
+    bases = {c.basis for c in operator.constraints if what == c.label or (c.same == "Sizes" and what.startswith("sizes-"))}
+    if sort == "in-place" or label.startswith("refuses/in-place"):
+        bases = {permission.basis for permission in operator.in_place}
+    return sort in ("accepts", "in-place", "refuses") and bases == {MEASURED}
 
 
-def _on_its_basis(mutant: Mutant, operators: tuple[str, ...]) -> Iterator[Mutant]:
-    """The mutant; apart from it those for operators in which cases of the other basis find it."""
-    other = DOCUMENTED if mutant.basis == MEASURED else MEASURED
-    apart = tuple(name for name in operators if has_other_basis(mutant.name, load(name)))
-    if apart and len(mutant.operators) == 1:
-        yield replace(mutant, basis=other)
-        return
-    together = tuple(name for name in operators if name not in apart)
-    if together:
-        yield replace(mutant, operators=together)
-    for name in apart:
-        yield replace(mutant, name=f"{mutant.name}/{name}", operators=(name,), basis=other)
-
-
-def _no_faults(mutant: Mutant, reasons: Mapping[str, str]) -> Iterator[Mutant]:
-    """The mutant as what it is where it is no fault: one for all operators if they have one reason, else one each."""
-    if reasons and (len(mutant.operators) == 1 or ANYWHERE in EQUIVALENT.get(mutant.name, {})):
-        yield replace(mutant, equivalent=next(iter(reasons.values())))
-        return
-    for name, why in reasons.items():
-        yield replace(mutant, name=f"{mutant.name}/{name}", operators=(name,), equivalent=why)
-
-
-@cache
-def _by_name() -> Mapping[str, Mutant]:
-    return {mutant.name: mutant for mutant in mutants()}
+def mutants() -> Iterator[Mutant]:
+    """Every mutant, in a fixed order. Raises ValueError as ``mutants_of`` does."""
+    for name in mutated_operators():
+        yield from mutants_of(name).values()
 
 
 def find_mutant(name: str) -> Mutant:
-    """The mutant of that name. Raises KeyError; the message names the nearest."""
-    known = _by_name()
-    if name not in known:
-        near = get_close_matches(name, known, n=3, cutoff=0.3)
-        raise KeyError(f"no mutant {name!r}; near it: {', '.join(near) or 'none'}")
-    return known[name]
+    """The mutant called ``OPERATOR/LABEL``. Raises KeyError; the message names the nearest."""
+    operator, _, label = name.partition("/")
+    if operator not in mutated_operators():
+        near = get_close_matches(operator, mutated_operators(), n=3, cutoff=0.3)
+        raise KeyError(f"no mutant {name!r}, for there are none of {operator!r}; near it: {', '.join(near) or 'none'}")
+    known = mutants_of(operator)
+    if label not in known:
+        near = get_close_matches(label, known, n=3, cutoff=0.3)
+        raise KeyError(f"no mutant {name!r}; near it: {', '.join(f'{operator}/{other}' for other in near) or 'none'}")
+    return known[label]
+
+
+def check_review() -> None:
+    """Raises ReviewError where an entry of ``reviewed.yaml`` speaks of no fault that is planted."""
+    entries = list(unused((mutant.operator, mutant.label) for mutant in mutants()))
+    if entries:
+        raise ReviewError(f"no fault is planted of which these speak: {'; '.join(map(str, entries))}")
+
+
+# What lies in the folders
+
+
+def _modules(package: ModuleType) -> Iterator[ModuleType]:
+    for module in sorted(walk_packages(package.__path__, f"{package.__name__}."), key=lambda found: found.name):
+        yield import_module(module.name)
+
+
+@cache
+def _tables() -> tuple[tuple[tuple[str, ...], Faults], ...]:
+    """Globs of operators, and their faults. Raises ValueError where a glob is like no operator."""
+    found = []
+    for module in _modules(families):
+        for operators, faults in getattr(module, "FAULTS", {}).items():
+            globs = tuple(operators.split())
+            for glob in globs:
+                if not any(fnmatchcase(name, glob) for name in mutated_operators()):
+                    raise ValueError(f"{module.__name__}: FAULTS speak of {glob}, and no operator is called so")
+            found.append((globs, faults))
+    return tuple(found)
+
+
+def _of_families(operator: Operator) -> Iterator[tuple[str, Fault]]:
+    for globs, faults in _tables():
+        if any(fnmatchcase(operator.name, glob) for glob in globs):
+            yield from faults.items()
+
+
+def _of_transforms(operator: Operator) -> Iterator[tuple[str, Fault]]:
+    for module in _modules(transforms):
+        make: Transform | None = getattr(module, "faults", None)
+        if make is not None:
+            yield from make(operator)

@@ -1,206 +1,218 @@
-"""Faults of one operator's own values, as tables: ``{operator: {name: Fault}}``, and what their functions are made of."""
+"""A fault: what an implementation does wrong, as one row of a table. ``mutant`` plants it in the reference.
+
+What a family's own table replaces is a stage of its reference, the desc, the inputs or an output; the other hooks are for the transforms
+that go over any operator (``transforms``).
+
+| hook | what it is | called with |
+|---|---|---|
+| ``value`` | what is computed in an output's place | desc, inputs by name, the right output |
+| ``stages`` | what is computed in the place of stages of the reference (reference/stage) | the right function, its arguments |
+| ``desc`` | the desc that is misread for the right one: other attributes, another operator of the same fields | desc |
+| ``inputs`` | the inputs that are computed with: changed, of other sizes or types, or left out where they are optional | desc, inputs |
+| ``read`` | how an input is read | its name, buffer, tensor desc, offset in bytes |
+| ``write`` | how an output is written | buffer, tensor desc, array, offset in bytes |
+| ``around`` | what happens before or after the dispatch | dispatch, what runs one |
+| ``accepts`` | the rules that are found broken, where some are | dispatch, those that are |
+| ``refuses`` | what a valid dispatch is refused for, empty if it is not | dispatch |
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, is_dataclass, replace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dmlcts.conformance.mutants.mutant import Array, Mutant, Value, Where
-from dmlcts.spec.desc import OperatorDesc, ScaleBias
-from dmlcts.spec.model import DOCUMENTED, MEASURED
+from dmlcts.conformance.backends.backend import Bytes, Dispatch
+from dmlcts.generator.case import AGREEMENT, REJECTION, RELATION, Case
+from dmlcts.reference.stage import Instead
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.rules import Violation
+
+Array = NDArray[Any]
+Inputs = Mapping[str, Array]
+Where = Callable[[OperatorDesc], bool]
+Value = Callable[[OperatorDesc, Inputs, Array], Any]
+Desc = Callable[[OperatorDesc], OperatorDesc]
+Read = Callable[[str, Bytes, TensorDesc, int], Array]
+Write = Callable[[Bytes, TensorDesc, Array, int], None]
+Around = Callable[[Dispatch, Callable[[Dispatch], None]], None]
+Accepts = Callable[[Dispatch, list[Violation]], list[Violation]]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault. ``does`` is a sentence about the implementation, without its subject: ``adds the bias twice``.
+
+    ``value`` may give any numeric type and whatever broadcasts to the output (``mutant.stored``). It and ``write`` are for the output
+    called ``output``, for each where it is empty. The fault is for data types of the first tensor that has a choice of them (``types``, all
+    where empty) and for descs of which ``when`` is true; elsewhere the mutant does what is right. ``kinds`` are the kinds of cases that
+    are most likely to find it: they are tried first.
+    """
+
+    does: str
+    value: Value | None = None
+    types: tuple[str, ...] = ()
+    when: Where | None = None
+    output: str = ""
+    stages: Mapping[str, Instead] = field(default_factory=dict)
+    desc: Desc | None = None
+    inputs: Callable[[OperatorDesc, Inputs], Inputs] | None = None
+    read: Read | None = None
+    write: Write | None = None
+    around: Around | None = None
+    accepts: Accepts | None = None
+    refuses: Callable[[Dispatch], str] | None = None
+    kinds: tuple[str, ...] = ()
+
+    def applies(self, desc: OperatorDesc) -> bool:
+        """Whether it may go wrong for a desc."""
+        return (not self.types or main_type(desc) in self.types) and (self.when is None or self.when(desc))
+
+    def concerns(self, output: str) -> bool:
+        """Whether it may go wrong in an output."""
+        return self.output in ("", output, output.partition("[")[0])
+
+    def may_show(self, case: Case) -> bool:
+        """Whether a case can tell it from a right implementation: what cannot is not worth running."""
+        if case.expect == REJECTION:
+            return self.accepts is not None
+        # What property cases dispatch is not known before they run.
+        return self.accepts is None and (case.expect in (RELATION, AGREEMENT) or self.applies(case.desc))
+
+
+Faults = Mapping[str, Fault]
+"""By name: lower-case words with hyphens, such as ``bias-twice``. What is about one tensor or attribute begins with it: ``Axes/first-alone``."""
+
+Table = Mapping[str, Faults]
+"""A family's faults by the operators that they are planted in: names or globs, with spaces between them: ``GEMM CONVOLUTION*``."""
+
+
+def main_type(desc: OperatorDesc) -> str:
+    """The data type of the first tensor; of the second where the first is a condition, which has one type alone."""
+    tensors = [tensor for name, tensor in desc.tensors() if name != "ConditionTensor"]
+    return tensors[0].data_type if tensors else ""
+
 
 FLOATS, SINGLE, HALF = ("FLOAT64", "FLOAT32", "FLOAT16"), ("FLOAT32",), ("FLOAT16",)
 SIGNED, UNSIGNED = ("INT8", "INT16", "INT32", "INT64"), ("UINT8", "UINT16", "UINT32", "UINT64")
 INTEGERS = SIGNED + UNSIGNED
 WIDE, LONG = ("INT32", "UINT32", "INT64", "UINT64"), ("INT64", "UINT64")
 
-Computed = Callable[[OperatorDesc, Mapping[str, Array], Array], Any]
-"""(operator desc, packed inputs by name, the right output) -> what is computed instead, of any numeric type."""
+
+# What rows are made of
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """What an implementation does (a sentence), and what it computes then.
-
-    It is for data types of the first tensor that has a ``type_of`` (all where empty), and for descs of which ``when`` is true. ``basis``
-    and ``equivalent`` are the mutant's.
-    """
-
-    does: str
-    computed: Computed
-    types: tuple[str, ...] = ()
-    basis: str = DOCUMENTED
-    when: Where | None = None
-    equivalent: str = ""
-
-
-Faults = Mapping[str, Mapping[str, Fault]]
-"""By operator and name."""
-
-
-def planted(faults: Faults) -> Iterator[Mutant]:
-    """A mutant for each fault."""
-    for operator, named in faults.items():
-        for name, fault in named.items():
-            where = _where(fault)
-            yield Mutant(
-                f"{operator}/{name}",
-                (operator,),
-                fault.does,
-                basis=fault.basis,
-                equivalent=fault.equivalent,
-                value=_value(fault.computed, where),
-                where=where,
-            )
-
-
-def for_each(operators: tuple[str, ...], named: Mapping[str, Fault]) -> dict[str, dict[str, Fault]]:
-    """The same faults for each of these operators."""
-    return {operator: dict(named) for operator in operators}
-
-
-def marked(faults: Faults, measured: Collection[str] = (), equivalent: Mapping[str, str] | None = None) -> Faults:
-    """The same faults; those called OPERATOR/NAME in ``measured`` on that basis, those in ``equivalent`` none, with the reason."""
-    reasons = equivalent or {}
-    for name in (*measured, *reasons):
-        operator, _, fault = name.partition("/")
-        if fault not in faults.get(operator, {}):
-            raise KeyError(f"no fault {name}")
-
-    def mark(name: str, fault: Fault) -> Fault:
-        basis = MEASURED if name in measured else fault.basis
-        return replace(fault, basis=basis, equivalent=reasons.get(name, fault.equivalent))
-
-    return {
-        operator: {name: mark(f"{operator}/{name}", fault) for name, fault in named.items()} for operator, named in faults.items()
-    }
-
-
-def merged(*tables: Faults) -> Faults:
-    """The faults of every table; a later one's come after an earlier one's."""
+def merged(*tables: Table) -> Table:
+    """The faults of all tables."""
     found: dict[str, dict[str, Fault]] = {}
     for table in tables:
-        for operator, named in table.items():
-            found.setdefault(operator, {}).update(named)
+        for operators, faults in table.items():
+            found.setdefault(operators, {}).update(faults)
     return found
 
 
-def _where(fault: Fault) -> Where | None:
-    types, when = fault.types, fault.when
-    if not types:
-        return when
-    return lambda desc: main_type(desc) in types and (when is None or when(desc))
+def after(stage: str, change: Callable[[Any], Any]) -> Mapping[str, Instead]:
+    """``stages`` of a fault that changes what a stage gives. Of an answer or an estimate, the value alone is changed."""
+    return {stage: lambda right, *args, **kwargs: changed(right(*args, **kwargs), change)}
 
 
-def main_type(desc: OperatorDesc) -> str:
-    """The data type of the first tensor; of the second where the first is IF's condition, which has one type alone."""
-    tensors = [tensor for name, tensor in desc.tensors() if name != "ConditionTensor"]
-    return tensors[0].data_type
+Steps = Mapping[str, Mapping[str, tuple[Any, ...]]]
+"""By stage and label: what an implementation does, a function, and the data types for which it is wrong, where not for all."""
 
 
-def _value(computed: Computed, where: Where | None) -> Value:
-    def value(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Array:
-        return right if where is not None and not where(desc) else stored(computed(desc, inputs, right), right)
+def computed(steps: Steps, when: Where | None = None) -> Faults:
+    """Faults that compute another thing in stages' places: functions of their arguments, without the array namespace that some begin with."""
 
-    return value
+    def instead(change: Callable[..., Any]) -> Instead:
+        return lambda right, *args: change(*args[isinstance(args[0], ModuleType) :])
 
-
-def stored(values: Any, right: Array) -> Array:
-    """Values as an output like the right one: reals rounded; for integers cut, saturated, and 0 for NaN; integers wrapped around."""
-    array = np.asarray(values)
-    if right.dtype.kind != "f" and array.dtype.kind == "f":
-        info = np.iinfo(right.dtype)
-        whole = np.trunc(np.nan_to_num(array.astype(np.float64), posinf=np.inf, neginf=-np.inf))
-        inside = (whole >= float(info.min)) & (whole < float(info.max))
-        array = np.where(
-            inside, np.where(inside, whole, 0).astype(right.dtype), np.where(whole > 0, info.max, info.min).astype(right.dtype)
-        )
-    return np.ascontiguousarray(np.broadcast_to(array.astype(right.dtype), right.shape))
+    return {
+        label: Fault(does, types=types[0] if types else (), when=when, stages={stage: instead(change)})
+        for stage, rows in steps.items()
+        for label, (does, change, *types) in rows.items()
+    }
 
 
-# What functions are made of
+def adjusted(steps: Steps, when: Where | None = None) -> Faults:
+    """Faults that change what stages give, as ``after``."""
+    return {
+        label: Fault(does, types=types[0] if types else (), when=when, stages=after(stage, change))
+        for stage, rows in steps.items()
+        for label, (does, change, *types) in rows.items()
+    }
 
 
-def scale_bias(desc: OperatorDesc) -> tuple[float, float]:
-    """Scale and bias as the desc holds them; those that change nothing where there are none."""
-    pair = desc.fields.get("ScaleBias")
-    return (float(np.float32(pair[0])), float(np.float32(pair[1]))) if isinstance(pair, ScaleBias) else (1.0, 0.0)
+def skipped(stage: str, argument: int) -> Mapping[str, Instead]:
+    """``stages`` of a fault that leaves a stage out: one of its arguments (by its place) is passed on."""
+    return {stage: lambda right, *args, **kwargs: args[argument]}
 
 
-def is_scaled(desc: OperatorDesc) -> bool:
-    """Whether there is a ScaleBias."""
-    return desc.fields.get("ScaleBias") is not None
+def changed(result: Any, change: Callable[[Any], Any]) -> Any:
+    """What a stage gave, with other values: an array, a number, or something with a field ``value``."""
+    if is_dataclass(result) and not isinstance(result, type) and hasattr(result, "value"):
+        return replace(result, value=change(result.value))
+    return change(result)
 
 
-def attributes(desc: OperatorDesc) -> tuple[float, ...]:
-    """The numbers among the attributes, in the struct's order, as FLOAT32 holds them."""
-    return tuple(float(np.float32(value)) for value in desc.fields.values() if isinstance(value, int | float))
+def with_attributes(change: Callable[[Mapping[str, Any]], Mapping[str, object]]) -> Desc:
+    """``desc`` of a fault that misreads attributes: gets the fields, gives those that differ."""
+    return lambda desc: desc.with_fields(**change(desc.fields))
 
 
-def of_argument(function: Callable[[Array], Any]) -> Computed:
-    """Of ``InputTensor * Scale + Bias`` in FLOAT64."""
-
-    def computed(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Any:
-        scale, bias = scale_bias(desc)
-        return function(inputs["InputTensor"].astype(np.float64) * scale + bias)
-
-    return computed
+def with_input(name: str, change: Callable[[Array], Array]) -> Callable[[OperatorDesc, Inputs], Inputs]:
+    """``inputs`` of a fault that changes one input, where it is present."""
+    return lambda desc, inputs: {**inputs, name: change(inputs[name])} if name in inputs else inputs
 
 
-def of_single(function: Callable[[Array], Any]) -> Computed:
-    """Of ``InputTensor * Scale + Bias`` in FLOAT32, where steps round and overflow."""
-    return of_argument(lambda x: function(x.astype(np.float32)))
+# Precision
 
 
-def of_inputs(function: Callable[..., Any]) -> Computed:
-    """Of the inputs in the struct's order, in their own types."""
-    return lambda desc, inputs, right: function(*inputs.values())
+def as_float16(x: Array) -> Array:
+    """Rounded to FLOAT16; what it does not hold becomes infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(x).astype(np.float16).astype(np.asarray(x).dtype)
 
 
-def of_reals(function: Callable[..., Any]) -> Computed:
-    """Of the inputs in FLOAT64."""
-    return lambda desc, inputs, right: function(*(array.astype(np.float64) for array in inputs.values()))
+def as_bfloat16(x: Array) -> Array:
+    """With the 8 significant bits of bfloat16, and FLOAT32's range."""
+    return mantissa_bits(7)(x)
 
 
-def of_attributes(function: Callable[..., Any]) -> Computed:
-    """Of the first input in FLOAT64, and of the numbers among the attributes."""
-    return lambda desc, inputs, right: function(next(iter(inputs.values())).astype(np.float64), *attributes(desc))
+def as_tf32(x: Array) -> Array:
+    """With the 11 significant bits of TF32, and FLOAT32's range."""
+    return mantissa_bits(10)(x)
 
 
-def of_result(function: Callable[[Array], Any]) -> Computed:
-    """Of the right output."""
-    return lambda desc, inputs, right: function(right)
+def mantissa_bits(count: int) -> Callable[[Array], Array]:
+    """Rounds to nearest even of so many stored mantissa bits, through FLOAT32."""
+
+    def rounded(x: Array) -> Array:
+        x = np.asarray(x)
+        single = np.ascontiguousarray(x, np.float32)
+        bits = single.view(np.uint32)
+        drop = np.uint32(23 - count)
+        even = (bits >> drop) & np.uint32(1)
+        kept = (bits + np.uint32((1 << int(drop)) // 2 - 1) + even) >> drop << drop
+        return np.where(np.isfinite(single), kept.view(np.float32), single).astype(x.dtype)
+
+    return rounded
 
 
-def beside(function: Callable[[Array, Array], Any]) -> Computed:
-    """Of the first input in its own type, and the right output."""
-    return lambda desc, inputs, right: function(next(iter(inputs.values())), right)
+PRECISIONS: Mapping[str, tuple[str, tuple[str, ...], Callable[[Array], Array]]] = {
+    "in-float16": ("FLOAT16", ("FLOAT64", "FLOAT32"), as_float16),
+    "in-bfloat16": ("bfloat16", FLOATS, as_bfloat16),
+    "in-tf32": ("TF32", ("FLOAT64", "FLOAT32"), as_tf32),
+}
+"""By name: the type, the data types of which less is an error, and what rounds."""
 
 
-def detour(change: Callable[[Array], Array]) -> Computed:
-    """The input's bit patterns, changed on the way."""
-    return lambda desc, inputs, right: change(as_unsigned(inputs["InputTensor"])).view(right.dtype)
-
-
-def as_unsigned(x: Array) -> Array:
-    """An element's bits as an unsigned integer."""
-    return np.ascontiguousarray(x).view(f"u{x.dtype.itemsize}")
-
-
-def as_signed(x: Array) -> Array:
-    """An element's bits as a signed integer."""
-    return np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}")
-
-
-def saturated(function: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Array]:
-    """A function of two integers without wrapping around: what the type does not hold becomes its least or largest number."""
-
-    def limited(a: Array, b: Array) -> Array:
-        info = np.iinfo(a.dtype)
-        exact = function(a.astype(object), b.astype(object))
-        return np.asarray(np.clip(exact, int(info.min), int(info.max)), a.dtype)
-
-    return limited
+def roundings(what: str, stage: str) -> Faults:
+    """Faults that round what a stage gives to each type of less precision. ``what`` names it in words: ``scores``."""
+    return {
+        f"{what}-{name}": Fault(f"computes {what.replace('-', ' ')} in {type_}", types=types, stages=after(stage, rounding))
+        for name, (type_, types, rounding) in PRECISIONS.items()
+    }

@@ -1,148 +1,207 @@
-"""Runs the suite's cases on mutants until one fails: which mutants does it find, and which survive?"""
+"""Runs the suite's cases on mutants until one fails: which does it find, and which survive?
+
+What makes a hunt fast: the cases of an operator are made once for all its mutants; those that find most in a second come first, and property
+cases last; a case for which a mutant computes what is right, bit for bit, is not run, for it passes.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
-from typing import Any
+from time import process_time
 
+from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.mutants.fault import Array
 from dmlcts.conformance.mutants.mutant import Mutant, MutantBackend
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.session import Session
-from dmlcts.generator.case import Case
+from dmlcts.generator.case import REJECTION, Case
+from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.suite import operator_cases, select
 from dmlcts.reports.record import ERROR, FAIL, PASS, Result
 from dmlcts.spec.model import DOCUMENTED
 
+PROPERTY = "property"
+"""The kind of the cases that take most of the time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """The first case that found a mutant, whether as a failure or as an error, and what it said."""
+    """The first case that found a mutant, whether as a failure or as an error, and its message."""
 
     case: str
+    kind: str
     status: str
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """What became of a mutant: ``kills`` by operator."""
+    """What became of a mutant."""
 
     mutant: Mutant
-    kills: Mapping[str, Kill]
-
-    @property
-    def survives_in(self) -> tuple[str, ...]:
-        """The operators in which no case finds it."""
-        return tuple(name for name in self.mutant.operators if name not in self.kills)
-
-    @property
-    def killed(self) -> bool:
-        """Whether it is found in every operator that it concerns."""
-        return not self.survives_in
+    kill: Kill | None
 
     @property
     def surprising(self) -> bool:
-        """Whether a fault survives, or what is said to be no fault is found."""
-        return bool(self.kills) if self.mutant.equivalent else not self.killed
-
-    def to_json(self) -> dict[str, Any]:
-        """The outcome as JSON."""
-        return {
-            "name": self.mutant.name,
-            "operators": list(self.mutant.operators),
-            "does": self.mutant.does,
-            "basis": self.mutant.basis,
-            "equivalent": bool(self.mutant.equivalent),
-            "reason": self.mutant.equivalent,
-            "killed": self.killed,
-            "kills": {operator: asdict(kill) for operator, kill in self.kills.items()},
-        }
+        """Whether a fault survives, or what was reviewed to be none is found."""
+        return (self.kill is None) != bool(self.mutant.no_fault)
 
 
-def chosen_cases(operator: str, level: str, basis: str) -> list[Case]:
-    """The cases of an operator that a hunt runs, in the suite's order."""
-    return select(operator_cases(operator, level), level=level, basis=basis)
+@dataclass(slots=True)
+class Cost:
+    """What cases of a kind cost, in seconds of one CPU, and how often one of them found a mutant; ``only``: what no other kind finds."""
+
+    cases: int = 0
+    finds: int = 0
+    seconds: float = 0.0
+    only: int = 0
 
 
-def hunt(mutant: Mutant, level: str, basis: str, choose: Callable[[Case], bool] = lambda case: True) -> Hunt:
-    """Runs the cases of every operator that the mutant concerns and in which it may show, all or those chosen, until the first that fails.
+@dataclass(slots=True)
+class Trial:
+    """A case, and what a hunt knows of it: its inputs and right outputs (None before they are needed), what it found and what that took."""
 
-    What is unsupported neither finds a mutant nor clears it.
+    case: Case
+    inputs: Mapping[str, Array] | None = None
+    right: Mapping[str, Array] | None = None
+    finds: int = 0
+    tries: int = 0
+    seconds: float = 0.0
+
+    @property
+    def promise(self) -> float:
+        """Finds by what it costs, which its elements tell well enough; so the order is the same on every machine."""
+        elements = sum(tensor.count for _, tensor in self.case.desc.tensors())
+        return (self.finds + 0.5) / (self.tries + 1) / (1 + elements / 2000)
+
+
+class ReferenceFails(Exception):
+    """A case that finds a mutant finds the reference too: then it proves nothing. The message says which and why."""
+
+
+@dataclass(slots=True)
+class Hunter:
+    """Runs an operator's cases on its mutants, one mutant after another. ``folder`` takes what failing property cases write."""
+
+    operator: str
+    level: str
+    basis: str
+    folder: str
+    trials: list[Trial] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        cases = select(operator_cases(self.operator, self.level), level=self.level, basis=self.basis)
+        self.trials = [Trial(case) for case in cases]
+
+    def hunt(self, mutant: Mutant, choose: Callable[[Case], bool] = lambda case: True) -> Kill | None:
+        """The first case, of those chosen, that fails or ends in an error on the mutant; None if there is none.
+
+        What is unsupported neither finds a mutant nor clears it. Raises ReferenceFails.
+        """
+        chosen = (trial for trial in self._in_order(mutant) if choose(trial.case))
+        return next((kill for trial in chosen if (kill := self.try_one(mutant, trial)) is not None), None)
+
+    def try_one(self, mutant: Mutant, trial: Trial) -> Kill | None:
+        """What one case finds; None if it passes, or if the mutant cannot show in it. Raises ReferenceFails."""
+        if not mutant.fault.may_show(trial.case):
+            return None
+        started = process_time()
+        backend = MutantBackend(mutant)
+        kill = None
+        if not self._computes_right(trial, backend):
+            kill = _kill(self._run(trial.case, backend, mutant.backend))
+            if kill is not None and not trial.finds:
+                result = self._run(trial.case, ReferenceBackend(), "reference")
+                if result.status != PASS:
+                    raise ReferenceFails(f"the reference itself does not pass {result.case} ({result.status}): {result.message}")
+        trial.seconds += process_time() - started
+        trial.tries += 1
+        trial.finds += kill is not None
+        return kill
+
+    def _run(self, case: Case, backend: ReferenceBackend, name: str) -> Result:
+        options = RunOptions(backend=name, level=self.level, basis=self.basis, out=self.folder)
+        with Session(options, backend) as session:
+            return session.run(case)
+
+    def costs(self) -> dict[str, Cost]:
+        """What each kind of case cost and found until now."""
+        found: dict[str, Cost] = {}
+        for trial in self.trials:
+            cost = found.setdefault(trial.case.kind, Cost())
+            cost.cases += 1
+            cost.finds += trial.finds
+            cost.seconds += trial.seconds
+        return found
+
+    def _in_order(self, mutant: Mutant) -> list[Trial]:
+        kinds = mutant.fault.kinds
+        rejections = mutant.fault.accepts is not None
+        fitting = (trial for trial in self.trials if (trial.case.expect == REJECTION) == rejections)
+        return sorted(fitting, key=lambda trial: (trial.case.kind == PROPERTY, trial.case.kind not in kinds, -trial.promise))
+
+    def _computes_right(self, trial: Trial, backend: MutantBackend) -> bool:
+        """Whether the mutant, whose fault is in what it computes alone, gives the right outputs bit for bit."""
+        fault, case = backend.mutant.fault, trial.case
+        elsewhere = (fault.read, fault.write, fault.around, fault.accepts, fault.refuses)
+        if case.kind == PROPERTY or any(hook is not None for hook in elsewhere):
+            return False
+        if trial.inputs is None:
+            trial.inputs = case_inputs(case)
+        if trial.right is None:
+            trial.right = backend.compute(case.desc, trial.inputs)
+        try:
+            found = backend.wrong(case.desc, trial.inputs)
+        except Exception:  # a fault planted wrongly, which the run will show
+            return False
+        return all(_same(found[name], right) for name, right in trial.right.items())
+
+
+def _same(array: Array, other: Array) -> bool:
+    return array.shape == other.shape and array.dtype == other.dtype and array.tobytes() == other.tobytes()
+
+
+def _kill(result: Result) -> Kill | None:
+    return Kill(result.case, result.kind, result.status, result.message) if result.status in (FAIL, ERROR) else None
+
+
+def wanted(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
+    """The mutants that cases of a basis should find. What no document says is required on the basis ``measured`` alone."""
+    return [mutant for mutant in mutants if basis != DOCUMENTED or mutant.basis == DOCUMENTED]
+
+
+def _worth_running(mutant: Mutant) -> Callable[[Case], bool]:
+    return lambda case: not (mutant.no_fault and case.kind == PROPERTY)
+
+
+def _of_kind(kind: str) -> Callable[[Case], bool]:
+    return lambda case: case.kind == kind
+
+
+def hunt(operator: str, mutants: Sequence[Mutant], level: str, basis: str) -> tuple[list[Kill | None], dict[str, Cost]]:
+    """What finds each of the operator's mutants, and what the kinds of cases cost. Raises ReferenceFails.
+
+    Property cases are not run on what is no fault: they would take most of the time.
     """
-    kills = {operator: kills_in(operator, [mutant], level, basis, choose).get(mutant.name) for operator in mutant.operators}
-    return Hunt(mutant, {operator: kill for operator, kill in kills.items() if kill is not None})
-
-
-def kills_in(
-    operator: str, mutants: Iterable[Mutant], level: str, basis: str, choose: Callable[[Case], bool] = lambda case: True
-) -> dict[str, Kill]:
-    """Of the mutants that the operator's cases find, by name: the first case that fails."""
-    cases = [case for case in chosen_cases(operator, level, basis) if choose(case)]
-    kills: dict[str, Kill] = {}
     with TemporaryDirectory() as folder:
+        hunter = Hunter(operator, level, basis, folder)
+        kills = [hunter.hunt(mutant, _worth_running(mutant)) for mutant in mutants]
+        return kills, hunter.costs()
+
+
+def hunt_by_kind(operator: str, mutants: Sequence[Mutant], level: str, basis: str) -> dict[str, Cost]:
+    """What the cases of each kind cost and find by themselves: each mutant is hunted with every kind alone. Raises ReferenceFails."""
+    with TemporaryDirectory() as folder:
+        hunter = Hunter(operator, level, basis, folder)
+        kinds = dict.fromkeys(trial.case.kind for trial in hunter.trials)
+        only: Counter[str] = Counter()
         for mutant in mutants:
-            options = RunOptions(backend=mutant.backend, level=level, basis=basis, out=folder)
-            shown = [case for case in cases if mutant.may_show(case)]
-            with Session(options, MutantBackend(mutant)) as session:
-                found = first_failure(session, sorted(shown, key=lambda case: case.kind not in mutant.first))
-            if found is not None:
-                kills[mutant.name] = Kill(found.case, found.status, found.message)
-    return kills
-
-
-def first_failure(session: Session, cases: Iterable[Case]) -> Result | None:
-    """The first result that is a failure or an error, None if there is none."""
-    return next((result for result in map(session.run, cases) if result.status in (FAIL, ERROR)), None)
-
-
-def reference_failure(operators: Sequence[str], level: str, basis: str) -> Result | None:
-    """The first case that the reference itself does not pass, None if it passes all: only then do mutants prove anything."""
-    with TemporaryDirectory() as folder, Session(RunOptions(level=level, basis=basis, out=folder)) as session:
-        results = (session.run(case) for operator in operators for case in chosen_cases(operator, level, basis))
-        return next((result for result in results if result.status != PASS), None)
-
-
-def summary(hunts: Sequence[Hunt], operators: Sequence[str]) -> dict[str, Any]:
-    """Totals as JSON: of mutants overall, and of mutants in each operator. Equivalent mutants are counted apart from the rest."""
-    faults = [entry for entry in hunts if not entry.mutant.equivalent]
-    by_operator = {}
-    for operator in operators:
-        concerned = [entry for entry in hunts if operator in entry.mutant.operators]
-        planted = [entry for entry in concerned if not entry.mutant.equivalent]
-        by_operator[operator] = {
-            "killed": sum(operator in entry.kills for entry in planted),
-            "total": len(planted),
-            "equivalent": len(concerned) - len(planted),
-        }
-    return {
-        "killed": sum(entry.killed for entry in faults),
-        "total": len(faults),
-        "equivalent": len(hunts) - len(faults),
-        "survivors": [
-            {
-                "name": entry.mutant.name,
-                "operators": list(entry.survives_in),
-                "equivalent": bool(entry.mutant.equivalent),
-                "reason": entry.mutant.equivalent,
-            }
-            for entry in hunts
-            if not entry.killed
-        ],
-        "mutants": [entry.to_json() for entry in hunts],
-        "by_operator": by_operator,
-    }
-
-
-def wanted(mutants: Iterable[Mutant], operators: Sequence[str], basis: str) -> list[Mutant]:
-    """The mutants that concern one of the operators and that cases of a basis should find, each for these operators alone.
-
-    What DirectML.dll was measured to do and no document says is demanded on the basis ``measured`` alone.
-    """
-    return [
-        replace(mutant, operators=concerned)
-        for mutant in mutants
-        if (basis != DOCUMENTED or mutant.basis == DOCUMENTED)
-        and (concerned := tuple(name for name in mutant.operators if name in operators))
-    ]
+            finders = [kind for kind in kinds if hunter.hunt(mutant, _of_kind(kind)) is not None]
+            only.update(finders if len(finders) == 1 else [])
+        costs = hunter.costs()
+    for kind, cost in costs.items():
+        cost.only = only[kind]
+    return costs

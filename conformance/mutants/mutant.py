@@ -1,116 +1,46 @@
-"""A mutant, and the backend that it is: the reference's way through a dispatch, with a hook at each step.
-
-| step | hook | right one |
-|---|---|---|
-| look for broken rules | ``rules`` | ``same_rules`` |
-| everything between reading and writing | ``around`` | ``only_run`` |
-| read each input | ``read`` | ``read_at`` |
-| compute, for a desc | ``desc`` | ``same_desc`` |
-| what is computed | ``value`` | ``same_value`` |
-| write each output | ``write`` | ``write_tensor`` |
-"""
+"""A mutant, the reference with one fault planted in one operator, and the backend that it is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.array_backend import binding_violations
-from dmlcts.conformance.backends.backend import Bytes, Dispatch
+from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.generator.case import AGREEMENT, REJECTION, RELATION, Case
+from dmlcts.conformance.mutants.fault import Array, Fault, Inputs
+from dmlcts.reference.stage import replaced
+from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import DOCUMENTED
 from dmlcts.spec.rules import Violation, violations
 
-Array = NDArray[Any]
-
-Rules = Callable[[Dispatch, list[Violation]], list[Violation]]
-"""(dispatch, the rules that it breaks) -> the rules that the mutant says it breaks. May raise."""
-
-Around = Callable[[Dispatch, Callable[[Dispatch], None]], None]
-"""(dispatch, what runs a dispatch): runs it, and does something before or after."""
-
-Read = Callable[[int, Bytes, TensorDesc, int], Array]
-"""(position among the inputs, buffer, tensor desc, offset in bytes) -> the packed array."""
-
-Desc = Callable[[OperatorDesc], OperatorDesc]
-"""operator desc -> the one that the mutant takes it for: another operator of the same tensors, or other attributes."""
-
-Where = Callable[[OperatorDesc], bool]
-"""Whether a mutant may go wrong for a desc."""
-
-Value = Callable[[OperatorDesc, Mapping[str, Array], Array], Array]
-"""(operator desc, packed inputs by name, the right output) -> what the mutant computes, of the right output's sizes and type."""
-
-Write = Callable[[Bytes, TensorDesc, Array, int], None]
-"""(buffer, tensor desc, packed array, offset in bytes): writes the array."""
-
-
-def same_rules(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
-    """The rules that are broken."""
-    return broken
-
-
-def only_run(dispatch: Dispatch, run: Callable[[Dispatch], None]) -> None:
-    """Runs the dispatch."""
-    run(dispatch)
-
-
-def read_at(position: int, buffer: Bytes, tensor: TensorDesc, offset: int) -> Array:
-    """The tensor as it lies."""
-    return read_tensor(buffer, tensor, offset)
-
-
-def same_desc(desc: OperatorDesc) -> OperatorDesc:
-    """The desc as it is."""
-    return desc
-
-
-def same_value(desc: OperatorDesc, inputs: Mapping[str, Array], right: Array) -> Array:
-    """The right output."""
-    return right
-
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A planted fault.
+    """A fault planted in an operator, called ``OPERATOR/LABEL``.
 
-    ``operators`` are those that it concerns, and the suite finds it if it finds it in each. ``does`` is a sentence. ``basis`` is the one
-    whose cases find it: ``documented``, or ``measured`` where the documentation allows what it does. ``equivalent`` is why no case can
-    tell it from a right implementation, empty if one should. ``first`` are the kinds of cases to try first; where ``where`` is given and
-    false, it is right, so that such cases need not be run. ``rejections`` says whether it shows in cases that demand a rejection alone
-    (True), in others alone (False), or in either (None).
+    ``basis`` is that of the cases that find it: ``documented``, or ``measured`` where the documentation allows what it does.
+    ``no_fault`` is why no case can tell it from a right implementation, empty if one should.
     """
 
-    name: str
-    operators: tuple[str, ...]
-    does: str
+    operator: str
+    label: str
+    fault: Fault
     basis: str = DOCUMENTED
-    equivalent: str = ""
-    first: tuple[str, ...] = ()
-    rules: Rules = same_rules
-    around: Around = only_run
-    read: Read = read_at
-    desc: Desc = same_desc
-    value: Value = same_value
-    write: Write = write_tensor
-    where: Where | None = None
-    rejections: bool | None = None
+    no_fault: str = ""
 
-    def may_show(self, case: Case) -> bool:
-        """Whether a case can tell it from a right implementation: what cannot is not worth running."""
-        if self.rejections is not None and self.rejections != (case.expect == REJECTION):
-            return False
-        if case.expect == REJECTION:
-            return self.rules is not same_rules or self.around is not only_run
-        return self.where is None or case.expect in (RELATION, AGREEMENT) or self.where(case.desc)
+    @property
+    def name(self) -> str:
+        """How it is called on the command line."""
+        return f"{self.operator}/{self.label}"
 
     @property
     def backend(self) -> str:
@@ -119,7 +49,7 @@ class Mutant:
 
 
 class MutantBackend(ReferenceBackend):
-    """The reference with a fault. Operators that the mutant does not concern are computed rightly."""
+    """The reference with a fault. Operators other than the mutant's are computed rightly."""
 
     def __init__(self, mutant: Mutant) -> None:
         super().__init__()
@@ -129,45 +59,89 @@ class MutantBackend(ReferenceBackend):
 
     def run(self, dispatch: Dispatch) -> None:
         """Executes one dispatch wrongly, where the fault shows."""
-        if dispatch.desc.type not in self.mutant.operators:
+        fault = self.mutant.fault
+        if dispatch.desc.type != self.mutant.operator:
             super().run(dispatch)
             return
         broken = broken_rules(dispatch)
-        claimed = self.mutant.rules(dispatch, broken)
-        if claimed:
-            self.refuse(claimed, dispatch)
-        if not broken:  # what is accepted and should not be is left alone: that nothing was said is fault enough
-            self.mutant.around(dispatch, self._execute)
+        if broken:
+            claimed = broken if fault.accepts is None else fault.accepts(dispatch, broken)
+            if claimed:
+                self.refuse(claimed, dispatch)
+            return  # what is accepted and should not be is left alone: that nothing was refused is fault enough
+        refused = fault.refuses(dispatch) if fault.refuses is not None and fault.applies(dispatch.desc) else ""
+        if refused:
+            self.refuse([Violation("field/refused", refused)], dispatch)
+        if fault.around is None or not fault.applies(dispatch.desc):
+            self._execute(dispatch)
+        else:
+            fault.around(dispatch, self._execute)
 
     def _execute(self, dispatch: Dispatch) -> None:
-        desc, mutant = dispatch.desc, self.mutant
-        tensors = dict(desc.tensors())
-        inputs = {}
-        for position, name in input_positions(desc):
-            binding = dispatch.bindings[name]
-            inputs[name] = mutant.read(position, dispatch.resources[binding.resource], tensors[name], binding.offset)
-        for name in load(desc.type).held(desc.fields):  # outputs that the operator reads first
-            binding = dispatch.bindings[name]
-            inputs[name] = read_at(-1, dispatch.resources[binding.resource], tensors[name], binding.offset)
-        taken = mutant.desc(desc)
-        try:
-            outputs = self.compute(taken, inputs)
-        except ValueError:  # the tensors are none for what it is taken for: there the mutant does what is right
-            if taken == desc:
-                raise
-            outputs = self.compute(desc, inputs)
+        desc, fault = dispatch.desc, self.mutant.fault
+        applies = fault.applies(desc)
+        inputs = dict(self._read(dispatch, fault if applies else Fault("")))
+        outputs = self.wrong(desc, inputs) if applies else self.compute(desc, inputs)
         for name in dispatch.outputs:
-            binding = dispatch.bindings[name]
-            right = fitted(outputs[name], tensors[name].sizes)
-            with np.errstate(all="ignore"):
-                array = mutant.value(desc, inputs, right)
-            mutant.write(dispatch.resources[binding.resource], tensors[name], array, binding.offset)
+            binding, tensor = dispatch.bindings[name], desc.tensor(name)
+            array = fitted(outputs[name], tensor.sizes)
+            write = fault.write if applies and fault.write is not None and fault.concerns(name) else write_tensor
+            write(dispatch.resources[binding.resource], tensor, array, binding.offset)
+
+    def _read(self, dispatch: Dispatch, fault: Fault) -> Iterator[tuple[str, Array]]:
+        operator = load(dispatch.desc.type)
+        outputs = {field.name for field in operator.outputs()}
+        held = operator.held(dispatch.desc.fields)  # outputs that the operator reads first
+        for name, tensor in dispatch.desc.tensors():
+            binding, is_output = dispatch.bindings[name], name.partition("[")[0] in outputs
+            buffer = dispatch.resources[binding.resource]
+            if not is_output and fault.read is not None:
+                yield name, fault.read(name, buffer, tensor, binding.offset)
+            elif not is_output or name in held:
+                yield name, read_tensor(buffer, tensor, binding.offset)
+
+    def wrong(self, desc: OperatorDesc, inputs: Inputs) -> dict[str, Array]:
+        """The outputs with the fault, by name, for a desc that it applies to."""
+        fault = self.mutant.fault
+        try:
+            misread = desc if fault.desc is None else fault.desc(desc)
+            given = inputs
+            if fault.inputs is not None:
+                with np.errstate(all="ignore"):
+                    given = fault.inputs(misread, inputs)
+                misread = with_tensors_of(misread, given)
+            with replaced(fault.stages) if fault.stages else nullcontext():
+                outputs = self.compute(misread, given)
+        except Exception:
+            if fault.desc is None and fault.inputs is None:
+                raise
+            # The tensors are none for what is misread: there the mutant does what is right.
+            outputs = self.compute(desc, inputs)
+        if fault.value is None:
+            return outputs
+        for name, right in outputs.items():
+            if fault.concerns(name):
+                with np.errstate(all="ignore"):
+                    outputs[name] = stored(fault.value(desc, inputs, right), right)
+        return outputs
 
 
-def input_positions(desc: OperatorDesc) -> Iterator[tuple[int, str]]:
-    """The desc's inputs, each with its place among all that the operator has: it is the same whatever optional ones are absent."""
-    for position, field in enumerate(load(desc.type).inputs()):
-        yield from ((position, name) for name, _ in desc.tensors() if name.partition("[")[0] == field.name)
+def with_tensors_of(desc: OperatorDesc, inputs: Inputs) -> OperatorDesc:
+    """The desc with tensors of these inputs' sizes and types, and without optional inputs that are not among them."""
+    fields: dict[str, object] = {}
+    names = {field.name for field in load(desc.type).inputs()}
+    for name, value in desc.fields.items():
+        if name in names and isinstance(value, TensorDesc):
+            fields[name] = _like(value, inputs[name]) if name in inputs else None
+        elif name in names and isinstance(value, tuple):
+            fields[name] = tuple(_like(tensor, inputs[f"{name}[{index}]"]) for index, tensor in enumerate(value))
+    return desc.with_fields(**fields)
+
+
+def _like(tensor: TensorDesc, array: Array) -> TensorDesc:
+    if array.dtype == numpy_dtype(tensor.data_type):
+        return TensorDesc(tensor.data_type, array.shape)
+    return TensorDesc(next(name for name in abi().data_types if numpy_dtype(name) == array.dtype), array.shape)
 
 
 def fitted(array: Array, sizes: tuple[int, ...]) -> Array:
@@ -175,10 +149,23 @@ def fitted(array: Array, sizes: tuple[int, ...]) -> Array:
     if array.shape == sizes:
         return array
     array = array.reshape(array.shape[-len(sizes) :] if array.ndim > len(sizes) else (1,) * (len(sizes) - array.ndim) + array.shape)
-    kept = tuple(slice(0, min(have, want)) for have, want in zip(array.shape, sizes, strict=True))
+    inside = tuple(slice(0, min(have, want)) for have, want in zip(array.shape, sizes, strict=True))
     found = np.zeros(sizes, array.dtype)
-    found[kept] = array[kept]
+    found[inside] = array[inside]
     return found
+
+
+def stored(values: Any, right: Array) -> Array:
+    """Values as an output like the right one: reals rounded; for integers cut, saturated, and 0 for NaN; integers wrapped around."""
+    array = np.asarray(values)
+    if right.dtype.kind != "f" and array.dtype.kind == "f":
+        info = np.iinfo(right.dtype)
+        whole = np.trunc(np.nan_to_num(array.astype(np.float64), posinf=np.inf, neginf=-np.inf))
+        inside = (whole >= float(info.min)) & (whole < float(info.max))
+        array = np.where(
+            inside, np.where(inside, whole, 0).astype(right.dtype), np.where(whole > 0, info.max, info.min).astype(right.dtype)
+        )
+    return np.ascontiguousarray(np.broadcast_to(array.astype(right.dtype), right.shape))
 
 
 def broken_rules(dispatch: Dispatch) -> list[Violation]:

@@ -1,91 +1,98 @@
-"""What became of the mutants, in Markdown: docs/mutants.md."""
+"""What became of planted faults, in Markdown: docs/mutants.md."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
-from dmlcts.conformance.mutants.hunt import Hunt, summary
+from dmlcts.conformance.mutants.hunt import Cost, Hunt
 
 _PREFACE = (
-    "How many planted faults the suite finds. Written by `dmlcts mutants --table FILE`, not by hand. A mutant is the reference with one fault",
-    "in it; it counts once in each operator that it concerns, and is found there if a case fails. What is no fault changes nothing that",
-    "an implementation promises, and no case may fail.",
+    "How many planted faults the suite finds. Written by `dmlcts mutants --all --by-kind N --table FILE`, not by hand. A mutant is the",
+    "reference with one fault in one operator; it is found if a case fails. What is no fault changes nothing that an implementation promises,",
+    "and no case may fail. Of faults that fall together, and of those that fall whenever another falls, `dmlcts mutants` hunts one; the",
+    "hardest are these.",
 )
 
-_SORTS = {
-    "of the operator's own": "a wrong value, as implementations of this operator get it wrong; another operator computed, an attribute misread",
-    "numbers": "less precision, a smaller range, another sign",
-    "operands": "an input taken for another, or its first element for all",
-    "bits": "bit patterns changed on the way",
-    "wrong-for": "wrong in the last element, for tensors of a certain kind alone",
-    "order": "results in the wrong order",
+SORTS: Mapping[str, str] = {
+    "specific": "what implementations of this operator get wrong: a step of its computation",
+    "tensors and attributes": "any tensor or attribute misread, less precision, another operator computed",
+    "wrong-for": "wrong in the last element, under one condition alone",
     "strides": "strides that are not the tensor's own",
-    "bytes": "bytes in the wrong order",
     "lost": "elements that are not written",
-    "memory": "bytes written or read that are no element's",
+    "memory": "bytes written or read that are no element's, wrong offsets",
     "in-place": "faults of in-place execution",
-    "accepts": "a rule not enforced",
+    "accepts": "a rule not enforced, or by half",
     "refuses": "something valid refused, or a wrong way to refuse",
 }
-"""The first part of mutants' names, and what they do."""
+"""The sorts of faults, and what they do."""
 
 
-def table(hunts: Sequence[Hunt], operators: Sequence[str]) -> str:
-    """Counts by operator and by sort, the faults that are not found, and what is no fault, by reason."""
-    total = summary(hunts, operators)
-    counts = total["by_operator"].values()
-    said = ["# Planted faults", "", *_PREFACE, ""]
-    said += _rows(
-        ("operator", "found", "planted", "no fault"),
-        [(name, *_numbers(c["killed"], c["total"], c["equivalent"])) for name, c in total["by_operator"].items()]
-        + [("together", *_numbers(*(sum(c[key] for c in counts) for key in ("killed", "total", "equivalent"))))],
+def sort_of(label: str) -> str:
+    """The sort that a fault belongs to, by its label: what begins with a tensor's or attribute's name is made from the spec."""
+    first, slash, _ = label.partition("/")
+    if first in SORTS:
+        return first
+    return "tensors and attributes" if slash else "specific"
+
+
+def table(hunts: Sequence[Hunt], hardest: Mapping[str, int], costs: Mapping[str, Cost], sample: str) -> str:
+    """Counts by operator, sort and kind of case, the faults that are not found, and what is no fault, by reason.
+
+    ``hardest`` says of each operator how many faults no other brings down; ``sample`` says which faults ``costs`` are of, if any.
+    """
+    lines = ["# Planted faults", "", *_PREFACE, ""]
+    rows = [(name, *_counted([h for h in hunts if h.mutant.operator == name], most)) for name, most in hardest.items()]
+    lines += rows_of(
+        ("operator", "found", "planted", "hardest", "no fault"), [*rows, ("together", *_counted(hunts, sum(hardest.values())))]
     )
-    said += ["", "## By sort", ""]
-    said += _rows(("sort", "faults", "found", "planted"), [(name, _SORTS[name], *_counted(hunts, name)) for name in _SORTS])
-    said += ["", "## Not found", ""]
-    missed = [f"- `{h.mutant.name}`, which {h.mutant.does}: {', '.join(h.survives_in)}" for h in _faults(hunts) if h.survives_in]
-    said += missed or ["Every fault is found."]
-    said += ["", "## No fault", ""]
-    for reason, named in _by_reason(hunts).items():
-        said += [f"- {reason}:", *(f"  - {mutant}: {', '.join(dict.fromkeys(where))}" for mutant, where in named.items())]
-    return "\n".join(said) + "\n"
+    lines += ["", "## By sort", ""]
+    sorts = [(sort, does, [h for h in hunts if sort_of(h.mutant.label) == sort]) for sort, does in SORTS.items()]
+    lines += rows_of(("sort", "faults", "found", "planted"), [(sort, does, *_counted(some)[:2]) for sort, does, some in sorts])
+    if costs:
+        lines += ["", "## By kind of case", "", sample, "", *costs_table(costs)]
+    lines += ["", "## Not found", ""]
+    missed = [f"- `{h.mutant.name}`, which {h.mutant.fault.does}" for h in hunts if h.kill is None and not h.mutant.no_fault]
+    lines += missed or ["Every fault is found."]
+    lines += ["", "## No fault", ""]
+    reasons: dict[str, list[str]] = {}
+    for found in hunts:
+        if found.mutant.no_fault:
+            reasons.setdefault(found.mutant.no_fault, []).append(found.mutant.name)
+    for reason, names in reasons.items():
+        lines.append(f"- {reason}: {_short(names)}")
+    return "\n".join(lines) + "\n"
 
 
-def sort_of(mutant: str) -> str:
-    """The sort that a mutant belongs to, by its name."""
-    first = mutant.partition("/")[0]
-    return first if first in _SORTS else next(iter(_SORTS))
+def costs_table(costs: Mapping[str, Cost]) -> list[str]:
+    """What each kind of case costs and finds, as a table."""
+    head = ("kind", "cases", "CPU s", "found", "found by no other kind", "found a CPU s")
+    rows = [
+        (
+            kind,
+            f"{c.cases:,}",
+            f"{c.seconds:,.1f}",
+            f"{c.finds:,}",
+            f"{c.only:,}",
+            f"{c.finds / c.seconds:,.1f}" if c.seconds else "-",
+        )
+        for kind, c in sorted(costs.items(), key=lambda pair: -pair[1].finds)
+    ]
+    return rows_of(head, rows)
 
 
-def _faults(hunts: Iterable[Hunt]) -> list[Hunt]:
-    return [hunt for hunt in hunts if not hunt.mutant.equivalent]
-
-
-def _counted(hunts: Iterable[Hunt], sort: str) -> tuple[str, ...]:
-    """Of one sort: how many are found, and how many were planted, each in each of its operators."""
-    chosen = [hunt for hunt in _faults(hunts) if sort_of(hunt.mutant.name) == sort]
-    return _numbers(sum(len(hunt.kills) for hunt in chosen), sum(len(hunt.mutant.operators) for hunt in chosen))
-
-
-def _by_reason(hunts: Iterable[Hunt]) -> dict[str, dict[str, list[str]]]:
-    """What is no fault: reason, mutant, operators."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for hunt in hunts:
-        mutant = hunt.mutant
-        if mutant.equivalent:
-            name = mutant.name.removesuffix(f"/{mutant.operators[0]}") if len(mutant.operators) == 1 else mutant.name
-            found.setdefault(mutant.equivalent, {}).setdefault(f"`{name}`", []).extend(_short(mutant.operators))
-    return found
-
-
-def _short(operators: Sequence[str]) -> tuple[str, ...]:
-    return tuple(operators) if len(operators) <= 8 else (f"{len(operators)} operators",)
-
-
-def _numbers(*numbers: int) -> tuple[str, ...]:
+def _counted(hunts: Sequence[Hunt], hardest: int = 0) -> tuple[str, ...]:
+    """Found, planted, hardest, no fault."""
+    faults = [found for found in hunts if not found.mutant.no_fault]
+    numbers = (sum(found.kill is not None for found in faults), len(faults), hardest, len(hunts) - len(faults))
     return tuple(f"{number:,}" for number in numbers)
 
 
-def _rows(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    lines = [head, tuple("---" for _ in head), *rows]
+def _short(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:6])
+    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
+
+
+def rows_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """A table in Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]

@@ -10,6 +10,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import Reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 Activation = Callable[..., Answer]
@@ -21,12 +22,18 @@ def attributes(xp: Any, desc: OperatorDesc) -> tuple[float, ...]:
     return tuple(float(xp.float32(value)) for value in desc.fields.values() if isinstance(value, int | float))
 
 
+@stage("activation.function")
+def applied(function: Callable[..., Answer], xp: Any, *operands: Any) -> Answer:
+    """``function(xp, *operands)``: what the activation makes of its elements, of an input in float64 and the attributes for most."""
+    return function(xp, *operands)
+
+
 def activation(function: Activation) -> Reference:
     """The reference of ``OutputTensor = function(InputTensor)`` for floating-point types."""
 
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
         x = inputs["InputTensor"].astype(xp.float64)
-        return {"OutputTensor": function(xp, x, *attributes(xp, desc))}
+        return {"OutputTensor": applied(function, xp, x, *attributes(xp, desc))}
 
     return run
 

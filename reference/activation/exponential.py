@@ -17,6 +17,7 @@ from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.element_wise.special_functions import erfc
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF, Function, through
+from dmlcts.reference.stage import stage
 
 _PRODUCT, _QUOTIENT = 1.0, 2.5
 """Units of roundoff in an argument that is itself computed."""
@@ -62,7 +63,13 @@ def scaled_elu(xp: Any, x: Array, alpha: float, gamma: float) -> Answer:
 
 def _curve(xp: Any, x: Array, factor: float) -> Answer:
     """``factor * (exp(x) - 1)`` of what is not above 0."""
-    return _by_exponential(xp, lambda xp, y: factor * xp.expm1(y), xp.minimum(x, 0.0))
+    return _by_exponential(xp, lambda xp, y: factor * _less_one(xp, y), xp.minimum(x, 0.0))
+
+
+@stage("activation.exponential_less_one")
+def _less_one(xp: Any, y: Array) -> Array:
+    """``exp(y) - 1``: the curve below 0 of ELU and its relatives, unscaled."""
+    return xp.expm1(y)
 
 
 def _above(xp: Any, where: Array, line: Array, curve: Answer) -> Answer:
@@ -74,7 +81,7 @@ def celu(xp: Any, x: Array, alpha: float) -> Answer:
     """``max(0, x) + min(0, Alpha * (exp(x / Alpha) - 1))``; the 0 is taken instead of NaN, as in DirectML.dll."""
 
     def below(xp: Any, y: Array) -> Array:
-        curve = alpha * xp.expm1(y)
+        curve = alpha * _less_one(xp, y)
         return xp.where(curve < 0, curve, 0.0)
 
     # A fraction of arrays, since Alpha may be 0.
@@ -82,7 +89,9 @@ def celu(xp: Any, x: Array, alpha: float) -> Answer:
     return replace(answer, value=xp.where(x > 0, x, 0.0) + answer.value)
 
 
+@stage("activation.sigmoid")
 def _sigmoid(xp: Any, y: Array) -> Array:
+    """``1 / (1 + exp(-y))``."""
     return 1.0 / (1.0 + xp.exp(-y))
 
 
@@ -109,11 +118,19 @@ def tanh(xp: Any, x: Array) -> Answer:
 
 def scaled_tanh(xp: Any, x: Array, alpha: float, beta: float, computed: float = _PRODUCT) -> Answer:
     """``Alpha * tanh(Beta * x)``."""
-    answer = _by_exponential(xp, lambda xp, y: alpha * xp.tanh(y), beta * x, computed)
+    answer = _by_exponential(xp, lambda xp, y: alpha * _tanh(xp, y), beta * x, computed)
     return _wider(answer, _TANH * ROUNDOFF * abs(alpha))
 
 
+@stage("activation.tanh")
+def _tanh(xp: Any, y: Array) -> Array:
+    """The hyperbolic tangent of the scaled input."""
+    return xp.tanh(y)
+
+
+@stage("activation.softplus")
 def _softplus(xp: Any, y: Array) -> Array:
+    """``ln(1 + exp(y))`` of the scaled input."""
     return xp.maximum(y, 0.0) + xp.log1p(xp.exp(-xp.abs(y)))
 
 

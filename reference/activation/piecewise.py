@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dmlcts.reference.activation.elementwise import activation, attributes, is_integer
+from dmlcts.reference.activation.elementwise import activation, applied, attributes, is_integer
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF, through
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 _EITHER_SIGN = 2.0**-149
@@ -28,15 +29,24 @@ def identity(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
 @reference("ACTIVATION_RELU")
 def relu(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``max(0, x)``, NaN giving 0 as in DirectML.dll; which zero the larger of 0 and -0 is, Direct3D leaves to the device."""
-    x = inputs["InputTensor"]
-    return {"OutputTensor": Answer(xp.where(x > 0, x, xp.zeros_like(x)), slack=xp.where(x == 0, _EITHER_SIGN, 0.0))}
+    return {"OutputTensor": applied(_rectified, xp, inputs["InputTensor"])}
+
+
+def _rectified(xp: Any, x: Array) -> Answer:
+    return Answer(xp.where(x > 0, x, xp.zeros_like(x)), slack=xp.where(x == 0, _EITHER_SIGN, 0.0))
 
 
 @reference("ACTIVATION_RELU_GRAD")
 def relu_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The gradient where the input is above 0, and 0 elsewhere: at 0 too, and at NaN."""
     x, gradient = inputs["InputTensor"], inputs["InputGradientTensor"]
-    return {"OutputGradientTensor": Answer(xp.where(x > 0, gradient, xp.zeros_like(gradient)))}
+    return {"OutputGradientTensor": Answer(xp.where(_passes(xp, x), gradient, xp.zeros_like(gradient)))}
+
+
+@stage("activation.passes")
+def _passes(xp: Any, x: Array) -> Array:
+    """Where the gradient passes."""
+    return x > 0
 
 
 @reference("ACTIVATION_PARAMETERIZED_RELU")
@@ -45,7 +55,11 @@ def parameterized_relu(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array])
     x, slope = inputs["InputTensor"], inputs["SlopeTensor"]
     if not is_integer(x):
         x, slope = x.astype(xp.float64), slope.astype(xp.float64)
-    return {"OutputTensor": Answer(xp.where(x >= 0, x, slope * x))}
+    return {"OutputTensor": applied(_sloped, xp, x, slope)}
+
+
+def _sloped(xp: Any, x: Array, slope: Array | float) -> Answer:
+    return Answer(xp.where(x >= 0, x, slope * x))
 
 
 @reference("ACTIVATION_SHRINK")
@@ -56,18 +70,24 @@ def shrink(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
     range, as DirectML.dll does: the page is silent.
     """
     x = inputs["InputTensor"]
-    bias, threshold = attributes(xp, desc)
-    wide = x.astype(xp.float64)
-    value = xp.where(wide > threshold, wide - bias, xp.where(wide < -threshold, wide + bias, 0.0))
-    if is_integer(x):
-        limits = xp.iinfo(x.dtype)
-        value = xp.clip(xp.round(value), float(limits.min), float(limits.max)).astype(x.dtype)
-    return {"OutputTensor": Answer(value)}
+    answer = applied(_shrunk, xp, x.astype(xp.float64), *attributes(xp, desc))
+    return {"OutputTensor": Answer(_to_integer(xp, answer.value, x.dtype)) if is_integer(x) else answer}
+
+
+def _shrunk(xp: Any, x: Array, bias: float, threshold: float) -> Answer:
+    return Answer(xp.where(x > threshold, x - bias, xp.where(x < -threshold, x + bias, 0.0)))
+
+
+@stage("activation.to_integer")
+def _to_integer(xp: Any, value: Array, dtype: Any) -> Array:
+    """A real result as the nearest integer of the type, halves to even."""
+    limits = xp.iinfo(dtype)
+    return xp.clip(xp.round(value), float(limits.min), float(limits.max)).astype(dtype)
 
 
 def leaky_relu(xp: Any, x: Array, alpha: float) -> Answer:
     """``x`` from 0 on, and Alpha times ``x`` below."""
-    return Answer(xp.where(x >= 0, x, alpha * x))
+    return _sloped(xp, x, alpha)
 
 
 def thresholded_relu(xp: Any, x: Array, alpha: float) -> Answer:
@@ -75,6 +95,7 @@ def thresholded_relu(xp: Any, x: Array, alpha: float) -> Answer:
     return Answer(xp.where(x <= alpha, 0.0, x))
 
 
+@stage("activation.line")
 def _line(xp: Any, x: Array, alpha: float, beta: float) -> tuple[Array, Array]:
     """``Alpha * x + Beta``, and the absolute error that its computation in FLOAT32, with one rounding or two, may have."""
     product = alpha * x
@@ -91,7 +112,13 @@ def linear(xp: Any, x: Array, alpha: float, beta: float) -> Answer:
 
 def hard_sigmoid(xp: Any, x: Array, alpha: float, beta: float) -> Answer:
     """``Alpha * x + Beta`` limited to 0 and 1; NaN becomes 0, as in DirectML.dll."""
-    return through(xp, lambda xp, line: xp.where(line > 0, xp.minimum(line, 1.0), 0.0), *_line(xp, x, alpha, beta))
+    return through(xp, _limited, *_line(xp, x, alpha, beta))
+
+
+@stage("activation.limit")
+def _limited(xp: Any, line: Array) -> Array:
+    """The line limited to 0 and 1."""
+    return xp.where(line > 0, xp.minimum(line, 1.0), 0.0)
 
 
 def hard_swish(xp: Any, x: Array, alpha: float, beta: float) -> Answer:

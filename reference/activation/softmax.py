@@ -14,12 +14,14 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.fused import spreads
 from dmlcts.reference.registry import Reference, reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 _MUCH = 300.0
 """An error of an exponent that says nothing of a share any more; its exponential is still a number."""
 
 
+@stage("activation.axes")
 def _axes(desc: OperatorDesc, x: Array) -> tuple[int, ...]:
     """The dimensions that make up a row. Their order in Axes, and one given twice, mean nothing: measured on DirectML.dll."""
     axes = desc.fields.get("Axes")
@@ -30,12 +32,30 @@ def _row(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Array, Ar
     """``x - max``, the sum of the exponentials, each element's share, and the units that the sum may be off by for its terms' sake."""
     axes = _axes(desc, x)
     x = x.astype(xp.float64)
-    below = x - xp.max(x, axis=axes, keepdims=True)
-    terms = xp.exp(below)
-    total = xp.sum(terms, axis=axes, keepdims=True)
+    below = _below_largest(xp, x, axes)
+    terms = _exponentials(xp, below)
+    total = _sum(xp, terms, axes)
     share = terms / total
     weighted = xp.sum(xp.where(share > 0, share * xp.abs(below), 0.0), axis=axes, keepdims=True)
     return below, total, share, prod(x.shape[axis] for axis in axes) + 2 * weighted
+
+
+@stage("activation.below_largest")
+def _below_largest(xp: Any, x: Array, axes: tuple[int, ...]) -> Array:
+    """Each element less the largest of its row: the arguments of the exponentials."""
+    return x - xp.max(x, axis=axes, keepdims=True)
+
+
+@stage("activation.exponentials")
+def _exponentials(xp: Any, below: Array) -> Array:
+    """The terms of the sum."""
+    return xp.exp(below)
+
+
+@stage("activation.sum")
+def _sum(xp: Any, terms: Array, axes: tuple[int, ...]) -> Array:
+    """The sum of each row's terms, with sizes of 1 along the axes."""
+    return xp.sum(terms, axis=axes, keepdims=True)
 
 
 def softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
@@ -96,12 +116,23 @@ def hardmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[st
     """
     x = inputs["InputTensor"]
     axes = _axes(desc, x)
-    sizes = tuple(size if axis in axes else 1 for axis, size in enumerate(x.shape))
-    place = xp.reshape(xp.arange(prod(sizes)), sizes)
-    largest = x == xp.max(x, axis=axes, keepdims=True)
-    first = xp.min(xp.where(largest, place, prod(sizes)), axis=axes, keepdims=True)
+    first = _first(xp, _is_largest(xp, x, axes), axes)
     known = xp.broadcast_to(~xp.any(xp.isnan(x), axis=axes, keepdims=True), x.shape)
-    return {"OutputTensor": Answer(xp.where(place == first, 1.0, 0.0), defined=known)}
+    return {"OutputTensor": Answer(xp.where(first, 1.0, 0.0), defined=known)}
+
+
+@stage("activation.is_largest")
+def _is_largest(xp: Any, x: Array, axes: tuple[int, ...]) -> Array:
+    """Which elements are as large as any of their row."""
+    return x == xp.max(x, axis=axes, keepdims=True)
+
+
+@stage("activation.first")
+def _first(xp: Any, largest: Array, axes: tuple[int, ...]) -> Array:
+    """The first of those in each row."""
+    sizes = tuple(size if axis in axes else 1 for axis, size in enumerate(largest.shape))
+    place = xp.reshape(xp.arange(prod(sizes)), sizes)
+    return place == xp.min(xp.where(largest, place, prod(sizes)), axis=axes, keepdims=True)
 
 
 _FUNCTIONS: Mapping[str, Reference] = {"SOFTMAX": softmax, "LOG_SOFTMAX": log_softmax, "HARDMAX": hardmax}

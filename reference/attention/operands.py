@@ -1,4 +1,4 @@
-"""What attention attends with: queries, keys and values, out of whichever tensors hold them, with their bias and with those of the past.
+"""What attention attends with: queries, keys and values, out of whichever tensors hold them, with their bias.
 
 All have the sizes (batch, heads, positions, elements of a head). Where a bias is added to them, an implementation may store the sum in
 the tensors' own type: DirectML.dll does, also where no output shows it.
@@ -6,11 +6,12 @@ the tensors' own type: DirectML.dll does, also where no output shows it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dmlcts.reference.answer import Array
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 Inputs = Mapping[str, Array]
@@ -21,7 +22,10 @@ EPSILON = {"FLOAT32": 2.0**-23, "FLOAT16": 2.0**-10}
 QUANTUM = {"FLOAT32": 2.0**-126, "FLOAT16": 2.0**-24}
 """What it costs below the normal numbers. FLOAT32 may flush them."""
 
-_STACKED = ("StackedQueryKeyValueTensor", "StackedQueryKeyTensor", "StackedKeyValueTensor")
+PARTS = ("Query", "Key", "Value")
+"""In the order in which a stacked tensor or BiasTensor holds them."""
+
+_STACKED = ("StackedQueryKeyTensor", "StackedKeyValueTensor", "StackedQueryKeyValueTensor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +59,41 @@ def element_type(desc: OperatorDesc) -> str:
 def operands(xp: Any, desc: OperatorDesc, inputs: Inputs) -> tuple[Estimate, Estimate, Estimate]:
     """Queries, keys and values with their bias, those of the past not among them."""
     heads = Heads.of(desc)
-    found = [
-        _found(xp, which, count, inputs)
-        for which, count in (("Query", heads.query), ("Key", heads.shared), ("Value", heads.shared))
-    ]
-    bias = inputs.get("BiasTensor")
-    if bias is None:
+    found = [split(xp, part, count, inputs) for part, count in zip(PARTS, (heads.query, heads.shared, heads.shared), strict=True)]
+    tensor = inputs.get("BiasTensor")
+    if tensor is None:
         query, key, value = (Estimate(array, xp.zeros_like(array)) for array in found)
         return query, key, value
-    rest = xp.reshape(bias, (-1,)).astype(xp.float64)
-    biased = []
-    for array in found:
-        count, size = array.shape[1], array.shape[3]
-        own, rest = rest[: count * size], rest[count * size :]
-        biased.append(_stored(xp, array + xp.reshape(own, (count, 1, size)), element_type(desc)))
-    query, key, value = biased
+    biases = bias(xp, xp.reshape(tensor, (-1,)).astype(xp.float64), [(array.shape[1], array.shape[3]) for array in found])
+    query, key, value = (_stored(xp, x + added, element_type(desc)) for x, added in zip(found, biases, strict=True))
     return query, key, value
 
 
-def _found(xp: Any, which: str, count: int, inputs: Inputs) -> Array:
-    """Queries, keys or values without bias."""
-    alone = inputs.get(f"{which}Tensor")
+@stage("attention.split")
+def split(xp: Any, part: str, count: int, inputs: Inputs) -> Array:
+    """Queries, keys or values (``part``) of ``count`` heads, without bias: (batch, heads, positions, elements of a head)."""
+    alone = inputs.get(f"{part}Tensor")
     if alone is not None:
         batch, positions, width = alone.shape[-3:]
-        split = xp.reshape(alone, (batch, positions, count, width // count))
+        apart = xp.reshape(alone, (batch, positions, count, width // count))
     else:
-        name = next(name for name in _STACKED if which in name and name in inputs)
-        order = [part for part in ("Query", "Key", "Value") if part in name]
-        split = inputs[name][:, :, :, order.index(which), :]
-    return xp.permute_dims(split, (0, 2, 1, 3)).astype(xp.float64)
+        name = next(name for name in _STACKED if part in name and name in inputs)
+        order = [other for other in PARTS if other in name]
+        apart = inputs[name][:, :, :, order.index(part), :]
+    return xp.permute_dims(apart, (0, 2, 1, 3)).astype(xp.float64)
+
+
+@stage("attention.bias")
+def bias(xp: Any, elements: Array, sizes: Sequence[tuple[int, int]]) -> list[Array]:
+    """What is added to queries, keys and values: of each (heads, 1, elements of a head).
+
+    ``elements`` are BiasTensor's in a row, ``sizes`` the heads of each part and the elements of a head.
+    """
+    found, start = [], 0
+    for heads, width in sizes:
+        found.append(xp.reshape(elements[start : start + heads * width], (heads, 1, width)))
+        start += heads * width
+    return found
 
 
 def _stored(xp: Any, value: Array, data_type: str) -> Estimate:
@@ -93,18 +103,10 @@ def _stored(xp: Any, value: Array, data_type: str) -> Estimate:
 
 def fill_error(xp: Any, fill: Array, data_type: str) -> Array:
     """What storing what a mask adds costs: nothing where the type holds it, and infinity is left as it is."""
-    held = fill.astype(xp.float16 if data_type == "FLOAT16" else xp.float32).astype(xp.float64) == fill
-    return xp.where(held, 0.0, xp.abs(fill) * EPSILON[data_type])
+    exact = fill.astype(xp.float16 if data_type == "FLOAT16" else xp.float32).astype(xp.float64) == fill
+    return xp.where(exact, 0.0, xp.abs(fill) * EPSILON[data_type])
 
 
 def four(xp: Any, array: Array) -> Array:
     """A tensor of four or five dimensions, of which the first of five is 1, in float64 and with four."""
     return xp.reshape(array, array.shape[-4:]).astype(xp.float64)
-
-
-def joined(xp: Any, past: Array | None, new: Estimate) -> Estimate:
-    """Keys or values of the past with the new ones behind them."""
-    if past is None:
-        return new
-    before = four(xp, past)
-    return Estimate(xp.concat([before, new.value], axis=2), xp.concat([xp.zeros_like(before), new.error], axis=2))

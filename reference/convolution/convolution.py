@@ -8,74 +8,46 @@ windows over an input with zeros between its elements, the transpose uses the fi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
 from dmlcts.reference.accumulation import PART, WHOLE, accumulated, between_error
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.convolution.windows import Geometry, Sums, forward, magnitudes, transposed
+from dmlcts.reference.convolution.windows import (
+    Geometry,
+    Layer,
+    accumulate,
+    biased,
+    forward,
+    grouped,
+    grouped_filter,
+    magnitudes,
+    transposed,
+)
 from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """What is summed: the input (N, G, C, *S) and the filter (G, M, C, *K), in float64 and reversed where it has to be.
+def _layer(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], sizes: tuple[int, ...]) -> tuple[Layer, Array]:
+    """The desc's convolution, with an output of ``sizes``.
 
-    ``order`` (C, *K) says where each of a sum's elements stands in the filter tensor: 0 is the first.
+    With it an array (C, *K) that says where each of a sum's elements stands in the filter tensor: 0 is the first.
     """
-
-    x: Array
-    w: Array
-    order: Array
-    sums: Sums
-    geometry: Geometry
-
-    @property
-    def terms(self) -> int:
-        """How many products meet in one sum at most."""
-        channels, *window = map(int, self.w.shape[2:])
-        if self.sums is forward:
-            return channels * prod(window)
-        axes = zip(window, self.geometry.strides, self.geometry.dilations, strict=True)
-        return channels * prod(-(-size * gcd(stride, dilation) // stride) for size, stride, dilation in axes)
-
-    def parts_error(self, xp: Any) -> Array:
-        """What sums are off by if they are computed in parts that are stored as FLOAT16: in how many depends on the sizes.
-
-        The absolute values of the parts add up to no more than those of all sixteens. They are computed in float32, in which no number of
-        them is off by as much as matters to FLOAT16.
-        """
-        window, w = prod(self.w.shape[3:]), self.w.astype(xp.float32)
-        starts = range(0, self.order.size, PART)
-        between: Array = 0.0
-        for first in starts:
-            channels = slice(first // window, (first + PART - 1) // window + 1)
-            part = (self.order[channels] >= first) & (self.order[channels] < first + PART)
-            weights = xp.where(part, w[:, :, channels], xp.float32(0))
-            between = between + xp.abs(self.sums(xp, self.geometry, self.x[:, :, channels], weights))
-        return between_error(xp, between.astype(xp.float64), len(starts))
-
-
-def _layer(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], sizes: tuple[int, ...]) -> _Layer:
-    """The desc's convolution, with an output of ``sizes``."""
     fields: Mapping[str, Any] = desc.fields
-    x, w, groups = inputs["InputTensor"], inputs["FilterTensor"].astype(xp.float64), fields["GroupCount"]
-    w = xp.reshape(w, (groups, w.shape[0] // groups, *w.shape[1:]))
     backward = fields["Direction"] == "BACKWARD"
-    if backward:
-        w = xp.swapaxes(w, 1, 2)
+    w = grouped_filter(xp, inputs["FilterTensor"].astype(xp.float64), fields["GroupCount"], backward)
     order = xp.reshape(xp.arange(prod(w.shape[2:])), w.shape[2:])
     if fields["Mode"] == "CONVOLUTION":
-        w, order = (xp.flip(array, axis=tuple(range(array.ndim - len(sizes) + 2, array.ndim))) for array in (w, order))
-    return _Layer(
-        xp.reshape(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])),
-        w,
-        order,
-        transposed if backward else forward,
-        Geometry(fields["Strides"], fields["Dilations"], fields["StartPadding"], sizes[2:]),
-    )
+        w, order = (reversed_window(xp, array, len(sizes) - 2) for array in (w, order))
+    geometry = Geometry(fields["Strides"], fields["Dilations"], fields["StartPadding"], sizes[2:])
+    return Layer(grouped(xp, inputs["InputTensor"], fields["GroupCount"]), w, geometry, transposed if backward else forward), order
+
+
+@stage("convolution.reverse")
+def reversed_window(xp: Any, w: Array, spatial: int) -> Array:
+    """A filter reversed along its spatial dimensions, the last ``spatial`` ones."""
+    return xp.flip(w, axis=tuple(range(-spatial, 0)))
 
 
 @reference("CONVOLUTION")
@@ -87,24 +59,51 @@ def convolution(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     padded, behind = desc.tensor("OutputTensor").sizes, desc.fields["OutputPadding"]
     assert isinstance(behind, tuple)
     sizes = (*padded[:2], *(size - padding for size, padding in zip(padded[2:], behind, strict=True)))
-    layer = _layer(xp, desc, inputs, sizes)
+    layer, order = _layer(xp, desc, inputs, sizes)
     bias = inputs.get("BiasTensor")
-    terms = layer.terms + (bias is not None)
-    value = xp.reshape(layer.sums(xp, layer.geometry, layer.x, layer.w), sizes)
-    magnitude = xp.reshape(magnitudes(xp, layer.sums, layer.geometry, layer.x, layer.w, terms), sizes)
-    error = None
-    if layer.x.dtype == xp.float16 and layer.order.size > WHOLE:
-        error = xp.reshape(layer.parts_error(xp), sizes)
-    value += 0.0 if bias is None else bias  # nothing is negative zero: a sum begins with a positive one
-    if bias is not None:
+    terms = _terms(layer) + (bias is not None)
+    value = xp.reshape(accumulate(xp, layer), sizes)
+    magnitude = xp.reshape(magnitudes(xp, layer, terms), sizes)
+    error = xp.reshape(_parts_error(xp, layer, order), sizes) if layer.x.dtype == xp.float16 and order.size > WHOLE else None
+    if bias is None:
+        value += 0.0  # nothing is negative zero: a sum begins with a positive one
+    else:
+        value = biased(xp, value, bias)
         magnitude += xp.where(xp.isfinite(bias), xp.abs(bias), 0.0)
     if sizes != padded:
-        value, magnitude, error = (None if part is None else _padded(xp, part, padded) for part in (value, magnitude, error))
+        value, magnitude, error = (None if part is None else padded_output(xp, part, padded) for part in (value, magnitude, error))
     return {"OutputTensor": accumulated(xp, desc, value, magnitude, terms, error)}
 
 
-def _padded(xp: Any, part: Array, sizes: tuple[int, ...]) -> Array:
+@stage("convolution.output_padding")
+def padded_output(xp: Any, part: Array, sizes: tuple[int, ...]) -> Array:
     """Zeros behind, up to ``sizes``."""
     out = xp.zeros(sizes, dtype=part.dtype)
     out[tuple(map(slice, part.shape))] = part
     return out
+
+
+def _terms(layer: Layer) -> int:
+    """How many products meet in one sum at most."""
+    channels, *window = map(int, layer.w.shape[2:])
+    if layer.sums is forward:
+        return channels * prod(window)
+    axes = zip(window, layer.geometry.strides, layer.geometry.dilations, strict=True)
+    return channels * prod(-(-size * gcd(stride, dilation) // stride) for size, stride, dilation in axes)
+
+
+def _parts_error(xp: Any, layer: Layer, order: Array) -> Array:
+    """What sums are off by if they are computed in parts that are stored as FLOAT16: in how many depends on the sizes.
+
+    The absolute values of the parts add up to no more than those of all sixteens. They are computed in float32, in which no number of
+    them is off by as much as matters to FLOAT16.
+    """
+    window, w = prod(layer.w.shape[3:]), layer.w.astype(xp.float32)
+    starts = range(0, order.size, PART)
+    between: Array = 0.0
+    for first in starts:
+        channels = slice(first // window, (first + PART - 1) // window + 1)
+        part = (order[channels] >= first) & (order[channels] < first + PART)
+        weights = xp.where(part, w[:, :, channels], xp.float32(0))
+        between = between + xp.abs(layer.sums(xp, layer.geometry, layer.x[:, :, channels], weights, layer.taken))
+    return between_error(xp, between.astype(xp.float64), len(starts))

@@ -7,14 +7,13 @@ integers are whole numbers far below 2^53, which float64 adds up exactly.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from dmlcts.reference.accumulation import sum_error
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.convolution.windows import Geometry, forward, magnitudes
-from dmlcts.reference.quantized import DIVISION, power_of_two, real, stored
+from dmlcts.reference.convolution.windows import Geometry, Layer, accumulate, biased, forward, grouped, grouped_filter, magnitudes
+from dmlcts.reference.quantized import DIVISION, power_of_two, real, rescaled, stored
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF
 from dmlcts.spec.desc import OperatorDesc
@@ -23,43 +22,21 @@ _EXACT = 2.0**24
 """FLOAT32 holds every integer up to this."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Integers:
-    """What is summed: the input (N, G, C, *S) as it comes, its zero point, and the filter (G, M, C, *K) less its own, in float64."""
-
-    x: Array
-    zero_point: Array
-    w: Array
-    geometry: Geometry
-    sizes: tuple[int, ...]
-
-    def lifted(self, part: Array) -> Array:
-        """Elements of the input less the zero point."""
-        return part - self.zero_point
-
-    def sums(self, xp: Any) -> Array:
-        """The convolution: float64, of the output's sizes."""
-        return xp.reshape(forward(xp, self.geometry, self.x, self.w, self.lifted), self.sizes)
-
-    def magnitude(self, xp: Any, terms: int) -> Array:
-        """The same of absolute values, or a little more."""
-        return xp.reshape(magnitudes(xp, forward, self.geometry, self.x, self.w, terms, self.lifted), self.sizes)
-
-
-def _integers(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> _Integers:
+def _layer(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> Layer:
     """Sizes, with G groups: input (N, G*C, *S), filter (G*M, C, *K), output (N, G*M, *T).
 
     Zero points have one element, the filter's perhaps one for each output channel, in dimensions of their own.
     """
     fields: Mapping[str, Any] = desc.fields
-    x, w, groups, sizes = inputs["InputTensor"], inputs["FilterTensor"], fields["GroupCount"], fields["OutputTensor"].sizes
-    w = w - _by_channel(xp, real(xp, inputs, "FilterZeroPointTensor"), w.ndim - 1)
-    return _Integers(
-        xp.reshape(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])),
-        xp.reshape(xp.asarray(real(xp, inputs, "InputZeroPointTensor")), ()),
-        xp.reshape(w, (groups, w.shape[0] // groups, *w.shape[1:])),
+    w, groups, sizes = inputs["FilterTensor"], fields["GroupCount"], fields["OutputTensor"].sizes
+    zero_point = _by_channel(xp, real(xp, inputs, "FilterZeroPointTensor"), w.ndim - 1)
+    return Layer(
+        grouped(xp, inputs["InputTensor"], groups),
+        grouped_filter(xp, w - zero_point, groups),
         Geometry(fields["Strides"], fields["Dilations"], fields["StartPadding"], sizes[2:]),
-        sizes,
+        forward,
+        xp.reshape(xp.asarray(real(xp, inputs, "InputZeroPointTensor")), ()),
+        zero_point if zero_point.size == 1 else xp.reshape(zero_point, (groups, -1, *zero_point.shape[2:])),
     )
 
 
@@ -71,7 +48,8 @@ def _by_channel(xp: Any, values: Array | float, behind: int) -> Array:
 @reference("CONVOLUTION_INTEGER")
 def convolution_integer(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``(Input - InputZeroPoint)`` convolved with ``(Filter - FilterZeroPoint)``; beyond 32 bits it wraps around, as in DirectML.dll."""
-    return {"OutputTensor": Answer(_integers(xp, desc, inputs).sums(xp).astype(xp.int64).astype(xp.int32))}
+    total = xp.reshape(accumulate(xp, _layer(xp, desc, inputs)), desc.tensor("OutputTensor").sizes)
+    return {"OutputTensor": Answer(total.astype(xp.int64).astype(xp.int32))}
 
 
 @reference("QUANTIZED_LINEAR_CONVOLUTION")
@@ -82,20 +60,19 @@ def quantized_linear_convolution(xp: Any, desc: OperatorDesc, inputs: Mapping[st
     Where scales are powers of two and the sum is small, both are exact. A NaN counts as 0, so that the zero point is what is stored: measured
     on DirectML.dll.
     """
-    integers = _integers(xp, desc, inputs)
-    behind = len(integers.sizes) - 2
+    layer, sizes = _layer(xp, desc, inputs), desc.tensor("OutputTensor").sizes
+    behind = len(sizes) - 2
     bias = _by_channel(xp, real(xp, inputs, "BiasTensor"), behind)
-    terms = prod(integers.w.shape[2:]) + 1
-    total, most = integers.sums(xp) + bias, integers.magnitude(xp, terms) + xp.abs(bias)
+    terms = prod(layer.w.shape[2:]) + 1
+    total = biased(xp, xp.reshape(accumulate(xp, layer), sizes), bias)
+    most = xp.reshape(magnitudes(xp, layer, terms), sizes) + xp.abs(bias)
     scales = [_by_channel(xp, real(xp, inputs, f"{name}ScaleTensor"), behind) for name in ("Input", "Filter", "Output")]
     factor, divisor = scales[0] * scales[1], scales[2]
-    quotient = total * factor / divisor
+    quotient = rescaled(xp, total, factor, divisor)
     # Three more roundings: of both numbers that are multiplied when they are dequantized, and of the product of their scales.
     error = sum_error(xp, most * xp.abs(factor), terms + 3) / xp.abs(divisor) + DIVISION * ROUNDOFF * xp.abs(quotient)
     exact = most <= _EXACT
     for scale in scales:
         exact = exact & power_of_two(xp, scale)
-    unknown = xp.isnan(quotient)
     zero_point = xp.reshape(xp.asarray(real(xp, inputs, "OutputZeroPointTensor")), ())
-    quotient, error = xp.where(unknown, 0.0, quotient), xp.where(exact | unknown, 0.0, error)
-    return {"OutputTensor": stored(xp, desc, quotient, error, zero_point, 0.0)}
+    return {"OutputTensor": stored(xp, desc, quotient, xp.where(exact, 0.0, error), zero_point)}

@@ -19,6 +19,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from dmlcts.reference.answer import Array
+from dmlcts.reference.stage import stage
 
 _BLOCK = 1 << 18
 """Elements of the images that are summed at once: about what a processor's cache holds."""
@@ -53,6 +54,39 @@ class Geometry:
     sizes: Index
 
 
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What is summed: the input (N, G, C, *S) as it comes, the filter (G, M, C, *K) as it is multiplied, where windows lie, and the direction.
+
+    Of quantized tensors, also the input's zero point, which is taken off the input's elements before they are multiplied, not off the zeros
+    around them; and the filter's, which ``w`` is without already: one number, or (G, M, *1).
+    """
+
+    x: Array
+    w: Array
+    geometry: Geometry
+    sums: Sums
+    zero_point: Array | None = None
+    filter_zero_point: Array | None = None
+
+    def taken(self, part: Array) -> Array:
+        """Elements of the input as they are multiplied."""
+        return part if self.zero_point is None else part - self.zero_point
+
+
+@stage("convolution.groups")
+def grouped(xp: Any, x: Array, groups: int) -> Array:
+    """The input (N, G*C, *S) with its channels in groups: (N, G, C, *S)."""
+    return xp.reshape(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:]))
+
+
+@stage("convolution.filter")
+def grouped_filter(xp: Any, w: Array, groups: int, backward: bool = False) -> Array:
+    """The filter, (G*M, C, *K) or BACKWARD (G*C, M, *K), with the channels that are summed behind: (G, M, C, *K)."""
+    w = xp.reshape(w, (groups, w.shape[0] // groups, *w.shape[1:]))
+    return xp.swapaxes(w, 1, 2) if backward else w
+
+
 class Tap(NamedTuple):
     """An element of the window, and the shift of what it sees."""
 
@@ -60,11 +94,19 @@ class Tap(NamedTuple):
     shift: Index
 
 
-def _as_it_is(part: Array) -> Array:
-    return part
+@stage("convolution.accumulate")
+def accumulate(xp: Any, layer: Layer) -> Array:
+    """The products of input and filter, added up over each window and the channels of each group: (N, G, M, *T), in float64."""
+    return layer.sums(xp, layer.geometry, layer.x, layer.w, layer.taken)
 
 
-def forward(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take = _as_it_is) -> Array:
+@stage("convolution.bias")
+def biased(xp: Any, sums: Array, bias: Array | float) -> Array:
+    """Sums (N, G*M, *T) plus the bias, of which there is one number for each output channel."""
+    return sums + bias
+
+
+def forward(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
     """``out[i] = sum of w[k] * x[i * stride + k * dilation - start]``, in the type of ``w``."""
     strides = geometry.strides
     axes = [
@@ -82,7 +124,7 @@ def forward(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take = _as_it
     return total
 
 
-def transposed(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take = _as_it_is) -> Array:
+def transposed(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
     """``out[i * stride + k * dilation - start] += w[k] * x[i]``, in the type of ``w``: the transpose of ``forward`` as a matrix.
 
     It is also a sum over windows, of the input with zeros between its elements; those are multiplied like the ones around it.
@@ -171,21 +213,21 @@ def _overlap(lengths: Sequence[int], low: Sequence[int], padded: Sequence[int]) 
     return (..., *source), (..., *target)
 
 
-def magnitudes(xp: Any, sums: Sums, geometry: Geometry, x: Array, w: Array, terms: int, take: Take = _as_it_is) -> Array:
-    """What ``sums`` gives for absolute values, or a little more; 0 where that is no number.
+def magnitudes(xp: Any, layer: Layer, terms: int) -> Array:
+    """What the sums of ``terms`` terms are for absolute values, or a little more; 0 where that is no number.
 
     Long ones are summed in float32, and raised by as much as that may lose, unless a term may have been lost altogether: a magnitude of
     0 says that every term is 0.
     """
 
     def absolute(part: Array) -> Array:
-        return xp.abs(take(part))
+        return xp.abs(layer.taken(part))
 
-    w = xp.abs(w)
-    if x.size * w[0, :, 0].size >= _LONG:
-        single = sums(xp, geometry, x, w.astype(xp.float32), absolute)
+    w = xp.abs(layer.w)
+    if layer.x.size * w[0, :, 0].size >= _LONG:
+        single = layer.sums(xp, layer.geometry, layer.x, w.astype(xp.float32), absolute)
         if bool(xp.min(single) > _SAFE[0]) and bool(xp.max(single) < _SAFE[1]):  # false for NaN
             single *= 1 + (terms + 2) * 2.0**-23
             return single
-    double = sums(xp, geometry, x, w, absolute)
+    double = layer.sums(xp, layer.geometry, layer.x, w, absolute)
     return xp.where(xp.isfinite(double), double, 0.0)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.fused import activated
 from dmlcts.reference.registry import Reference, reference
 from dmlcts.reference.scale_bias import ROUNDOFF
@@ -33,12 +34,16 @@ def _binary(function: Binary) -> Reference:
     """The reference of ``OutputTensor = function(ATensor, BTensor)``, where one formula serves for real numbers and integers."""
 
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-        return {"OutputTensor": Answer(function(xp, *operands(xp, inputs)))}
+        return {"OutputTensor": Answer(applied(function, xp, *operands(xp, inputs)))}
 
     return run
 
 
-reference("ELEMENT_WISE_ADD")(_binary(lambda xp, a, b: a + b))
+def _sum(xp: Any, a: Array, b: Array) -> Array:
+    return a + b
+
+
+reference("ELEMENT_WISE_ADD")(_binary(_sum))
 reference("ELEMENT_WISE_SUBTRACT")(_binary(lambda xp, a, b: a - b))
 reference("ELEMENT_WISE_MULTIPLY")(_binary(lambda xp, a, b: a * b))
 reference("ELEMENT_WISE_DIFFERENCE_SQUARE")(_binary(lambda xp, a, b: (a - b) * (a - b)))
@@ -54,8 +59,7 @@ def element_wise_add1(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
 
     The sum may be rounded to the tensors' own type in between: DirectML.dll was measured to do so in FLOAT16. Then it may overflow, too.
     """
-    a, b = operands(xp, inputs)
-    total = a + b
+    total = applied(_sum, xp, *operands(xp, inputs))
     if desc.fields.get("FusedActivation") is None:
         return {"OutputTensor": Answer(total)}
     limits = xp.finfo(inputs["ATensor"].dtype)
@@ -72,12 +76,17 @@ def mean(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
     """
     a, b = operands(xp, inputs)
     total = a + b
+    value = applied(_mean, xp, a, b)
     if is_real(a):
-        return {"OutputTensor": Answer(total / 2, defined=(xp.abs(total) <= LARGEST) | ~(xp.isfinite(a) & xp.isfinite(b)))}
+        return {"OutputTensor": Answer(value, defined=(xp.abs(total) <= LARGEST) | ~(xp.isfinite(a) & xp.isfinite(b)))}
     # A sum that wrapped around lies on the other side of its terms.
     wrapped = (total < a) != (b < 0)
-    halved = (total + (total < 0).astype(total.dtype)) >> 1
-    return {"OutputTensor": Answer(halved, defined=~wrapped)}
+    return {"OutputTensor": Answer(value, defined=~wrapped)}
+
+
+def _mean(xp: Any, a: Array, b: Array) -> Array:
+    total = a + b
+    return total / 2 if is_real(a) else (total + (total < 0).astype(total.dtype)) >> 1
 
 
 # Division and the remainder that it leaves
@@ -100,12 +109,18 @@ def divide(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
     Of integers, nothing is defined that is divided by zero, nor the quotient that no type holds: the least number by -1.
     """
     a, b = operands(xp, inputs)
+    quotient = applied(_quotient, xp, a, b)
     if is_real(a):
-        return {"OutputTensor": Answer(a / b)}
-    inexact = xp.remainder(a, b) != 0
-    quotient = a // b + (inexact & differs_in_sign(a, b)).astype(a.dtype)
+        return {"OutputTensor": Answer(quotient)}
     overflows = (a < 0) & (b < 0) & (quotient < 0)
     return {"OutputTensor": Answer(quotient, defined=(b != 0) & ~overflows)}
+
+
+def _quotient(xp: Any, a: Array, b: Array) -> Array:
+    if is_real(a):
+        return a / b
+    inexact = xp.remainder(a, b) != 0
+    return a // b + (inexact & differs_in_sign(a, b)).astype(a.dtype)
 
 
 _DIGITS = 2.0**21
@@ -126,13 +141,15 @@ def _modulus(rounded: Callable[[Any, Array], Array], remainder: Binary, whole: B
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
         a, b = operands(xp, inputs)
         if not is_real(a):
-            return {"OutputTensor": Answer(whole(xp, a, b), defined=b != 0)}
+            return {"OutputTensor": Answer(applied(whole, xp, a, b), defined=b != 0)}
         proper = xp.isfinite(a) & xp.isfinite(b) & (b != 0)
         quotient = a / b
         size, off = xp.abs(quotient), xp.abs(quotient - xp.round(quotient))
         clear = (size < _DIGITS) & ((off == 0) | (off > size / _DIGITS)) & ((size >= _SMALLEST) | (quotient == 0))
         product = b * rounded(xp, quotient)
-        value = xp.where(proper, remainder(xp, a, b) + 0.0, xp.nan)  # no negative zero: the formula subtracts what is equal
+        value = xp.where(
+            proper, applied(remainder, xp, a, b) + 0.0, xp.nan
+        )  # no negative zero: the formula subtracts what is equal
         return {
             "OutputTensor": Answer(
                 value, slack=ROUNDOFF * xp.abs(product), defined=~proper | (clear & (xp.abs(product) <= LARGEST))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.element_wise.special_functions import either_zero, erf
 from dmlcts.reference.registry import Reference, reference
 from dmlcts.reference.scale_bias import ROUNDOFF, Function, scaled, through, unary
@@ -49,7 +51,7 @@ def constant_pow(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> di
     """``(x * Scale + Bias) ** Exponent``."""
     exponent = float(xp.float32(desc.fields["Exponent"]))
     argument, error = scaled(xp, desc, inputs["InputTensor"])
-    answer = through(xp, lambda xp, x: power(xp, x, xp.full_like(x, exponent)), argument, error)
+    answer = through(xp, lambda xp, x: applied(power, xp, x, xp.full_like(x, exponent)), argument, error)
     return {"OutputTensor": _power_answer(xp, answer, argument, xp.full_like(argument, exponent))}
 
 
@@ -66,10 +68,11 @@ def pow_(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
     if whole_base and isinstance(desc.fields.get("ScaleBias"), ScaleBias):
         argument, error = xp.trunc(argument), None
     if whole_base and whole_exponent:
-        found = _whole_power(xp, argument.astype(xp.int64), exponent.astype(xp.int64), base.dtype)
+        whole = partial(_whole_power, dtype=base.dtype)
+        found = applied(whole, xp, argument.astype(xp.int64), exponent.astype(xp.int64))
         return {"OutputTensor": Answer(found, defined=(argument != 0) | (exponent >= 0))}
     wide = exponent.astype(xp.float64)
-    answer = _power_answer(xp, through(xp, lambda xp, x: power(xp, x, wide), argument, error), argument, wide)
+    answer = _power_answer(xp, through(xp, lambda xp, x: applied(power, xp, x, wide), argument, error), argument, wide)
     return {"OutputTensor": _stored_as_integer(xp, answer, base.dtype) if whole_base else answer}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import scaled
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 
@@ -35,8 +36,9 @@ def _integer(bound: float, limits: tuple[int, int]) -> int:
     return limits[bound > 0] if math.isinf(bound) else min(max(int(bound), limits[0]), limits[1])
 
 
+@stage("element_wise.limit")
 def _limited(xp: Any, x: Array, low: float | None, high: float | None) -> Array:
-    """``max(low, min(x, high))``, as far as there are bounds; a NaN, of either, counts as nothing."""
+    """``max(low, min(x, high))``, as far as there are bounds; a NaN, of either, counts as nothing. Of float64, or of integers and integer bounds."""
     x = x if high is None else xp.fmin(x, high)
     return x if low is None else xp.fmax(x, low)
 
@@ -53,7 +55,7 @@ def _limit(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
         least, most = (
             limit if bound is None else _integer(bound, limits) for bound, limit in zip((low, high), limits, strict=True)
         )
-        return {"OutputTensor": Answer(xp.maximum(xp.minimum(x, x.dtype.type(most)), x.dtype.type(least)))}
+        return {"OutputTensor": Answer(_limited(xp, x, x.dtype.type(least), x.dtype.type(most)))}
     # In FLOAT32 it is exact where every step is; elsewhere the integer itself may have been rounded as well.
     exact = single(xp, x.astype(xp.float64)) & single(xp, argument)
     error = xp.where(exact, 0.0, 2 * error)
@@ -99,8 +101,13 @@ def _gradient(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     low, high = (_bound(xp, desc, name) for name in ("Min", "Max"))
     assert low is not None
     assert high is not None
-    outside = _at_most(xp, x, low) | _at_least(xp, x, high)
-    return {"OutputGradientTensor": Answer(xp.where(outside, gradient.dtype.type(0), gradient))}
+    return {"OutputGradientTensor": Answer(xp.where(_outside(xp, x, low, high), gradient.dtype.type(0), gradient))}
+
+
+@stage("element_wise.outside")
+def _outside(xp: Any, x: Array, low: float, high: float) -> Array:
+    """Where clipping changes an input, its bounds included, so that no gradient passes."""
+    return _at_most(xp, x, low) | _at_least(xp, x, high)
 
 
 def _at_most(xp: Any, x: Array, bound: float) -> Array:

@@ -6,12 +6,13 @@ below, above nor equal to anything. The documentation says nothing of NaN; Direc
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.registry import Reference, reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 
@@ -19,33 +20,50 @@ def _truth(xp: Any, truth: Array) -> dict[str, Answer]:
     return {"OutputTensor": Answer(truth.astype(xp.uint8))}
 
 
-def _binary(function: Callable[[Array, Array], Array]) -> Reference:
+@stage("element_wise.truth")
+def is_true(xp: Any, x: Array) -> Array:
+    """Which elements count as true: all that are not 0."""
+    return x != 0
+
+
+def _comparison(function: Callable[[Any, Array, Array], Array]) -> Reference:
+    """The reference of a function of two numbers."""
+
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-        return _truth(xp, function(inputs["ATensor"], inputs["BTensor"]))
+        return _truth(xp, applied(function, xp, inputs["ATensor"], inputs["BTensor"]))
 
     return run
 
 
-reference("ELEMENT_WISE_LOGICAL_EQUALS")(_binary(operator.eq))
-reference("ELEMENT_WISE_LOGICAL_GREATER_THAN")(_binary(operator.gt))
-reference("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL")(_binary(operator.ge))
-reference("ELEMENT_WISE_LOGICAL_LESS_THAN")(_binary(operator.lt))
-reference("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL")(_binary(operator.le))
-reference("ELEMENT_WISE_LOGICAL_AND")(_binary(lambda a, b: (a != 0) & (b != 0)))
-reference("ELEMENT_WISE_LOGICAL_OR")(_binary(lambda a, b: (a != 0) | (b != 0)))
-reference("ELEMENT_WISE_LOGICAL_XOR")(_binary(lambda a, b: (a != 0) != (b != 0)))
+def _logic(function: Callable[[Any, Array, Array], Array]) -> Reference:
+    """The reference of a function of two truths."""
+
+    def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+        return _truth(xp, function(xp, is_true(xp, inputs["ATensor"]), is_true(xp, inputs["BTensor"])))
+
+    return run
+
+
+reference("ELEMENT_WISE_LOGICAL_EQUALS")(_comparison(lambda xp, a, b: a == b))
+reference("ELEMENT_WISE_LOGICAL_GREATER_THAN")(_comparison(lambda xp, a, b: a > b))
+reference("ELEMENT_WISE_LOGICAL_GREATER_THAN_OR_EQUAL")(_comparison(lambda xp, a, b: a >= b))
+reference("ELEMENT_WISE_LOGICAL_LESS_THAN")(_comparison(lambda xp, a, b: a < b))
+reference("ELEMENT_WISE_LOGICAL_LESS_THAN_OR_EQUAL")(_comparison(lambda xp, a, b: a <= b))
+reference("ELEMENT_WISE_LOGICAL_AND")(_logic(lambda xp, a, b: a & b))
+reference("ELEMENT_WISE_LOGICAL_OR")(_logic(lambda xp, a, b: a | b))
+reference("ELEMENT_WISE_LOGICAL_XOR")(_logic(lambda xp, a, b: a ^ b))
 
 
 @reference("ELEMENT_WISE_LOGICAL_NOT")
 def logical_not(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """1 for 0, and 0 for everything else."""
-    return _truth(xp, inputs["InputTensor"] == 0)
+    return _truth(xp, ~is_true(xp, inputs["InputTensor"]))
 
 
 @reference("ELEMENT_WISE_IS_NAN")
 def is_nan(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """1 for NaN, quiet or signalling, of any payload and sign."""
-    return _truth(xp, xp.isnan(inputs["InputTensor"]))
+    return _truth(xp, applied(lambda xp, x: xp.isnan(x), xp, inputs["InputTensor"]))
 
 
 _MODES: Mapping[str, Callable[[Any, Array], Array]] = {
@@ -58,4 +76,4 @@ _MODES: Mapping[str, Callable[[Any, Array], Array]] = {
 @reference("ELEMENT_WISE_IS_INFINITY")
 def is_infinity(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """1 for the infinities that InfinityMode asks for."""
-    return _truth(xp, _MODES[str(desc.fields["InfinityMode"])](xp, inputs["InputTensor"]))
+    return _truth(xp, applied(_MODES[str(desc.fields["InfinityMode"])], xp, inputs["InputTensor"]))

@@ -16,14 +16,27 @@ from dmlcts.reference.element_wise.limits import single
 from dmlcts.reference.quantized import DIVISION, power_of_two, real, stored
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
+
+
+@stage("element_wise.divide_by_scale")
+def divided(xp: Any, x: Array, scale: Array) -> Array:
+    """``x / scale`` of float64 values, which is then rounded."""
+    return x / scale
+
+
+@stage("element_wise.dequantize")
+def dequantized(xp: Any, x: Array, zero_point: Array | float, scale: Array) -> Array:
+    """The real number that a quantized one stands for; all in float64."""
+    return (x - zero_point) * scale
 
 
 @reference("ELEMENT_WISE_QUANTIZE_LINEAR")
 def quantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``clamp(round(x / scale) + zero_point)``. NaN gives 0 and not the zero point, as DirectML.dll was measured to do."""
     x, scale = inputs["InputTensor"].astype(xp.float64), inputs["ScaleTensor"].astype(xp.float64)
-    quotient = x / scale
+    quotient = divided(xp, x, scale)
     converted = single(xp, x)
     error = ROUNDOFF * xp.abs(quotient) * (DIVISION + ~converted)
     error = xp.where(converted & power_of_two(xp, scale), 0.0, error)
@@ -35,11 +48,10 @@ def dequantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
     """``(x - zero_point) * scale``. 32-bit integers and their difference may have been rounded to FLOAT32 before they are multiplied."""
     x, scale = inputs["InputTensor"].astype(xp.float64), inputs["ScaleTensor"].astype(xp.float64)
     zero_point = real(xp, inputs, "ZeroPointTensor")
-    difference = x - zero_point
-    value = difference * scale
+    value = dequantized(xp, x, zero_point, scale)
     if inputs["InputTensor"].dtype.itemsize < 4:
         return {"OutputTensor": Answer(value)}
-    steps = [x, difference, zero_point + xp.zeros_like(x)]
+    steps = [x, x - zero_point, zero_point + xp.zeros_like(x)]
     error = sum(xp.where(single(xp, step), 0.0, ROUNDOFF * xp.abs(step)) for step in steps)
     known = xp.isfinite(scale) | (error == 0)  # an infinite scale asks whether the difference is 0
     return {"OutputTensor": Answer(value, slack=error * xp.abs(scale), defined=known)}
@@ -48,13 +60,11 @@ def dequantize_linear(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
 @reference("ELEMENT_WISE_QUANTIZED_LINEAR_ADD")
 def quantized_linear_add(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Both tensors dequantized, added, and quantized again. Unlike QUANTIZE_LINEAR, DirectML.dll gives the least integer for NaN."""
-    values = []
-    for name in ("A", "B"):
-        difference = inputs[f"{name}Tensor"].astype(xp.float64) - real(xp, inputs, f"{name}ZeroPointTensor")
-        values.append(difference * inputs[f"{name}ScaleTensor"].astype(xp.float64))
-    a, b = values
+    a, b = (
+        dequantized(xp, *(real(xp, inputs, f"{name}{what}Tensor") for what in ("", "ZeroPoint", "Scale"))) for name in ("A", "B")
+    )
     total, scale = a + b, inputs["OutputScaleTensor"].astype(xp.float64)
-    quotient = total / scale
+    quotient = divided(xp, total, scale)
     steps = xp.abs(a) + xp.abs(b) + xp.abs(total)
     error = ROUNDOFF * (steps / xp.abs(scale) + DIVISION * xp.abs(quotient))
     exact = single(xp, a) & single(xp, b) & single(xp, total) & power_of_two(xp, scale)

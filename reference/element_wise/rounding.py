@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.registry import Reference, reference
 from dmlcts.reference.scale_bias import Function, scaled
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
@@ -31,7 +32,7 @@ _MODES = {
 def element_wise_round(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Rounds by RoundingMode; NaN and infinities stay what they are."""
     x = inputs["InputTensor"].astype(xp.float64)
-    return {"OutputTensor": Answer(_MODES[str(desc.fields["RoundingMode"])](xp, x))}
+    return {"OutputTensor": Answer(applied(_MODES[str(desc.fields["RoundingMode"])], xp, x))}
 
 
 def scaled_to_round(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
@@ -56,7 +57,7 @@ def _to_integer(function: Function) -> Reference:
 
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
         argument, error = scaled_to_round(xp, desc, inputs["InputTensor"])
-        value = function(xp, argument)
+        value = applied(function, xp, argument)
         if error is None:
             return {"OutputTensor": Answer(value)}
         form = xp.finfo(inputs["InputTensor"].dtype)

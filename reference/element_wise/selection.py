@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.element_wise.bits import bits
+from dmlcts.reference.element_wise.function import applied
+from dmlcts.reference.element_wise.logic import is_true
 from dmlcts.reference.element_wise.rounding import scaled_to_round
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import scaled, through
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 
@@ -17,7 +21,13 @@ from dmlcts.spec.desc import OperatorDesc
 def element_wise_if(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """A's element where the condition is not 0, B's where it is."""
     a, b = inputs["ATensor"], inputs["BTensor"]
-    return {"OutputTensor": Answer(xp.where(inputs["ConditionTensor"] != 0, bits(a), bits(b)).view(a.dtype))}
+    return {"OutputTensor": Answer(_chosen(xp, is_true(xp, inputs["ConditionTensor"]), bits(a), bits(b)).view(a.dtype))}
+
+
+@stage("element_wise.choice")
+def _chosen(xp: Any, condition: Array, a: Array, b: Array) -> Array:
+    """The bit patterns of A where the condition is true, those of B elsewhere."""
+    return xp.where(condition, a, b)
 
 
 @reference("ELEMENT_WISE_IDENTITY")
@@ -31,12 +41,12 @@ def identity(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
     if desc.fields.get("ScaleBias") is None:
         return {"OutputTensor": Answer(x)}
     if x.dtype.kind == "f":
-        return {"OutputTensor": through(xp, lambda xp, number: number, *scaled(xp, desc, x))}
+        return {"OutputTensor": through(xp, partial(applied, lambda xp, number: number), *scaled(xp, desc, x))}
     argument, error = scaled_to_round(xp, desc, x)
     slack = 0.0 if error is None else error
     least, most = (int(end) for end in (xp.iinfo(x.dtype).min, xp.iinfo(x.dtype).max))
     inside = (argument - slack > float(least) - 1) & (argument + slack < float(most) + 1)
-    truncated = xp.trunc(xp.clip(argument, float(least), float(most))).astype(x.dtype)
+    truncated = applied(lambda xp, number: xp.trunc(number), xp, xp.clip(argument, float(least), float(most))).astype(x.dtype)
     # float64 has no 2^63 - 1, and what it has instead is too large.
     stored = xp.where(argument >= float(most), xp.asarray(most, dtype=x.dtype), truncated)
     return {"OutputTensor": Answer(argument, slack=slack, defined=inside, result=stored)}

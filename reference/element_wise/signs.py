@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.element_wise.arithmetic import is_real, least
+from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF, scaled, through
 from dmlcts.spec.desc import OperatorDesc
@@ -28,14 +30,15 @@ def _positive(xp: Any, x: Array, value: Array) -> Answer:
 def negate(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``-x``."""
     x = inputs["InputTensor"]
-    return {"OutputTensor": Answer(-x) if is_real(x) else _positive(xp, x, -x)}
+    value = applied(lambda xp, x: -x, xp, x)
+    return {"OutputTensor": Answer(value) if is_real(x) else _positive(xp, x, value)}
 
 
 @reference("ELEMENT_WISE_SIGN")
 def sign(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """1 above zero, -1 below, else 0: of both zeros, and of NaN."""
     x = inputs["InputTensor"]
-    return {"OutputTensor": Answer((x > 0).astype(x.dtype) - (x < 0).astype(x.dtype))}
+    return {"OutputTensor": Answer(applied(lambda xp, x: (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype), xp, x))}
 
 
 @reference("ELEMENT_WISE_ABS")
@@ -46,13 +49,14 @@ def absolute(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
     open: not defined.
     """
     x = inputs["InputTensor"]
+    size = partial(applied, lambda xp, x: xp.abs(x))
     argument, error = scaled(xp, desc, x)
     if is_real(x):
-        return {"OutputTensor": through(xp, lambda xp, x: xp.abs(x), argument, error)}
+        return {"OutputTensor": through(xp, size, argument, error)}
     if error is None:
-        return {"OutputTensor": _positive(xp, x, xp.abs(x))}
+        return {"OutputTensor": _positive(xp, x, size(xp, x))}
     # The conversion of a large integer to FLOAT32 is rounded as well.
     slack = error + ROUNDOFF * (xp.abs(argument) + error)
-    value, largest = xp.abs(argument), float(xp.iinfo(x.dtype).max)
+    value, largest = size(xp, argument), float(xp.iinfo(x.dtype).max)
     stored = xp.minimum(xp.trunc(value), largest).astype(x.dtype)
     return {"OutputTensor": Answer(value, slack=slack, result=stored, defined=value + slack < largest + 1)}

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from math import pi
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.element_wise.exponential import exponential
+from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.element_wise.special_functions import either_zero
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF, Function, scaled, through, unary
@@ -60,7 +62,7 @@ def _with_measured(xp: Any, answer: Answer, error: Array) -> Answer:
 
 def atan(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The arc tangent."""
-    answer = through(xp, lambda xp, x: xp.atan(x), *scaled(xp, desc, inputs["InputTensor"]))
+    answer = through(xp, partial(applied, lambda xp, x: xp.atan(x)), *scaled(xp, desc, inputs["InputTensor"]))
     relative, absolute = ATAN_ERROR
     return {"OutputTensor": _with_measured(xp, answer, xp.minimum(relative * xp.abs(answer.value), absolute))}
 
@@ -68,7 +70,9 @@ def atan(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
 def asin(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The arc sine, or the polynomial that Abramowitz and Stegun give for it (4.4.45), which shader compilers take: either is right."""
     argument, error = scaled(xp, desc, inputs["InputTensor"])
-    exact, polynomial = (through(xp, function, argument, error) for function in (lambda xp, x: xp.asin(x), _asin_polynomial))
+    exact, polynomial = (
+        through(xp, partial(applied, function), argument, error) for function in (lambda xp, x: xp.asin(x), _asin_polynomial)
+    )
     exact = _with_measured(xp, exact, ASIN_ERROR * xp.abs(exact.value))
     polynomial = _with_measured(xp, polynomial, xp.full_like(argument, ASIN_ERROR))
     return {"OutputTensor": replace(exact, contested={MEASURED: polynomial})}
@@ -92,7 +96,7 @@ def _periodic(
     ``slope`` is how much the function changes with its argument.
     """
     argument, error = scaled(xp, desc, inputs["InputTensor"])
-    answer = through(xp, function, argument, error)
+    answer = through(xp, partial(applied, function), argument, error)
     reached = xp.abs(argument) if error is None else xp.abs(argument) + error
     promised = (reached <= DOMAIN) | ~xp.isfinite(argument)
     answer = _with_measured(xp, answer, ARGUMENT_ERROR * xp.abs(argument) * xp.abs(slope(xp, argument)))
@@ -130,4 +134,4 @@ def tan(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, A
 def atan_yx(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The angle from the positive x axis to the point (BTensor, ATensor), from -pi to pi. The page leaves the origin undefined."""
     y, x = (inputs[name].astype(xp.float64) for name in ("ATensor", "BTensor"))
-    return {"OutputTensor": Answer(xp.atan2(y, x), defined=(x != 0) | (y != 0))}
+    return {"OutputTensor": Answer(applied(lambda xp, y, x: xp.atan2(y, x), xp, y, x), defined=(x != 0) | (y != 0))}

@@ -7,8 +7,9 @@ from typing import Any
 
 from dmlcts.reference.accumulation import OVERFLOW, accumulated, between_error
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.matrix.products import magnitude, parts_error, product, together
+from dmlcts.reference.matrix.products import magnitude, parts_error, plus, product, together
 from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 
@@ -27,12 +28,25 @@ def gemm(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
     parts = parts_error(xp, a, b) if half else None
     if alpha != 1:
         parts = _overflow(xp, value, size) if parts is None else abs(alpha) * parts
-        value, size, terms = alpha * value, abs(alpha) * size, terms + 1
+        value, size, terms = scaled_product(xp, value, alpha), abs(alpha) * size, terms + 1
     if c is None:
         return {"OutputTensor": accumulated(xp, desc, value, size, terms, parts)}
     error = together(parts, between_error(xp, xp.abs(value)) if half else None)
-    added = c if beta == 1 else beta * c.astype(xp.float64)
-    return {"OutputTensor": accumulated(xp, desc, value + added, size + xp.abs(added), terms + 1 + (beta != 1), error)}
+    if beta != 1:
+        c, terms = scaled_addend(xp, c.astype(xp.float64), beta), terms + 1
+    return {"OutputTensor": accumulated(xp, desc, plus(xp, value, c), size + xp.abs(c), terms + 1, error)}
+
+
+@stage("matrix.alpha")
+def scaled_product(xp: Any, value: Array, alpha: float) -> Array:
+    """``Alpha * A' B'``, of the product; where Alpha is not 1."""
+    return alpha * value
+
+
+@stage("matrix.beta")
+def scaled_addend(xp: Any, c: Array, beta: float) -> Array:
+    """``Beta * C``; where Beta is not 1."""
+    return beta * c
 
 
 def _overflow(xp: Any, value: Array, size: Array) -> Array | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dmlcts.reference.accumulation import PART, WHOLE, between_error
 from dmlcts.reference.answer import Array
+from dmlcts.reference.stage import stage
 
 _LONG = 1 << 22
 """Multiplications from which on it pays to sum magnitudes in float32."""
@@ -17,9 +18,21 @@ _SAFE = (2.0**-90, 2.0**100)
 """A magnitude in float32 that lies between them has not overflowed, and lost nothing that counts to underflow."""
 
 
-def product(xp: Any, a: Array, b: Array) -> Array:
-    """The product in float64."""
-    return xp.matmul(a.astype(xp.float64, copy=False), b.astype(xp.float64, copy=False))
+@stage("matrix.product")
+def product(xp: Any, a: Array, b: Array, dtype: Any = None) -> Array:
+    """The product as it is computed: each row of A by each column of B, added up in ``dtype``, float64 unless another is given."""
+    return multiplied(xp, a, b, xp.float64 if dtype is None else dtype)
+
+
+@stage("matrix.add")
+def plus(xp: Any, value: Array, c: Array) -> Array:
+    """The product plus a third matrix, or a bias, which broadcasts to it."""
+    return value + c
+
+
+def multiplied(xp: Any, a: Array, b: Array, dtype: Any) -> Array:
+    """The product of two matrices in a type: the product itself, or what bounds its error."""
+    return xp.matmul(a.astype(dtype, copy=False), b.astype(dtype, copy=False))
 
 
 def multiplications(a: Array, b: Array) -> int:
@@ -30,7 +43,7 @@ def multiplications(a: Array, b: Array) -> int:
 def integer_product(xp: Any, a: Array, b: Array, limit: int) -> Array:
     """The product of integers of at most ``limit`` by absolute value, exactly: as floats of the narrowest type that holds every sum."""
     exact = xp.float32 if a.shape[-1] * limit * limit <= 1 << 24 else xp.float64  # the latter for all that fits in memory
-    return xp.matmul(a.astype(exact, copy=False), b.astype(exact, copy=False))
+    return product(xp, a, b, exact)
 
 
 def magnitude(xp: Any, a: Array, b: Array) -> Array:
@@ -40,11 +53,11 @@ def magnitude(xp: Any, a: Array, b: Array) -> Array:
     """
     a, b = xp.abs(a), xp.abs(b)
     if multiplications(a, b) >= _LONG:
-        found = xp.matmul(a.astype(xp.float32, copy=False), b.astype(xp.float32, copy=False))
+        found = multiplied(xp, a, b, xp.float32)
         if bool(xp.min(found) > _SAFE[0]) and bool(xp.max(found) < _SAFE[1]):  # false for NaN
             found *= 1 + (a.shape[-1] + 2) * 2.0**-23
             return found
-    return product(xp, a, b)
+    return multiplied(xp, a, b, xp.float64)
 
 
 def together(*errors: Array | float | None) -> Any:

@@ -13,8 +13,8 @@ from dmlcts.reference.accumulation import accumulated, between_error, sum_error
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.element_wise.limits import single
 from dmlcts.reference.fused import HALF_LARGEST, HALF_ROUNDOFF, HALF_SPACING
-from dmlcts.reference.matrix.products import integer_product, magnitude, parts_error, product, together
-from dmlcts.reference.quantized import DIVISION, power_of_two, stored
+from dmlcts.reference.matrix.products import integer_product, magnitude, multiplied, parts_error, plus, product, together
+from dmlcts.reference.quantized import DIVISION, power_of_two, rescaled, stored
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF
 from dmlcts.spec.desc import OperatorDesc
@@ -61,7 +61,7 @@ def matrix_multiply_integer_to_float(xp: Any, desc: OperatorDesc, inputs: Mappin
     if bias is not None:
         if half:
             error = together(error, between_error(xp, xp.abs(value)))
-        value, size, terms = value + bias, size + xp.abs(bias), terms + 1
+        value, size, terms = plus(xp, value, bias), size + xp.abs(bias), terms + 1
     return {"OutputTensor": accumulated(xp, desc, value, size, terms, error)}
 
 
@@ -73,7 +73,7 @@ def _spread(xp: Any, a: Array, a_error: Array | None, b: Array, b_error: Array |
     for error, axis in ((a_error, -1), (b_error, -2)):
         if error is not None:
             open_ = open_ | xp.any(error == xp.inf, axis=axis, keepdims=True)
-    spread = product(xp, together(a, a_error), together(b, b_error)) - product(xp, a, b)
+    spread = multiplied(xp, together(a, a_error), together(b, b_error), xp.float64) - multiplied(xp, a, b, xp.float64)
     return xp.where(open_, xp.inf, xp.where(xp.isnan(spread), 0.0, spread))
 
 
@@ -109,13 +109,12 @@ def quantized_linear_matrix_multiply(xp: Any, desc: OperatorDesc, inputs: Mappin
     scales = [_own(inputs, name, "ScaleTensor").astype(xp.float64) for name in ("A", "B", "Output")]
     a_scale, b_scale, out_scale = scales
     factor, most = a_scale * b_scale, magnitude(xp, a, b)
-    quotient = integer_product(xp, a, b, _BYTES) * factor / out_scale
+    quotient = rescaled(xp, integer_product(xp, a, b, _BYTES), factor, out_scale)
     summed = sum_error(xp, most * xp.abs(factor), a.shape[-1] + 4) / xp.abs(out_scale)
     exact = most <= _EXACT
     for scale in scales:
         exact = exact & power_of_two(xp, scale)
-    unknown = xp.isnan(quotient)
-    error = xp.where(exact | unknown, 0.0, summed + DIVISION * ROUNDOFF * xp.abs(quotient))
+    error = xp.where(exact, 0.0, summed + DIVISION * ROUNDOFF * xp.abs(quotient))
     zero_point = _own(inputs, "Output", "ZeroPointTensor")
     point = 0.0 if zero_point is None else zero_point.astype(xp.float64)
-    return {"OutputTensor": stored(xp, desc, xp.where(unknown, 0.0, quotient), error, point, 0.0)}
+    return {"OutputTensor": stored(xp, desc, quotient, error, point)}

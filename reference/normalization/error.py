@@ -25,6 +25,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.fused import activated, stored_error
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 UNIT = 2.0**-23
@@ -51,6 +52,7 @@ def attribute(xp: Any, desc: OperatorDesc, name: str) -> float:
     return float(xp.float32(value))
 
 
+@stage("normalization.sum")
 def along(xp: Any, x: Array, axes: Sequence[int]) -> tuple[Array, int]:
     """The sum over ``axes``, which stay as ones, and how many elements each has. Without axes each element is a sum of its own."""
     return (xp.sum(x, axis=tuple(axes), keepdims=True) if axes else x), prod(x.shape[axis] for axis in axes)
@@ -76,6 +78,12 @@ def _ulp(xp: Any, size: Array) -> Array:
     return xp.where(size > TINY, 2.0 ** xp.floor(xp.log2(xp.maximum(size, TINY))), size + TINY) * UNIT
 
 
+@stage("normalization.inverse-root")
+def reciprocal_root(xp: Any, square: Array, epsilon: float) -> Array:
+    """What a variance or the square of a norm is made into: the factor of each element."""
+    return 1 / xp.sqrt(square + epsilon)
+
+
 def inverse_root(xp: Any, square: Array, error: Array, epsilon: float) -> tuple[Array, Array]:
     """``1 / sqrt(square + epsilon)``, and the share of it that it may be off by when ``square`` is off by ``error``.
 
@@ -84,9 +92,10 @@ def inverse_root(xp: Any, square: Array, error: Array, epsilon: float) -> tuple[
     argument = square + epsilon
     least = argument - error - UNIT * xp.abs(argument)
     share = xp.where(least > 0, xp.sqrt(argument / xp.where(least > 0, least, 1.0)) - 1, xp.inf)
-    return 1 / xp.sqrt(argument), xp.where(xp.isfinite(argument), share, 0.0) + INVERSE_ROOT * UNIT
+    return reciprocal_root(xp, square, epsilon), xp.where(xp.isfinite(argument), share, 0.0) + INVERSE_ROOT * UNIT
 
 
+@stage("normalization.finish")
 def finished(xp: Any, desc: OperatorDesc, value: Array, error: Array, known: Array) -> Answer:
     """The answer for a result off by ``error``, or for what the fused activation makes of it; nothing is said where it is not ``known``.
 

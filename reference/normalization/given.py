@@ -8,7 +8,20 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.normalization.error import UNIT, attribute, finished, inverse_root
 from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
+
+
+@stage("normalization.batch")
+def normalized(x: Array, mean: Array, factor: Array, bias: Array) -> Array:
+    """What is activated: ``factor`` is the scale over the deviation."""
+    return (x - mean) * factor + bias
+
+
+@stage("normalization.value-scale")
+def value_scaled(x: Array, scale: float, bias: Array) -> Array:
+    """The elements with the bias of their channel; ``bias`` has a size for each dimension."""
+    return x * scale + bias
 
 
 @reference("BATCH_NORMALIZATION")
@@ -25,7 +38,7 @@ def batch_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]
     )
     inverse, share = inverse_root(xp, variance, xp.zeros_like(variance), attribute(xp, desc, "Epsilon"))
     factor = scale * inverse
-    value = (x - mean) * factor + bias
+    value = normalized(x, mean, factor, bias)
     move = mean * factor
     folded = xp.abs(x * factor) + xp.abs(move) + xp.abs(bias - move)
     stepwise = 2 * xp.abs((x - mean) * factor)
@@ -39,6 +52,6 @@ def value_scale_2d(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> 
     """``Scale * x + Bias[channel]``; the channel is the second dimension."""
     biases = desc.fields["Bias"]
     assert isinstance(biases, tuple)
-    product = inputs["InputTensor"].astype(xp.float64) * attribute(xp, desc, "Scale")
+    x, scale = inputs["InputTensor"].astype(xp.float64), attribute(xp, desc, "Scale")
     bias = xp.reshape(xp.asarray(biases, dtype=xp.float32).astype(xp.float64), (1, -1, 1, 1))
-    return {"OutputTensor": Answer(product + bias, slack=UNIT * xp.abs(product))}
+    return {"OutputTensor": Answer(value_scaled(x, scale, bias), slack=UNIT * xp.abs(x * scale))}

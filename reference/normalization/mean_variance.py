@@ -16,16 +16,9 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.fused import stored_error
 from dmlcts.reference.normalization.error import BY_COUNT, UNIT, added, along, attribute, finished, inverse_root
+from dmlcts.reference.normalization.rows import centered, mean_of, row_axes, squares, variance_of
 from dmlcts.reference.registry import reference
 from dmlcts.spec.desc import OperatorDesc
-
-
-def _axes(desc: OperatorDesc) -> tuple[int, ...]:
-    """The dimensions of a row: those named, in whatever order, or those that CrossChannel says. One named twice counts once."""
-    axes = desc.fields.get("Axes")
-    if isinstance(axes, tuple):
-        return tuple(sorted(set(axes)))
-    return (1, 2, 3) if desc.fields["CrossChannel"] else (2, 3)
 
 
 def _used(desc: OperatorDesc) -> tuple[bool, bool]:
@@ -36,23 +29,24 @@ def _used(desc: OperatorDesc) -> tuple[bool, bool]:
 
 def _normalized(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Array]:
     """The elements before scale and bias, what they may be off by, and where something can be said of them."""
-    axes, (centred, divided) = _axes(desc), _used(desc)
+    axes, (centred, divided) = row_axes(desc), _used(desc)
     mean, error = xp.zeros_like(x), xp.zeros_like(x)
     if centred:
         total, count = along(xp, x, axes)
-        mean = total / count
+        mean = mean_of(total, count)
         error = added(xp, x, axes) / count + BY_COUNT * UNIT * xp.abs(mean) + stored_error(xp, desc, mean)
-    value = x - mean
+    value = centered(x, mean) if centred else x
     error = error + UNIT * xp.abs(value) * centred
     if not divided:
         return value, error, xp.ones_like(x, dtype=bool)
-    total, count = along(xp, value * value, axes)
-    variance = total / count
+    terms = squares(value, x)
+    total, count = along(xp, terms, axes)
+    variance = variance_of(total, count)
     # The mean's own error moves all differences alike, and they add up to nothing: only its square counts.
     shift = xp.max(error, axis=axes, keepdims=True) if axes else error
     # A square is off by a unit, and by two of its difference.
     units = BY_COUNT + (3 if centred else 1)
-    deviation = (added(xp, value * value, axes) + units * UNIT * total) / count + shift * shift + stored_error(xp, desc, variance)
+    deviation = (added(xp, terms, axes) + units * UNIT * total) / count + shift * shift + stored_error(xp, desc, variance)
     factor, share = inverse_root(xp, variance, deviation, attribute(xp, desc, "Epsilon"))
     known = xp.isfinite(share)
     if centred and count == 1:

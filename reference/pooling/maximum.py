@@ -12,27 +12,45 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.pooling.windows import axes, folded, inside
+from dmlcts.reference.pooling.windows import axes, folded, inside, taps
 from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 
-def _least(xp: Any, x: Array) -> Any:
-    """What no element of the type lies below."""
+@stage("pooling.padding")
+def padding(xp: Any, x: Array) -> Any:
+    """What stands for padding: what no element of the type lies below."""
     return -xp.inf if x.dtype.kind == "f" else xp.iinfo(x.dtype).min
 
 
-def _first_largest(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array]:
-    """The maximum of every window and the flat index into the whole input of the first element that has it; -1 where there is padding alone.
+@stage("pooling.comparable")
+def comparable(xp: Any, x: Array) -> Array:
+    """The input as it is compared: a NaN lies below everything else."""
+    return xp.where(xp.isnan(x), -xp.inf, x) if x.dtype.kind == "f" else x
+
+
+@stage("pooling.larger")
+def larger(value: Array, largest: Array) -> Array:
+    """Where a later element takes the place of the largest so far: of equal ones the first stays."""
+    return value > largest
+
+
+@stage("pooling.maximum")
+def maximum(xp: Any, desc: OperatorDesc, x: Array, indexed: bool) -> tuple[Array, Array | None]:
+    """The maximum of every window of what is comparable; where ``indexed``, also the flat index into the whole input of the first element
+    that has it, -1 where there is padding alone.
 
     Along one dimension after the other, from the last on, the first of equals stays: the result is the first in row-major order.
     """
+    if not indexed:
+        return folded(xp, desc, x, padding(xp, x), xp.maximum), None
     place = xp.reshape(xp.arange(x.size), x.shape)
     for axis in reversed(axes(desc)):
-        taps = zip(axis.taps(xp, x, _least(xp, x)), axis.taps(xp, place, -1), strict=True)
-        x, place = next(taps)
-        for value, at in taps:
-            better = (value > x) | ((place < 0) & (at >= 0))
+        pairs = zip(taps(xp, axis, x, padding(xp, x)), taps(xp, axis, place, -1), strict=True)
+        x, place = next(pairs)
+        for value, at in pairs:
+            better = larger(value, x) | ((place < 0) & (at >= 0))
             x, place = xp.where(better, value, x), xp.where(better, at, place)
     return x, place
 
@@ -44,16 +62,11 @@ def max_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     """The largest element of each window, and its index where the desc has OutputIndicesTensor."""
     x = inputs["InputTensor"]
     floating = x.dtype.kind == "f"
-    x = xp.where(xp.isnan(x), -xp.inf, x) if floating else x
-    indexed = desc.fields.get("OutputIndicesTensor") is not None
-    if indexed:
-        largest, place = _first_largest(xp, desc, x)
-    else:
-        largest = folded(xp, desc, x, _least(xp, x), xp.maximum)
+    largest, place = maximum(xp, desc, comparable(xp, x), desc.fields.get("OutputIndicesTensor") is not None)
     defined = largest > -xp.inf if floating else xp.broadcast_to(inside(xp, desc) > 0, largest.shape)
-    lowest = xp.finfo(x.dtype).min if floating else _least(xp, x)
+    lowest = xp.finfo(x.dtype).min if floating else padding(xp, x)
     answers = {"OutputTensor": Answer(xp.maximum(largest, lowest), defined=defined)}
-    if indexed:
+    if place is not None:
         # DirectML.dll points to the window's first element where none lies above the least finite number, be it -inf or NaN.
         pointed = largest > lowest if floating else defined
         answers["OutputIndicesTensor"] = Answer(xp.maximum(place, 0), defined=pointed)

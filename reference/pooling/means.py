@@ -14,6 +14,7 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.pooling.windows import divisors, folded, inside, sums
 from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import DOCUMENTED
 
@@ -51,6 +52,18 @@ def average_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) ->
     }
 
 
+@stage("pooling.power")
+def power(xp: Any, x: Array, p: int) -> Array:
+    """What is added up of an element."""
+    return xp.abs(x) ** p
+
+
+@stage("pooling.root")
+def root(xp: Any, powers: Array, p: int) -> Array:
+    """The norm of a window whose powers add up to ``powers``."""
+    return powers ** (1 / p) if p > 1 else powers
+
+
 @reference("LP_POOLING")
 @reference("LP_POOLING1")
 def lp_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
@@ -65,7 +78,7 @@ def lp_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict
     signed = inputs["InputTensor"].astype(xp.float64)
     x, held = xp.abs(signed), inside(xp, desc)
     largest = folded(xp, desc, x, 0.0, xp.maximum)
-    powers = sums(xp, desc, x**p)
+    powers = sums(xp, desc, power(xp, signed, p))
     units = 1.0 * held
     if p == 1:
         units = units + _MEAN
@@ -84,7 +97,7 @@ def lp_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict
 
 def _root_of_powers(xp: Any, p: int, powers: Array, units: Array, held: Array, defined: Array) -> Answer:
     """The P-th root of sums of ``held`` powers without a sign, which are off by ``units``."""
-    value = powers ** (1 / p) if p > 1 else powers
+    value = root(xp, powers, p)
     if p == 2:
         units = units / 2 + _ROOT
     elif p > 2:

@@ -15,10 +15,29 @@ from dmlcts.reference.pooling.windows import divisors, inside, sums
 from dmlcts.reference.quantized import DIVISION, power_of_two, real, stored
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 _EXACT = 2.0**24
 """Up to here FLOAT32 holds every whole number."""
+
+
+@stage("pooling.difference")
+def difference(x: Array, zero_point: Array | float) -> Array:
+    """What is added up of each element, in units of the input's scale: whole numbers, whose sums are exact."""
+    return x - zero_point
+
+
+@stage("pooling.rescale")
+def rescaled(total: Array, scale: Array, count: Array, out_scale: Array) -> Array:
+    """The mean of differences that add up to ``total``, in units of the output's scale."""
+    return total * scale / count / out_scale
+
+
+@stage("pooling.requantize")
+def requantized(xp: Any, desc: OperatorDesc, quotient: Array, error: Array, zero_point: Array | float) -> Answer:
+    """The quotient rounded, moved by the output's zero point and saturated."""
+    return stored(xp, desc, quotient, error, zero_point, 0.0)
 
 
 @reference("QUANTIZED_LINEAR_AVERAGE_POOLING")
@@ -32,10 +51,10 @@ def quantized_average(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
         real(xp, inputs, f"{side}{what}Tensor") for side in ("Input", "Output") for what in ("Scale", "ZeroPoint")
     )
     held, count = inside(xp, desc), divisors(xp, desc)
-    differences = inputs["InputTensor"].astype(xp.float64) - point  # whole numbers, whose sums are exact
+    differences = difference(inputs["InputTensor"].astype(xp.float64), point)
     total, absolute = sums(xp, desc, differences), sums(xp, desc, xp.abs(differences))
     factor = scale / (count * out_scale)
     error = ROUNDOFF * xp.abs(factor) * ((held + 1) * absolute + 2 * DIVISION * xp.abs(total))
     exact = power_of_two(xp, scale) & power_of_two(xp, out_scale) & power_of_two(xp, 1.0 * count) & (absolute < _EXACT)
-    answer = stored(xp, desc, total * scale / count / out_scale, xp.where(exact, 0.0, error), out_point, 0.0)
+    answer = requantized(xp, desc, rescaled(total, scale, count, out_scale), xp.where(exact, 0.0, error), out_point)
     return {"OutputTensor": replace(answer, defined=xp.broadcast_to(count > 0, total.shape))}

@@ -12,7 +12,26 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc, Size2D
+
+
+@stage("pooling.scale")
+def scaled(coordinates: Array, scale: Any) -> Array:
+    """Coordinates of a region in elements of the input; both FLOAT32."""
+    return coordinates * scale
+
+
+@stage("pooling.round")
+def rounded(xp: Any, coordinates: Array) -> Array:
+    """Whole elements: halves to even."""
+    return xp.round(coordinates)
+
+
+@stage("pooling.batch")
+def batches(numbers: Array, count: int) -> Array:
+    """The batch of ``count`` that each region names, as it gives the number. Shape: (regions,)."""
+    return numbers
 
 
 def _corners(xp: Any, desc: OperatorDesc, regions: Array) -> tuple[Array, Array]:
@@ -25,17 +44,29 @@ def _corners(xp: Any, desc: OperatorDesc, regions: Array) -> tuple[Array, Array]
     exact = coordinates.astype(xp.float64) * float(scale)
     tie = xp.abs(exact - xp.floor(exact) - 0.5)
     sure = (tie == 0) | (tie > 2.0**-23 * xp.abs(exact))
-    return xp.round(coordinates * scale).astype(xp.int64), xp.all(sure, axis=1)
+    return rounded(xp, scaled(coordinates, scale)).astype(xp.int64), xp.all(sure, axis=1)
 
 
-def _bins(xp: Any, first: Array, last: Array, count: int, size: int) -> tuple[Array, Array]:
+@stage("pooling.extent")
+def extent(first: Array, last: Array, size: int) -> tuple[Array, Array]:
+    """Where a region starts along an axis of ``size`` elements, and how many it has, of its inclusive coordinates."""
+    return first, last - first + 1
+
+
+@stage("pooling.bins")
+def bins(number: Array, length: Array, count: int) -> tuple[Array, Array]:
+    """Where bin ``number`` of ``count`` starts and ends (exclusive) in a region of ``length`` elements, counted from its first."""
+    return number * length // count, -(-(number + 1) * length // count)
+
+
+def _limits(xp: Any, first: Array, last: Array, count: int, size: int) -> tuple[Array, Array]:
     """Where each of ``count`` bins starts and ends (exclusive) between two inclusive coordinates, limited to ``size``. Shape: (regions, count)."""
-    length, bins = (last - first + 1)[:, None], xp.arange(count)[None, :]
-    start = bins * length // count + first[:, None]
-    end = -(-(bins + 1) * length // count) + first[:, None]
-    return xp.clip(start, 0, size), xp.clip(end, 0, size)
+    first, length = extent(first, last, size)
+    start, end = bins(xp.arange(count)[None, :], length[:, None], count)
+    return xp.clip(start + first[:, None], 0, size), xp.clip(end + first[:, None], 0, size)
 
 
+@stage("pooling.bin-maximum")
 def _along(xp: Any, x: Array, start: Array, end: Array, axis: int) -> Array:
     """The maximum between start and end along an axis, -inf where there is nothing. ``x`` has a row of its own for each region.
 
@@ -54,6 +85,12 @@ def _along(xp: Any, x: Array, start: Array, end: Array, axis: int) -> Array:
     return found
 
 
+@stage("pooling.empty")
+def nothing() -> float:
+    """What a bin without an element of the input gives."""
+    return 0.0
+
+
 @reference("ROI_POOLING")
 def roi_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The largest element of each bin of each region; a NaN is passed over.
@@ -66,12 +103,12 @@ def roi_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     assert isinstance(pooled, Size2D)
     corners, sure = _corners(xp, desc, regions)
     x1, y1, x2, y2 = (corners[:, i] for i in range(4))
-    batch = regions[:, 0].astype(xp.float64)
+    batch = batches(regions[:, 0].astype(xp.float64), x.shape[0])
     valid = sure & (batch >= 0) & (batch < x.shape[0]) & (batch == xp.floor(batch))
-    rows, columns = _bins(xp, y1, y2, pooled.height, x.shape[2]), _bins(xp, x1, x2, pooled.width, x.shape[3])
+    rows, columns = _limits(xp, y1, y2, pooled.height, x.shape[2]), _limits(xp, x1, x2, pooled.width, x.shape[3])
     chosen = x[xp.where(valid, batch, 0.0).astype(xp.int64)]
     found = _along(xp, _along(xp, chosen, *rows, 2), *columns, 3)
     empty = (rows[0] >= rows[1])[:, None, :, None] | (columns[0] >= columns[1])[:, None, None, :]
     defined = valid[:, None, None, None] & (found > -xp.inf)
-    value = xp.where(empty, 0.0, xp.maximum(found, xp.finfo(x.dtype).min)).astype(x.dtype)
+    value = xp.where(empty, nothing(), xp.maximum(found, xp.finfo(x.dtype).min)).astype(x.dtype)
     return {"OutputTensor": Answer(value, defined=defined)}

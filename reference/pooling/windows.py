@@ -17,6 +17,7 @@ from math import prod
 from typing import Any
 
 from dmlcts.reference.answer import Array
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
 
@@ -36,21 +37,6 @@ class Axis:
         """Where the first output element's window looks at, tap by tap; negative in the padding at the start."""
         return (tap * self.dilation - self.padding for tap in range(self.window))
 
-    def taps(self, xp: Any, x: Array, outside: float | int) -> Iterator[Array]:
-        """What each tap of the window finds, for all output elements of this dimension at once; ``outside`` in the padding.
-
-        The arrays have ``count`` elements along the axis, and the sizes of ``x`` along the others.
-        """
-        before = self.padding
-        reach = (self.count - 1) * self.stride + (self.window - 1) * self.dilation + 1
-        sizes = list(x.shape)
-        sizes[self.axis] = max(reach, before + self.size)
-        padded = xp.full(tuple(sizes), outside, dtype=x.dtype)
-        padded[self._at(x.ndim, slice(before, before + self.size))] = x
-        for start in self.starts():
-            first = start + before
-            yield padded[self._at(x.ndim, slice(first, first + (self.count - 1) * self.stride + 1, self.stride))]
-
     def inside(self, xp: Any) -> Array:
         """How many elements of the input each window holds along this dimension. Shape: (count,)."""
         place = xp.arange(self.count) * self.stride
@@ -59,8 +45,26 @@ class Axis:
             found = found + ((place + start >= 0) & (place + start < self.size))
         return found
 
-    def _at(self, dimensions: int, part: slice) -> tuple[slice, ...]:
+    def at(self, dimensions: int, part: slice) -> tuple[slice, ...]:
+        """A part of an array of so many dimensions along this one."""
         return (slice(None),) * self.axis + (part,) + (slice(None),) * (dimensions - self.axis - 1)
+
+
+@stage("pooling.taps")
+def taps(xp: Any, axis: Axis, x: Array, outside: float | int) -> Iterator[Array]:
+    """What each tap of the window finds, for all output elements of this dimension at once; ``outside`` in the padding.
+
+    The arrays have ``count`` elements along the axis, and the sizes of ``x`` along the others.
+    """
+    before = axis.padding
+    reach = (axis.count - 1) * axis.stride + (axis.window - 1) * axis.dilation + 1
+    sizes = list(x.shape)
+    sizes[axis.axis] = max(reach, before + axis.size)
+    padded = xp.full(tuple(sizes), outside, dtype=x.dtype)
+    padded[axis.at(x.ndim, slice(before, before + axis.size))] = x
+    for start in axis.starts():
+        first = start + before
+        yield padded[axis.at(x.ndim, slice(first, first + (axis.count - 1) * axis.stride + 1, axis.stride))]
 
 
 def axes(desc: OperatorDesc) -> list[Axis]:
@@ -80,10 +84,11 @@ def folded(xp: Any, desc: OperatorDesc, x: Array, outside: float | int, join: Ca
     ``join`` is associative and commutative. Shape: the output's.
     """
     for axis in reversed(axes(desc)):
-        x = reduce(join, axis.taps(xp, x, outside))
+        x = reduce(join, taps(xp, axis, x, outside))
     return x
 
 
+@stage("pooling.sum")
 def sums(xp: Any, desc: OperatorDesc, x: Array) -> Array:
     """The sum of every window's elements, in the type of ``x``. Shape: the output's."""
     return folded(xp, desc, x, 0, lambda a, b: a + b)
@@ -97,6 +102,7 @@ def inside(xp: Any, desc: OperatorDesc) -> Array:
     return counts
 
 
+@stage("pooling.divisor")
 def divisors(xp: Any, desc: OperatorDesc) -> Array:
     """By what the sum of each window is divided for its average: all of its elements where IncludePadding is set, else those of the input.
 

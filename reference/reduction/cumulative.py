@@ -8,59 +8,81 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.reduction.rows import sound_product
 from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 
-class _Run:
-    """The desc's way through an array: ``along`` brings it to the end of the last dimension, ``back`` takes results to their places."""
+@stage("reduction.along")
+def along(xp: Any, desc: OperatorDesc, x: Array) -> Array:
+    """The array with Axis last, in the direction of the run."""
+    moved = xp.moveaxis(x, desc.fields["Axis"], -1)
+    return xp.flip(moved, axis=-1) if desc.fields["AxisDirection"] == "DECREASING" else moved
 
-    def __init__(self, xp: Any, desc: OperatorDesc, exclusive: str) -> None:
-        axis = desc.fields["Axis"]
-        assert isinstance(axis, int)
-        self.xp, self.axis = xp, axis
-        self.decreasing, self.exclusive = desc.fields["AxisDirection"] == "DECREASING", bool(desc.fields[exclusive])
 
-    def along(self, x: Array) -> Array:
-        moved = self.xp.moveaxis(x, self.axis, -1)
-        return self.xp.flip(moved, axis=-1) if self.decreasing else moved
+@stage("reduction.back")
+def back(xp: Any, desc: OperatorDesc, totals: Array) -> Array:
+    """Totals of a run to their places: the inverse of ``along``."""
+    found = xp.flip(totals, axis=-1) if desc.fields["AxisDirection"] == "DECREASING" else totals
+    return xp.moveaxis(found, -1, desc.fields["Axis"])
 
-    def back(self, totals: Array, first: object) -> Array:
-        """Totals that have each element in them; without it each stands one further, and ``first`` before all."""
-        if self.exclusive:
-            shifted = self.xp.full_like(totals, first)
-            shifted[..., 1:] = totals[..., :-1]
-            totals = shifted
-        return self.xp.moveaxis(self.xp.flip(totals, axis=-1) if self.decreasing else totals, -1, self.axis)
 
-    def counts(self, x: Array) -> Array:
-        """How many elements each result is made of. ``x`` has been brought along."""
-        return self.back(self.xp.broadcast_to(self.xp.arange(1, x.shape[-1] + 1), x.shape), 0)
+@stage("reduction.running")
+def running(xp: Any, x: Array, operation: str) -> Array:
+    """The sum or the product (``operation``) of all elements up to each along the last dimension, in the type of ``x``."""
+    return (xp.cumsum if operation == "sum" else xp.cumprod)(x, axis=-1, dtype=x.dtype)
+
+
+@stage("reduction.exclusive")
+def exclusive(xp: Any, totals: Array, x: Array, first: float) -> Array:
+    """Totals without the element itself, of those that have each element of ``x`` in them; ``first`` before all."""
+    return _shifted(xp, totals, first)
+
+
+def _shifted(xp: Any, totals: Array, first: float) -> Array:
+    """Each total one further, and ``first`` before all."""
+    shifted = xp.full_like(totals, first)
+    shifted[..., 1:] = totals[..., :-1]
+    return shifted
+
+
+def _placed(xp: Any, desc: OperatorDesc, totals: Array, without: bool, first: float) -> Array:
+    """What goes with the totals of a run, such as their magnitudes, to its places; ``without`` the elements themselves."""
+    return back(xp, desc, _shifted(xp, totals, first) if without else totals)
+
+
+def _counts(xp: Any, desc: OperatorDesc, x: Array, without: bool) -> Array:
+    """How many elements each result is made of. ``x`` has been brought along."""
+    return _placed(xp, desc, xp.broadcast_to(xp.arange(1, x.shape[-1] + 1), x.shape), without, 0)
 
 
 @reference("CUMULATIVE_SUMMATION")
 def cumulative_summation(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Sums of all elements up to each; exclusive ones begin with 0. Integers wrap around: measured, where the page is silent."""
-    run = _Run(xp, desc, "HasExclusiveSum")
-    x = run.along(inputs["InputTensor"])
-    if x.dtype.kind != "f":
-        return {"OutputTensor": Answer(run.back(xp.cumsum(x, axis=-1, dtype=x.dtype), 0))}
-    x = x.astype(xp.float64)
-    total, magnitude = xp.cumsum(x, axis=-1), xp.cumsum(xp.abs(x), axis=-1)
-    return {"OutputTensor": Answer(run.back(total, 0.0), magnitude=run.back(magnitude, 0.0), terms=run.counts(x))}
+    x, without = along(xp, desc, inputs["InputTensor"]), bool(desc.fields["HasExclusiveSum"])
+    real = x.dtype.kind == "f"
+    x = x.astype(xp.float64) if real else x
+    total = running(xp, x, "sum")
+    value = back(xp, desc, exclusive(xp, total, x, 0) if without else total)
+    if not real:
+        return {"OutputTensor": Answer(value)}
+    magnitude = _placed(xp, desc, xp.cumsum(xp.abs(x), axis=-1), without, 0)
+    return {"OutputTensor": Answer(value, magnitude=magnitude, terms=_counts(xp, desc, x, without))}
 
 
 @reference("CUMULATIVE_PRODUCT")
 def cumulative_product(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Products of all elements up to each; exclusive ones begin with 1. Integers wrap around: measured, where the page is silent."""
-    run = _Run(xp, desc, "HasExclusiveProduct")
-    x = run.along(inputs["InputTensor"])
-    if x.dtype.kind != "f":
-        return {"OutputTensor": Answer(run.back(xp.cumprod(x, axis=-1, dtype=x.dtype), 1))}
-    x = x.astype(xp.float64)
+    x, without = along(xp, desc, inputs["InputTensor"]), bool(desc.fields["HasExclusiveProduct"])
+    real = x.dtype.kind == "f"
+    x = x.astype(xp.float64) if real else x
+    total = running(xp, x, "product")
+    value = back(xp, desc, exclusive(xp, total, x, 1) if without else total)
+    if not real:
+        return {"OutputTensor": Answer(value)}
     size, infinite, zero = xp.abs(x), xp.isinf(x), x == 0
     above = xp.cumprod(xp.where(infinite | (size <= 1), 1.0, size), axis=-1)
     below = xp.cumprod(xp.where(zero | (size > 1), 1.0, size), axis=-1)
     seen = (xp.cumsum(flag, axis=-1) > 0 for flag in (infinite, zero, xp.isnan(x)))
     infinite, zero, nan = seen
     sound = sound_product(xp, above, below, infinite, zero) | nan
-    return {"OutputTensor": Answer(run.back(xp.cumprod(x, axis=-1), 1.0), terms=run.counts(x), defined=run.back(sound, True))}
+    return {"OutputTensor": Answer(value, terms=_counts(xp, desc, x, without), defined=_placed(xp, desc, sound, without, True))}

@@ -8,17 +8,24 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.reduction.rows import axes_of, reduced_sizes, rows
 from dmlcts.reference.registry import Reference, reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
 
+@stage("reduction.comparable")
+def comparable(xp: Any, row: Array, worst: float) -> Array:
+    """The elements as MIN and MAX compare them: NaN is the infinity that nothing is worse than."""
+    return xp.where(xp.isnan(row), row.dtype.type(worst), row) if row.dtype.kind == "f" else row
+
+
+@stage("reduction.extreme")
 def extreme(xp: Any, row: Array, function: str) -> Array:
     """MIN or MAX of each row. NaN is passed over, and of NaN alone comes the infinity on the other side: measured on DirectML.dll."""
-    worst = xp.inf if function == "MIN" else -xp.inf
-    if row.dtype.kind == "f":
-        row = xp.where(xp.isnan(row), row.dtype.type(worst), row)
+    row = comparable(xp, row, xp.inf if function == "MIN" else -xp.inf)
     return (xp.min if function == "MIN" else xp.max)(row, axis=-1)
 
 
+@stage("reduction.place")
 def place(xp: Any, row: Array, function: str, direction: str, data_type: str) -> Answer:
     """The index in each row of the least or the largest element, of equal ones that of the first, or of the last where DECREASING.
 

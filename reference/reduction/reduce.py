@@ -16,6 +16,7 @@ from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.reduction.extremes import extreme, place
 from dmlcts.reference.reduction.rows import LIMIT, SMALLEST, axes_of, reduced_sizes, rows, sound_product
 from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
 _ROUNDOFF = 2.0**-23
@@ -36,8 +37,36 @@ def _overflowing(xp: Any, magnitude: Array, terms: int) -> Array:
     return xp.isfinite(magnitude) & (magnitude + sum_error(xp, magnitude, terms) >= LIMIT)
 
 
+@stage("reduction.terms")
+def terms_of(xp: Any, x: Array, function: str) -> Array:
+    """What a function adds up of each element."""
+    if function == "L1":
+        return xp.abs(x)
+    return x * x if function in ("L2", "SUM_SQUARE") else x
+
+
+@stage("reduction.total")
+def total_of(xp: Any, terms: Array) -> Array:
+    """The sum of each row, in the type of the terms: integers wrap around, as measured on DirectML.dll, where the page is silent."""
+    return xp.sum(terms, axis=-1, dtype=terms.dtype)
+
+
+@stage("reduction.product")
+def product_of(xp: Any, x: Array) -> Array:
+    """The product of each row, as ``total_of``."""
+    return xp.prod(x, axis=-1, dtype=x.dtype)
+
+
+@stage("reduction.finish")
+def finished(xp: Any, total: Array, count: int, function: str) -> Array:
+    """What a function makes of a total of ``count`` terms."""
+    if function == "AVERAGE":
+        return total / count
+    return {"L2": xp.sqrt, "LOG_SUM": xp.log}[function](total)
+
+
 def _sum(xp: Any, x: Array) -> Answer:
-    return Answer(xp.sum(x, axis=-1), magnitude=xp.sum(xp.abs(x), axis=-1), terms=x.shape[-1])
+    return Answer(total_of(xp, x), magnitude=xp.sum(xp.abs(x), axis=-1), terms=x.shape[-1])
 
 
 def _average(xp: Any, x: Array) -> Answer:
@@ -45,7 +74,7 @@ def _average(xp: Any, x: Array) -> Answer:
     count = x.shape[-1]
     magnitude = xp.sum(xp.abs(x), axis=-1)
     return Answer(
-        xp.sum(x, axis=-1) / count,
+        finished(xp, total_of(xp, x), count, "AVERAGE"),
         magnitude=magnitude / count,
         terms=count + _DIVISION,
         defined=~_overflowing(xp, magnitude, count),
@@ -54,22 +83,23 @@ def _average(xp: Any, x: Array) -> Answer:
 
 def _root_of_squares(xp: Any, x: Array) -> Answer:
     """Squares that are too small for FLOAT32 are in the slack; where they are too large and the root is not, nothing is defined."""
-    total = xp.sum(x * x, axis=-1)
-    value, error = xp.sqrt(total), sum_error(xp, total, x.shape[-1])
+    total, count = total_of(xp, terms_of(xp, x, "L2")), x.shape[-1]
+    value, error = finished(xp, total, count, "L2"), sum_error(xp, total, count)
     slack = xp.maximum(xp.sqrt(total + error) - value, value - xp.sqrt(xp.maximum(total - error, 0.0)))
     return Answer(value, slack=slack, defined=~(total + error >= LIMIT) | (value >= LIMIT))
 
 
 def _log_of_sum(xp: Any, x: Array) -> Answer:
     """A relative error of the sum is an absolute one of its logarithm. That of a sum which is negative or may be is not defined."""
-    total, magnitude, count = xp.sum(x, axis=-1), xp.sum(xp.abs(x), axis=-1), x.shape[-1]
+    total, magnitude, count = total_of(xp, x), xp.sum(xp.abs(x), axis=-1), x.shape[-1]
     error = sum_error(xp, magnitude, count)
-    value = xp.log(total)
+    value = finished(xp, total, count, "LOG_SUM")
     slack = xp.maximum(xp.log(total + error) - value, value - xp.log(total - error))
     positive = xp.isfinite(magnitude) & (total > error) & (magnitude + error < LIMIT)
     return Answer(value, slack=slack, defined=positive | (magnitude == 0) | xp.isnan(total) | (total == xp.inf))
 
 
+@stage("reduction.log-sum-exp")
 def _log_of_exponentials(xp: Any, x: Array) -> Answer:
     """The largest element is taken off for the value's sake alone; where the exponentials leave FLOAT32, nothing is defined."""
     largest = xp.max(x, axis=-1, keepdims=True)
@@ -90,28 +120,20 @@ def _product(xp: Any, x: Array) -> Answer:
     above = xp.prod(xp.where(infinite | (size <= 1), 1.0, size), axis=-1)
     below = xp.prod(xp.where(zero | (size > 1), 1.0, size), axis=-1)
     sound = sound_product(xp, above, below, xp.any(infinite, axis=-1), xp.any(zero, axis=-1))
-    return Answer(xp.prod(x, axis=-1), terms=x.shape[-1], defined=sound | xp.any(xp.isnan(x), axis=-1))
+    return Answer(product_of(xp, x), terms=x.shape[-1], defined=sound | xp.any(xp.isnan(x), axis=-1))
 
 
 _REAL: Mapping[str, Callable[[Any, Array], Answer]] = {
     "AVERAGE": _average,
-    "L1": lambda xp, x: _sum(xp, xp.abs(x)),
+    "L1": lambda xp, x: _sum(xp, terms_of(xp, x, "L1")),
     "L2": _root_of_squares,
     "LOG_SUM": _log_of_sum,
     "LOG_SUM_EXP": _log_of_exponentials,
     "MULTIPLY": _product,
     "SUM": _sum,
-    "SUM_SQUARE": lambda xp, x: _sum(xp, x * x),
+    "SUM_SQUARE": lambda xp, x: _sum(xp, terms_of(xp, x, "SUM_SQUARE")),
 }
 """Of rows of float64."""
-
-_WHOLE: Mapping[str, Callable[[Any, Array], Array]] = {
-    "L1": lambda xp, x: xp.sum(xp.abs(x), axis=-1, dtype=x.dtype),
-    "MULTIPLY": lambda xp, x: xp.prod(x, axis=-1, dtype=x.dtype),
-    "SUM": lambda xp, x: xp.sum(x, axis=-1, dtype=x.dtype),
-    "SUM_SQUARE": lambda xp, x: xp.sum(x * x, axis=-1, dtype=x.dtype),
-}
-"""Of rows of integers, which wrap around: measured on DirectML.dll, where the page is silent."""
 
 
 @reference("REDUCE")
@@ -126,7 +148,7 @@ def reduce(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
         assert isinstance(output, TensorDesc)
         answer = place(xp, row, function, "INCREASING", output.data_type)
     elif row.dtype.kind != "f":
-        answer = Answer(_WHOLE[function](xp, row))
+        answer = Answer(product_of(xp, row) if function == "MULTIPLY" else total_of(xp, terms_of(xp, row, function)))
     else:
         answer = _REAL[function](xp, row.astype(xp.float64))
     return {"OutputTensor": _shaped(xp, answer, sizes)}

@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from dmlcts.reference.answer import Array
+from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
 LIMIT = 2.0**128
@@ -15,6 +16,7 @@ SMALLEST = 2.0**-126
 """What is less than this, FLOAT32 may flush to 0."""
 
 
+@stage("reduction.axes")
 def axes_of(desc: OperatorDesc) -> tuple[int, ...]:
     """The dimensions that make up a row. Their order in Axes, and one given twice, mean nothing: measured on DirectML.dll."""
     axes = desc.fields["Axes"]
@@ -22,6 +24,7 @@ def axes_of(desc: OperatorDesc) -> tuple[int, ...]:
     return tuple(sorted(set(axes)))
 
 
+@stage("reduction.rows")
 def rows(xp: Any, x: Array, axes: tuple[int, ...]) -> Array:
     """``x`` with the dimensions in ``axes`` moved to the end and made one, in row-major order; without axes each element is a row."""
     rest = tuple(axis for axis in range(x.ndim) if axis not in axes)

@@ -1,0 +1,413 @@
+"""What implementations of convolutions get wrong: where windows lie, what padding holds, which channel meets which, and what is added to sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import reduce
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dmlcts.conformance.mutants.families import sums
+from dmlcts.conformance.mutants.families.quantized import REQUANTIZE, RESCALE, scales, zero_points
+from dmlcts.conformance.mutants.families.sums import but_last, but_rest_of, first, has
+from dmlcts.conformance.mutants.fault import Array, Desc, Fault, Faults, Inputs, Table, after, with_attributes, with_input
+from dmlcts.reference.convolution.windows import Layer
+from dmlcts.spec.desc import OperatorDesc
+
+Change = Callable[[Array], Array]
+Right = Callable[..., Array]
+
+_SUMS, _FILTER, _BIAS = "convolution.accumulate", "convolution.filter", "BiasTensor"
+
+
+def is_forward(desc: OperatorDesc) -> bool:
+    """Whether windows lie on the input; else on one with zeros between its elements."""
+    return desc.fields.get("Direction", "FORWARD") == "FORWARD"
+
+
+def is_backward(desc: OperatorDesc) -> bool:
+    """The other direction."""
+    return not is_forward(desc)
+
+
+# Where windows lie
+
+
+class Axis(NamedTuple):
+    """What an operator desc says of a spatial dimension, and the size of the window."""
+
+    start: int
+    end: int
+    stride: int
+    dilation: int
+    window: int
+
+
+def _start(change: Callable[[Axis], int]) -> Desc:
+    """Another StartPadding, of each dimension."""
+
+    def misread(desc: OperatorDesc) -> OperatorDesc:
+        numbers: list[Any] = [desc.fields[name] for name in ("StartPadding", "EndPadding", "Strides", "Dilations")]
+        axes = zip(*numbers, desc.tensor("FilterTensor").sizes[2:], strict=True)
+        return desc.with_fields(StartPadding=tuple(change(Axis(*axis)) for axis in axes))
+
+    return misread
+
+
+def _each(name: str, change: Callable[[int], int]) -> Desc:
+    return with_attributes(lambda fields: {name: tuple(map(change, fields[name]))})
+
+
+WINDOWS: Faults = {
+    "Strides/at-most-2": Fault("has strides of 2 at most", desc=_each("Strides", lambda stride: min(stride, 2))),
+    "Dilations/at-most-2": Fault("has dilations of 2 at most", desc=_each("Dilations", lambda dilation: min(dilation, 2))),
+    "StartPadding/at-most-1": Fault("pads one element at most", desc=_start(lambda axis: min(axis.start, 1))),
+    "StartPadding/mean": Fault("pads alike at both ends", desc=_start(lambda axis: (axis.start + axis.end) // 2)),
+    "StartPadding/below-window": Fault(
+        "pads less than a window", desc=_start(lambda axis: min(axis.start, (axis.window - 1) * axis.dilation))
+    ),
+    "StartPadding/in-strides": Fault("counts the padding in strides", desc=_start(lambda axis: axis.start * axis.stride)),
+    "StartPadding/in-dilations": Fault("counts the padding in dilations", desc=_start(lambda axis: axis.start * axis.dilation)),
+    "window-centred": Fault("centres windows", desc=_start(lambda axis: axis.start + axis.dilation * (axis.window // 2))),
+}
+
+
+# What lies outside the input
+
+
+def _padding(does: str, pad: Callable[[Array, list[tuple[int, int]]], Array]) -> Fault:
+    """Padding that holds something else: of the input (N, G, C, *S) and what windows reach over at both ends of its dimensions."""
+
+    def instead(right: Right, xp: Any, of: Layer) -> Array:
+        widths = [(start, max(beyond[-1], 0)) for start, beyond in zip(of.geometry.start, _beyond(of), strict=True)]
+        geometry = replace(of.geometry, start=(0,) * len(widths))
+        return right(xp, replace(of, x=pad(of.x, [(0, 0)] * 3 + widths), geometry=geometry))
+
+    return Fault(does, stages={_SUMS: instead}, when=is_forward)
+
+
+def _beyond(of: Layer) -> list[Array]:
+    """How far each window reaches beyond the end of the input, by dimension."""
+    g = of.geometry
+    axes = zip(g.sizes, of.w.shape[3:], g.strides, g.dilations, g.start, of.x.shape[3:], strict=True)
+    return [np.arange(t) * stride + (k - 1) * dilation - start - (size - 1) for t, k, stride, dilation, start, size in axes]
+
+
+def _next_row(x: Array, widths: list[tuple[int, int]]) -> Array:
+    front, behind = widths[-1]
+    rows, width = prod(x.shape[3:-1]), x.shape[-1]
+    flat = np.pad(x.reshape(*x.shape[:3], -1), [(0, 0)] * 3 + [(front, behind)])
+    seen = flat[..., np.arange(rows)[:, None] * width + np.arange(front + width + behind)]
+    return np.pad(seen.reshape(*x.shape[:-1], -1), [*widths[:-1], (0, 0)])
+
+
+def _end_lost(right: Right, xp: Any, of: Layer) -> Array:
+    return np.where(reduce(np.logical_and.outer, [beyond <= 0 for beyond in _beyond(of)]), right(xp, of), 0.0)
+
+
+def _inside(right: Right, xp: Any, of: Layer) -> Array:
+    """How many elements of the window lie on the input."""
+    x, w = (np.ones((1, 1, 1, *array.shape[3:])) for array in (of.x, of.w))
+    return right(xp, Layer(x, w, of.geometry, of.sums))
+
+
+def _by_inside(does: str, change: Callable[[Array, Array, int], Array]) -> Fault:
+    """Sums changed by how many elements of the window lie on the input, and how many it has."""
+    return Fault(does, stages={_SUMS: lambda right, xp, of: change(right(xp, of), _inside(right, xp, of), prod(of.w.shape[3:]))})
+
+
+PADDING: Faults = {
+    "padding-of-edge": _padding("pads with the outermost element", lambda x, widths: np.pad(x, widths, "edge")),
+    "padding-reflected": _padding("pads with the input reflected", lambda x, widths: np.pad(x, widths, "reflect")),
+    "padding-around": _padding("goes on at the other end of the input", lambda x, widths: np.pad(x, widths, "wrap")),
+    "padding-of-next-row": _padding("reads on in memory beyond the end of a row", _next_row),
+    "EndPadding/lost": Fault("gives 0 where a window reaches over the end", stages={_SUMS: _end_lost}, when=is_forward),
+    "padded-windows-lost": _by_inside(
+        "gives 0 where a window reaches over an end", lambda found, seen, window: found * (seen == window)
+    ),
+    "padding-not-counted": _by_inside(
+        "divides by the share on the input", lambda found, seen, window: found * window / np.maximum(seen, 1)
+    ),
+}
+
+
+# Groups, channels, elements of the window
+
+
+def _input(does: str, change: Change) -> Fault:
+    """Other channels for each group, of the input (N, G, C, *S)."""
+    return Fault(does, stages=after("convolution.groups", lambda x: np.broadcast_to(change(x), x.shape)))
+
+
+def _filter(does: str, change: Change) -> Fault:
+    """Another filter, of (G, M, C, *K)."""
+    return Fault(does, stages=after(_FILTER, lambda w: np.broadcast_to(change(w), w.shape)))
+
+
+def _channels(does: str, kept: Change) -> Fault:
+    return _filter(does, lambda w: w * _mask(w, 0, kept))
+
+
+def _window(does: str, kept: Change) -> Fault:
+    return _filter(does, lambda w: reduce(np.multiply, (_mask(w, axis, kept) for axis in range(1, w.ndim - 2)), w))
+
+
+def _mask(w: Array, axis: int, kept: Change) -> Array:
+    """Which entries along a dimension of (C, *K) are kept."""
+    return kept(np.arange(w.shape[2 + axis])).reshape(-1, *[1] * (w.ndim - 3 - axis))
+
+
+def _channels_last(array: Array) -> Array:
+    """What lies in memory, read as if the third dimension came last."""
+    return np.moveaxis(array.reshape(*array.shape[:2], *array.shape[3:], array.shape[2]), -1, 2)
+
+
+def _apart(x: Array) -> Array:
+    """What lies in memory, read as if the second and the third dimension were the other way round."""
+    return x.reshape(x.shape[0], x.shape[2], x.shape[1], *x.shape[3:]).swapaxes(1, 2)
+
+
+CHANNELS: Faults = {
+    "first-group-read": _input("gives every group the channels of the first", lambda x: x[:, :1]),
+    "next-group-read": _input("gives each group the channels of the next", lambda x: np.roll(x, -1, axis=1)),
+    "two-groups-at-most": _input("gives later groups the channels of the second", lambda x: x[:, np.arange(x.shape[1]).clip(0, 1)]),
+    "channels-by-groups": _input("reads the channels of a group as apart by the number of groups", _apart),
+    "input-channels-last": _input("reads the input as if its channels came last", _channels_last),
+    "first-group-filters": _filter("applies the first group's filters in each", lambda w: w[:1]),
+    "next-group-filters": _filter("applies the next group's filters", lambda w: np.roll(w, -1, axis=0)),
+    "first-filter-for-all": _filter("applies a group's first filter for each", lambda w: w[:, :1]),
+    "channels-added-up": _filter("applies one filter to the sum of channels", lambda w: w[:, :, :1]),
+    "filter-channels-exchanged": _filter("reads the filter's channels of input and output the other way round", _apart),
+    "filter-channels-last": _filter("reads the filter as if its input channels came last", _channels_last),
+    "first-channel-alone": _channels("leaves out all channels but the first", first(1)),
+    "last-channel-lost": _channels("leaves out the last channel", but_last),
+    "rest-of-4-channels-lost": _channels("leaves out the channels that a division by 4 leaves", but_rest_of(4)),
+    "16-channels-at-most": _channels("leaves out channels beyond the 16th", first(16)),
+    "32-channels-at-most": _channels("leaves out channels beyond the 32nd", first(32)),
+    "window-of-3-at-most": _window("leaves out what a window has beyond 3", first(3)),
+    "window-of-5-at-most": _window("leaves out what a window has beyond 5", first(5)),
+    "window-end-lost": _window("leaves out the end of a window", but_last),
+    "window-begin-lost": _window("leaves out the beginning of a window", lambda i: but_last(i)[::-1]),
+    "mean": _filter("divides a sum by the number of its products", lambda w: w / prod(w.shape[2:])),
+    "subtracts": _filter("subtracts products", np.negative),
+    **sums.of_terms(lambda weight: after(_FILTER, lambda w: w * weight(np.arange(prod(w.shape[2:]))).reshape(w.shape[2:]))),
+    "outputs-by-groups": Fault(
+        "writes a group's channels apart by the number of groups", stages=after(_SUMS, lambda found: found.swapaxes(1, 2))
+    ),
+    "last-group-lost": Fault("gives 0 for the last group", stages=after(_SUMS, lambda found: found * _mask(found, -1, but_last))),
+}
+
+
+# Sums
+
+
+def products(right: Right, xp: Any, of: Layer) -> Iterator[Array]:
+    """Each product of a sum: of one channel and one element of the window."""
+    for tap in _taps(of):
+        for channel in range(of.w.shape[2]):
+            one = slice(channel, channel + 1)
+            yield right(xp, replace(tap, x=tap.x[:, :, one], w=tap.w[:, :, one]))
+
+
+def _taps(of: Layer) -> Iterator[Layer]:
+    """Each element of the window as a window of its own."""
+    for element in product(*map(range, of.w.shape[3:])):
+        axes = zip(of.geometry.start, element, of.geometry.dilations, strict=True)
+        geometry = replace(of.geometry, start=tuple(start - k * dilation for start, k, dilation in axes))
+        yield replace(of, w=of.w[(..., *(slice(k, k + 1) for k in element))], geometry=geometry)
+
+
+def _last_written(right: Right, xp: Any, of: Layer) -> Any:
+    total: Any = 0.0
+    for tap in _taps(of):
+        total = np.where(_inside(right, xp, tap) > 0, right(xp, tap), total)
+    return total
+
+
+def _zeros_skipped(right: Right, xp: Any, of: Layer) -> Any:
+    x, w = (np.nan_to_num(factor, nan=np.nan, posinf=1.0, neginf=1.0) for factor in (of.x, of.w))
+    every = zip(products(right, xp, of), products(right, xp, replace(of, x=x, w=w)), strict=True)
+    return sum(np.where(zero == 0, 0.0, found) for found, zero in every)
+
+
+# Directions, modes, volumes: of CONVOLUTION alone
+
+
+def _other_mode(desc: OperatorDesc) -> OperatorDesc:
+    return desc.with_fields(Mode="CROSS_CORRELATION" if desc.fields["Mode"] == "CONVOLUTION" else "CONVOLUTION")
+
+
+def _as_forward(right: Right, xp: Any, w: Array, groups: int, backward: bool) -> Array:
+    return np.reshape(right(xp, w, groups), right(xp, w, groups, backward).shape)
+
+
+_BACKWARD: Faults = {
+    "filter-misread": Fault("reads its filter as that of FORWARD", stages={_FILTER: _as_forward}),
+    "last-written": Fault("writes over what other elements of the input gave", stages={_SUMS: _last_written}),
+    "averaged": _by_inside("divides by how many products meet", lambda found, seen, window: found / np.maximum(seen, 1)),
+    "strides-lost": Fault("ignores strides", desc=_each("Strides", lambda stride: 1)),
+    "zeros-first": Fault("puts the zeros of strides before elements", desc=_start(lambda axis: axis.start - (axis.stride - 1))),
+    "modes-exchanged": Fault("exchanges the modes", desc=_other_mode),
+}
+
+
+def _reverses(does: str, axes: Callable[[int], tuple[int, ...]]) -> Fault:
+    """The filter reversed along other dimensions than its last ones, of which there are so many."""
+    return Fault(does, stages={"convolution.reverse": lambda right, xp, w, spatial: np.flip(w, axes(spatial))})
+
+
+def _is_volume(desc: OperatorDesc) -> bool:
+    return len(desc.tensor("InputTensor").sizes) == 5  # the depth is the first of three spatial dimensions
+
+
+def _no_depth(name: str, usual: int) -> Desc:
+    return with_attributes(lambda fields: {name: (usual, *fields[name][1:])})
+
+
+CONVOLUTION: Faults = {
+    **sums.of_reals(_SUMS, products),
+    "zeros-skipped": Fault("leaves out products with a factor of 0", stages={_SUMS: _zeros_skipped}),
+    **{f"backward-{name}": replace(fault, does=f"{fault.does} in BACKWARD", when=is_backward) for name, fault in _BACKWARD.items()},
+    "forward-modes-exchanged": Fault("exchanges the modes in FORWARD", desc=_other_mode, when=is_forward),
+    "reverses-first-alone": _reverses("reverses the filter along the first spatial dimension alone", lambda spatial: (-spatial,)),
+    "reverses-last-alone": _reverses("reverses the filter along the last dimension alone", lambda spatial: (-1,)),
+    "reverses-x-and-y": _reverses("reverses no depth of the filter", lambda spatial: tuple(range(-min(spatial, 2), 0))),
+    "reverses-channels": _reverses("reverses the filter's channels, too", lambda spatial: tuple(range(-spatial - 1, 0))),
+    **{
+        f"{name}/not-of-depth": Fault(f"ignores {name} along the depth", desc=_no_depth(name, usual), when=_is_volume)
+        for name, usual in (("Strides", 1), ("Dilations", 1), ("StartPadding", 0))
+    },
+    "first-slice-alone": Fault(
+        "ignores a window's depth", stages=after(_FILTER, lambda w: w * _mask(w, 1, first(1))), when=_is_volume
+    ),
+}
+
+
+# Bias, padding of the output
+
+
+def _by_group(does: str, name: str, change: Callable[[Array, int], Array]) -> Fault:
+    """Other numbers for output channels where each has its own: of those in memory, and of the number of groups."""
+
+    def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
+        groups: Any = desc.fields["GroupCount"]
+        x = right[name]
+        return right if x.size < groups else {**right, name: change(x.reshape(-1), groups).reshape(x.shape)}
+
+    return Fault(does, inputs=inputs)
+
+
+def _of_first_group(name: str) -> Faults:
+    does = f"gives every group {name} of the first"
+    return {f"{name}/first-group-for-all": _by_group(does, name, lambda x, groups: np.resize(x[: x.size // groups], x.size))}
+
+
+def _biased(does: str, change: Callable[[Array, Array], Array]) -> Fault:
+    """Something else made of the sums (N, G*M, *T) and the bias."""
+    return Fault(does, stages={"convolution.bias": lambda right, xp, found, bias: change(found, bias)}, when=has(_BIAS))
+
+
+def _first_row(found: Array) -> Any:
+    return (np.arange(found.shape[2]) == 0).reshape(-1, *[1] * (found.ndim - 3))
+
+
+BIAS: Faults = {
+    **_of_first_group(_BIAS),
+    "bias-by-groups": _by_group(
+        "reads biases apart by the number of groups", _BIAS, lambda bias, groups: bias.reshape(-1, groups).T
+    ),
+    "bias-each-group": _by_group("adds the bias once for each group", _BIAS, lambda bias, groups: bias * groups),
+    "bias-by-column": _biased("adds one bias to each column", lambda found, bias: found + np.resize(bias, found.shape[-1])),
+    "bias-first-row": _biased("adds the bias to the first row alone", lambda found, bias: found + bias * _first_row(found)),
+    "bias-multiplied": _biased("multiplies by the bias", np.multiply),
+}
+
+
+def _in_padding(desc: OperatorDesc, right: Array, number: Any) -> Array:
+    """Something else in the output's padding."""
+    padding: Any = desc.fields["OutputPadding"]
+    inside: Any = (..., *(slice(size - behind) for size, behind in zip(right.shape[2:], padding, strict=True)))
+    out = np.array(np.broadcast_to(number, right.shape), np.float64)
+    out[inside] = right[inside]
+    return out
+
+
+OUTPUT: Faults = {
+    "bias-after-activation": Fault(
+        "adds the bias to what the activation gives",
+        lambda desc, inputs, right: right + inputs[_BIAS].astype("f8"),
+        inputs=lambda desc, inputs: {name: x for name, x in inputs.items() if name != _BIAS},
+        when=has(_BIAS, "FusedActivation"),
+    ),
+    "bias-on-padding": Fault(
+        "adds the bias to the output's padding, too",
+        lambda desc, inputs, right: _in_padding(desc, right, inputs[_BIAS]),
+        when=lambda desc: has(_BIAS)(desc) and not has("FusedActivation")(desc),
+    ),
+    "OutputPadding/not-activated": Fault("does not activate padding", lambda desc, inputs, right: _in_padding(desc, right, 0)),
+    "OutputPadding/first": Fault(
+        "puts the output's padding before the sums",
+        stages={"convolution.output_padding": lambda right, xp, part, sizes: np.flip(right(xp, np.flip(part), sizes))},
+    ),
+}
+
+
+# Integers
+
+
+def _points(does: str, times: Callable[[Array], int]) -> Fault:
+    """So many products of both zero points too much in each sum."""
+
+    def instead(right: Right, xp: Any, of: Any) -> Any:
+        return right(xp, of) + times(of.w) * of.zero_point * of.filter_zero_point
+
+    return Fault(f"{does} both zero points, where they come off afterwards", stages={_SUMS: instead})
+
+
+INTEGERS: Faults = {
+    **zero_points("Input", "Filter"),
+    **_of_first_group("FilterZeroPointTensor"),
+    **sums.of_integers(_SUMS, products),
+    "padding-of-byte-0": _padding("takes the zero point off padding, too", np.pad),
+    "product-of-points-lost": _points("leaves out the product of", lambda w: -prod(w.shape[2:])),
+    "product-of-points-of-a-channel": _points(
+        "counts for one channel the product of", lambda w: prod(w.shape[3:]) - prod(w.shape[2:])
+    ),
+}
+
+
+def _bias_in(unit: str, scale: Callable[[Array, Array, Array], Any]) -> Fault:
+    """The bias in other units than the product of the scales of input and filter: of them and of the output's scale."""
+
+    def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
+        x, w, y = (right[f"{name}ScaleTensor"].reshape(-1).astype("f8") for name in ("Input", "Filter", "Output"))
+        bias = right[_BIAS]
+        return {**right, _BIAS: (bias.reshape(-1) * (scale(x, w, y) / (x * w))).reshape(bias.shape)}
+
+    return Fault(f"reads the bias in units of {unit}", inputs=inputs)
+
+
+QUANTIZED: Faults = {
+    **scales("Input", "Filter", "Output"),
+    **_of_first_group("FilterScaleTensor"),
+    **RESCALE,
+    **REQUANTIZE,
+    "bias-in-output": _bias_in("the output's scale", lambda x, w, y: y),
+    "bias-in-ones": _bias_in("1", lambda x, w, y: 1.0),
+    "bias-in-filter": _bias_in("the filter's scale", lambda x, w, y: w),
+    "bias-of-first-scale": _bias_in("the first filter's scale", lambda x, w, y: x * w[:1]),
+    "bias-of-8-bits": Fault("keeps 8 bits of the bias", inputs=with_input(_BIAS, lambda x: x.astype("i1").astype(x.dtype))),
+}
+
+FAULTS: Table = {
+    "CONVOLUTION CONVOLUTION_INTEGER QUANTIZED_LINEAR_CONVOLUTION": {**WINDOWS, **PADDING, **CHANNELS},
+    "CONVOLUTION QUANTIZED_LINEAR_CONVOLUTION": BIAS,
+    "CONVOLUTION_INTEGER QUANTIZED_LINEAR_CONVOLUTION": INTEGERS,
+    "CONVOLUTION": {**CONVOLUTION, **OUTPUT, **sums.ACTIVATION},
+    "CONVOLUTION_INTEGER": sums.exact(_SUMS),
+    "QUANTIZED_LINEAR_CONVOLUTION": QUANTIZED,
+}

@@ -1,0 +1,176 @@
+"""``dmlcts mutants``: what it prints, counts and exits with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.commands import mutants as module
+from dmlcts.conformance.mutants import subsumption
+from dmlcts.conformance.mutants.catalogue import find_mutant, mutants_of
+from dmlcts.conformance.mutants.fault import Fault
+from dmlcts.conformance.mutants.mutant import Mutant
+from dmlcts.conformance.runner.options import UsageError
+from dmlcts.generator.suite import find_case
+from dmlcts.spec.model import MEASURED
+
+ROUND, OR = "ELEMENT_WISE_ROUND", "ELEMENT_WISE_BIT_OR"
+
+ZEROS = Mutant(ROUND, "zeros", Fault("gives 0", lambda desc, inputs, right: 0))
+LAST = Mutant(ROUND, "last", Fault("loses the last element", lambda desc, inputs, right: right * (right != right.flat[-1])))
+HARMLESS = Mutant(ROUND, "harmless", Fault("does nothing", lambda desc, inputs, right: right))
+SAME = Mutant(ROUND, "same", HARMLESS.fault, no_fault="nothing is done")
+
+
+@pytest.fixture(autouse=True)
+def own_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(subsumption, "FILE", tmp_path / "hardest.json")
+    subsumption.known.cache_clear()
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(module.command, [ROUND, "--level", "smoke", *arguments])
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, *planted: Mutant) -> None:
+    """Makes these all the mutants of the operator."""
+    known: Mapping[str, Mutant] = {mutant.label: mutant for mutant in planted}
+    monkeypatch.setattr(module, "mutants_of", lambda name: known)
+    monkeypatch.setattr(module, "find_mutant", lambda name: known[name.partition("/")[2]])
+
+
+def as_json(*arguments: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(invoke("--json", *arguments).stdout)
+    return found
+
+
+def test_faults_that_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS, SAME)
+    result = invoke()
+    assert result.exit_code == 0
+    assert "1 of 1 faults are found" in result.stdout
+    assert "CPU s" in result.stdout
+    assert "all were hunted" in result.stdout  # since it was not worked out which are the hardest
+
+
+def test_a_fault_that_survives(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS, HARMLESS)
+    result = invoke()
+    assert result.exit_code == 1
+    assert f"{ROUND}/harmless, which does nothing, survives" in result.stdout
+    assert "1 of 2 faults are found" in result.stdout
+
+
+def test_what_is_no_fault_is_hunted_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS, SAME)
+    result = invoke("--all", "--list")
+    assert result.exit_code == 0
+    assert "no fault: nothing is done" in result.stdout
+    assert "1 of 1 faults are found; 1 more" in result.stdout
+    plant(monkeypatch, ZEROS, Mutant(ROUND, "same", ZEROS.fault, no_fault="it is said"))
+    result = invoke("--all")
+    assert result.exit_code == 1
+    assert f"{ROUND}/same, which gives 0, is found, and should not be" in result.stdout
+
+
+def test_what_falls_whenever_another_falls_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS, LAST, SAME)
+    assert "1 of 2 faults do not fall whenever another falls" in invoke("--subsumption").stdout
+    result = invoke()
+    assert result.exit_code == 0
+    assert "1 of 1 faults are found; 1 are left out, for they fall whenever one of these falls" in result.stdout
+    assert "have changed" not in result.stdout
+    assert [entry["name"] for entry in as_json("--all")] == [f"{ROUND}/{label}" for label in ("zeros", "last", "same")]
+    assert [entry["name"] for entry in as_json("-k", "zeros")] == [f"{ROUND}/zeros"]
+    plant(monkeypatch, ZEROS, LAST, SAME, HARMLESS)
+    result = invoke()
+    assert "2 of 3 faults are found" in result.stdout
+    assert f"the faults of {ROUND} have changed, so that all were hunted" in result.stdout
+
+
+def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS, HARMLESS)
+    found, harmless = as_json()
+    assert find_case(found["kill"]["case"]).kind == found["kill"]["kind"]
+    assert found["kill"]["status"] == "fail"
+    assert "expected" in found["kill"]["message"]
+    assert harmless == {"name": f"{ROUND}/harmless", "does": "does nothing", "basis": "documented", "no_fault": "", "kill": None}
+
+
+def test_kinds_of_cases_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS, LAST)
+    result = invoke("--by-kind", "1")
+    assert "Up to 1 faults of each operator, drawn by the seed" in result.stdout
+    assert "found by no other kind" in result.stdout
+
+
+def test_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plant(monkeypatch, ZEROS, HARMLESS, SAME)
+    invoke("--all", "--by-kind", "2", "--table", str(tmp_path / "table.md"))
+    text = (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert f"| {ROUND} | 1 | 2 | 2 | 1 |" in text
+    assert "| together | 1 | 2 | 2 | 1 |" in text
+    assert "what implementations of this operator get wrong: a step of its computation | 1 | 2 |" in text
+    assert f"- `{ROUND}/harmless`, which does nothing" in text
+    assert f"- nothing is done: `{ROUND}/same`" in text
+    assert "## By kind of case" in text
+
+
+def test_names_are_chosen() -> None:
+    found = as_json("-k", "strides/ignored and not 4d")
+    assert [entry["name"] for entry in found] == [f"{ROUND}/strides/ignored/{name}" for name in ("InputTensor", "OutputTensor")]
+
+
+def test_documented_basis_plants_nothing_that_measured_cases_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS, Mutant(ROUND, "measured", ZEROS.fault, MEASURED))
+    assert len(as_json("--basis", "documented")) == 1
+    assert len(as_json()) == 2
+
+
+def test_processes_find_the_same() -> None:
+    assert as_json("-k", "lost", "-n", "2") == as_json("-k", "lost")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ELEMENT_WISE_NONE"], "ELEMENT_WISE_NONE"),
+        (["-k", "no-such-fault"], "no fault matches"),
+        (["-k", "and and"], "not an expression"),
+    ],
+)
+def test_usage_errors(arguments: Sequence[str], message: str) -> None:
+    result = invoke(*arguments)
+    assert isinstance(result.exception, UsageError)
+    assert message in str(result.exception)
+
+
+def test_wrong_reference_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = ReferenceBackend.compute
+    monkeypatch.setattr(
+        ReferenceBackend, "compute", lambda self, desc, inputs: {n: a + 1 for n, a in right(self, desc, inputs).items()}
+    )
+    result = invoke("-k", "lost")
+    assert isinstance(result.exception, UsageError)
+    assert "the reference itself does not pass ELEMENT_WISE_ROUND/" in str(result.exception)
+
+
+def test_repro_of_a_kill_fails_on_the_command_line(tmp_path: Path) -> None:
+    """As a user would run it: another process, and the mutant by its name."""
+    mutant = find_mutant(f"{OR}/ATensor/next")
+    assert mutant is mutants_of(OR)["ATensor/next"]
+    for backend, code in ((mutant.backend, 1), ("reference", 0)):
+        command = ["run", "--backend", backend, "--case", f"{OR}/UINT32/4d", "--out", str(tmp_path)]
+        program = "import sys; from dmlcts.conformance.commands.cli import main; main(sys.argv[1:])"
+        ran = subprocess.run(
+            [sys.executable, "-c", program, *command], capture_output=True, text=True, encoding="utf-8", check=False
+        )
+        assert ran.returncode == code, ran.stdout + ran.stderr
