@@ -14,9 +14,11 @@ import pytest
 
 from dmlcts.conformance.commands.cli import COMMANDS, dmlcts, exit_code_of, main
 from dmlcts.conformance.runner import terminal
+from dmlcts.generator.case import Case
 from dmlcts.generator.coverage import COLUMNS
 from dmlcts.generator.suite import operator_cases
 from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.model import Operator
 
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
@@ -223,6 +225,23 @@ def test_coverage_that_is_missing_is_exit_code_1(monkeypatch: pytest.MonkeyPatch
     assert code_of("spec", "coverage", "ELEMENT_WISE_ROUND") == 1
     said = capsys.readouterr().out
     assert "no case: ELEMENT_WISE_ROUND support/2_1/InputTensor/FLOAT32/4d" in said
+    assert "0 of 1 specs are complete" in said
+
+
+def test_what_a_check_finds_is_printed_and_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from dmlcts.conformance.commands import spec
+    from dmlcts.generator.suite import make_cases
+
+    def without_a_constraint(operator: Operator) -> tuple[Case, ...]:
+        return tuple(case for case in make_cases(operator) if case.rule != "constraint/same-data-type")
+
+    monkeypatch.setattr(spec, "make_cases", without_a_constraint)
+    (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
+    assert row["complete"] is False
+    assert any(problem.startswith("no case breaks constraint/same-data-type;") for problem in row["problems"])
+    assert code_of("spec", "coverage", "ELEMENT_WISE_ROUND") == 1
+    said = capsys.readouterr().out
+    assert "wrong: no case breaks constraint/same-data-type; " in said
     assert "0 of 1 specs are complete" in said
 
 
