@@ -1,4 +1,4 @@
-"""``dmlcts spec``: list, show, check, coverage and compare."""
+"""``dmlcts spec``: new, list, show, check, coverage and compare."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
+from dmlcts.conformance.commands import spec_new
 from dmlcts.conformance.commands.common import json_option, operator_named, print_json
 from dmlcts.conformance.commands.spec_show import print_operator
 from dmlcts.conformance.execution import binding_checks
@@ -38,6 +39,9 @@ from dmlcts.spec.yaml_writer import yaml_text
 @click.group("spec")
 def command() -> None:
     """What DirectML promises: one YAML file an operator."""
+
+
+command.add_command(spec_new.command)
 
 
 @command.command("list")
@@ -116,7 +120,8 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
             elif file.parent.name == "profiles":
                 load_document(read(file), file)
             else:
-                problems += [{"file": str(file), "problem": problem} for problem in unknown_names(load_file(file))]
+                found = (*unknown_names(load_file(file)), *spec_new.left_open(file))
+                problems += [{"file": str(file), "problem": problem} for problem in found]
         except SpecError as error:
             problems.append({"file": str(file), "problem": str(error)})
     if as_json:
