@@ -29,7 +29,7 @@ def test_a_spec_can_be_begun_from_any(other: str | None) -> None:
         operator = load_text(begun(name, other))
         assert (operator.name, operator.type, operator.introduced) == (name, abi().operator_types[name], introduced(name))
         assert min(table.level for table in operator.support) == operator.introduced
-        assert not operator.examples and not operator.errata and not operator.accepts
+        assert (operator.examples, operator.errata, operator.accepts) == ((), (), ())
         ast.parse(function(name, operator))
     if other in operator_names():
         assert [field.name for field in operator.fields] == [field.name for field in load(str(other)).fields]
