@@ -24,6 +24,7 @@ from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import SPECIAL
 from dmlcts.generator.suite import make_cases
 from dmlcts.reference.registry import reference_of
+from dmlcts.spec import file_form
 from dmlcts.spec.abi import abi
 from dmlcts.spec.document import SpecError, read
 from dmlcts.spec.expression import ExpressionError, compile_expression
@@ -112,18 +113,7 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
     folders = (operators_folder(), profiles_folder(), measured_folder())
     every = tuple(file for folder in folders for file in sorted(folder.rglob("*.yaml")))
     chosen = files or every
-    problems = []
-    for file in chosen:
-        try:
-            if file.parent.name == "measured":
-                checked(read(file), file)
-            elif file.parent.name == "profiles":
-                load_document(read(file), file)
-            else:
-                found = (*unknown_names(load_file(file)), *spec_new.left_open(file))
-                problems += [{"file": str(file), "problem": problem} for problem in found]
-        except SpecError as error:
-            problems.append({"file": str(file), "problem": str(error)})
+    problems = [{"file": str(file), "problem": problem} for file in chosen for problem in _problems(file)]
     if as_json:
         print_json({"checked": len(chosen), "problems": problems})
     else:
@@ -131,6 +121,22 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
             click.echo(problem["problem"], err=True)
         click.echo(f"{len(chosen)} files checked, {len(problems)} problems")
     raise click.exceptions.Exit(1 if problems else 0)
+
+
+def _problems(file: Path) -> Iterator[str]:
+    """What is wrong with a spec file; the first thing alone where it is so wrong that nothing can be made of it."""
+    try:
+        if file.parent.name == "measured":
+            checked(read(file), file)
+            return
+        if file.parent.name == "profiles":
+            load_document(read(file), file)
+        else:
+            yield from unknown_names(load_file(file))
+        if file.resolve().is_relative_to(file_form.spec_folder()):
+            yield from file_form.problems(read(file), file.resolve())
+    except SpecError as error:
+        yield str(error)
 
 
 def unknown_names(operator: Operator) -> list[str]:

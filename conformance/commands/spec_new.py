@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from inspect import getsourcefile
 from pathlib import Path
@@ -15,14 +15,12 @@ from dmlcts.conformance.runner.options import UsageError
 from dmlcts.reference.registry import reference_of
 from dmlcts.spec.abi import abi, feature_level, introduced
 from dmlcts.spec.document import SpecError, parse, read
+from dmlcts.spec.file_form import CASES, ORDER, SCHEMA
 from dmlcts.spec.loader import family_of, load_document, load_text, operator_names, operators_folder, profiles_folder
 from dmlcts.spec.model import Operator
 from dmlcts.spec.yaml_writer import entry
 
-OPEN = ("FILL IN", "CHECK:")
-"""What marks a place of a begun file that nobody has looked at; ``dmlcts spec check`` asks for each."""
-
-OWN = ("operator", "type", "introduced", "summary", "support", "accepts", "examples", "errata", "sources")
+OWN = ("operator", "type", "introduced", "summary", "accepts", "examples", "errata", "sources")
 """The sections that are not copied from another operator: the ABI's facts, and what rests on evidence about that operator."""
 
 
@@ -116,13 +114,6 @@ def _profiles() -> list[str]:
     return sorted(file.stem for file in profiles_folder().glob("*.yaml"))
 
 
-def left_open(file: Path) -> Iterator[str]:
-    """The lines of a begun spec file that nobody has looked at."""
-    for number, line in enumerate(read(file).splitlines(), 1):
-        if any(mark in line for mark in OPEN):
-            yield f"{file}:{number}: still to be done, and the mark to be removed: {line.strip()}"
-
-
 # The spec
 
 
@@ -135,19 +126,19 @@ def begun(name: str, other: str | None) -> str:
         "introduced": str(level),
         "summary": "FILL IN, what it computes, in a sentence.",
     }
-    parts = ["# yaml-language-server: $schema=../../schema/operator.schema.json\n", _yaml(head)]
+    start = f"{SCHEMA.format('../../')}\n{_yaml(head)}"
+    evidence = _EVIDENCE.format(name=name)
     if other is None:
-        parts.append(PLAIN.format(level=level))
-    elif other in _profiles():
-        parts += [f"extends: {other}\n\n", _PROFILE.format(level=level)]
-    elif other in _earlier(name):
-        parts += [f"extends: {other}\n\n", _EARLIER, _yaml({"support": _tables(other, name)}), "\n"]
-    else:
-        parts += _copied(other, name)
-    return "".join(parts) + EVIDENCE.format(name=name)
+        return f"{start}{_PLAIN.format(level=level)}{evidence}{_CASES}"
+    if other in _profiles():
+        return f"{start}extends: {other}\n\n{_PROFILE.format(level=level)}{evidence}"
+    if other in _earlier(name):
+        return f"{start}extends: {other}\n\n{_EARLIER}{_yaml({'support': _tables(other, name)})}\n{evidence}"
+    promises, cases = _copied(other, name)
+    return f"{start}\n{promises}{evidence}{cases}"
 
 
-PLAIN = """
+_PLAIN = """
 fields: # CHECK: the struct's fields, in its order
   - {{name: InputTensor, kind: input, type: TENSOR_DESC}}
   - {{name: OutputTensor, kind: output, type: TENSOR_DESC}}
@@ -167,6 +158,15 @@ tolerance: {{class: exact}} # CHECK: or another class, see the schema
 
 """
 
+_CASES = """
+cases:
+  # attributes, configurations, sizes, layouts, relations: docs/contributing.md says what cases do with them
+  values: # CHECK: the recipes of random data, and the sets of special values
+    InputTensor:
+      random: {recipe: numbers, least: -100, most: 100}
+      special: [zeros, ones]
+"""
+
 _PROFILE = """support: # CHECK: every table of the page, the newest level's first
   - {{level: "{level}", dimensions: 1-8, types: [FLOAT32, FLOAT16]}}
 
@@ -178,7 +178,7 @@ _EARLIER = """# Say only what differs from it (docs/specs.md, "What a file inher
 # CHECK: the tables of its own page, the newest level's first
 """
 
-EVIDENCE = """# Examples of the page, and others with what DirectML.dll gives; cases are made of them:
+_EVIDENCE = """# Examples of the page, and others with what DirectML.dll gives; cases are made of them:
 #
 # examples:
 #   page-1:
@@ -186,7 +186,7 @@ EVIDENCE = """# Examples of the page, and others with what DirectML.dll gives; c
 #     outputs: {{OutputTensor: {{type: FLOAT32, sizes: [3], data: [1, 2, 3]}}}}
 #     evidence: {{page: Examples}} # or {{measured: 1.15.4}}
 #
-# errata: what the page gets wrong or leaves open
+# errata: # what the page gets wrong or leaves open
 #   label: {{text: A sentence., evidence: {{page: true, measured: 1.15.4}}}}
 
 sources: # the page at the commit that was read: {{page: DML_{name}_OPERATOR_DESC, commit: 40 hexadecimal digits}}
@@ -194,19 +194,16 @@ sources: # the page at the commit that was read: {{page: DML_{name}_OPERATOR_DES
 """
 
 
-def _copied(other: str, name: str) -> Iterator[str]:
-    """The sections of another operator's file, as they stand there, but for what is its own."""
-    yield "\n"
-    for section, text in _sections(other).items():
-        if section == "extends":
-            yield text
-        elif section == "fields":
-            yield f"# CHECK: as in {other}; the struct's fields, in its order\n{text}"
-        elif section not in OWN:
-            yield f"# CHECK: as in {other}\n{text}"
-        if section == "fields" or (section == "extends" and "fields" not in _sections(other)):
-            support = _yaml({"support": _tables(other, name)})
-            yield f"# CHECK: every table of the page, the newest level's first; those of {other} stand here\n{support}\n"
+def _copied(other: str, name: str) -> tuple[str, str]:
+    """The promises of another operator's file as they stand there, but for what is its own, and what cases do with them."""
+    sections = _sections(other)
+    support = _yaml({"support": _tables(other, name)})
+    sections["support"] = f"# CHECK: every table of the page, the newest level's first; those of {other} stand here\n{support}\n"
+    for section in sections.keys() - {"extends", "support"}:
+        sections[section] = f"# CHECK: as in {other}\n{sections[section]}"
+    cases = f"\n{sections['cases'].rstrip()}\n" if "cases" in sections else ""
+    promises = [sections[section] for section in ORDER if section in sections and section not in OWN and section != "cases"]
+    return "".join(promises), cases
 
 
 def _sections(other: str) -> dict[str, str]:
@@ -217,7 +214,9 @@ def _sections(other: str) -> dict[str, str]:
     text = read(_file(other))
     extended = parse(text, _file(other)).data.get("extends")
     if extended in operator_names():
-        text = "\n".join(_yaml({key: value}) for key, value in load_document(text, _file(other)).data.items())
+        data = load_document(text, _file(other)).data
+        cases = {section: data["cases"][section] for section in CASES if section in data.get("cases", {})}
+        text = "\n".join(_yaml({key: value}) for key, value in (data | {"cases": cases}).items() if value or key != "cases")
     starts = [match.start() for match in re.finditer(r"^(?:#.*\n)*(?=[a-z_]+:)", text, re.MULTILINE)]
     found = {}
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
