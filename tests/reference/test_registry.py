@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dmlcts.reference.registry import reference_of, references
+from dmlcts.reference.registry import references
 from dmlcts.spec.loader import family_of, operator_names
 
 PROGRAM = """
