@@ -183,14 +183,27 @@ def coverage_(operators: tuple[str, ...], as_json: bool) -> None:
     raise click.exceptions.Exit(0 if all(entry.complete and not problems for entry, problems in found) else 1)
 
 
+MOST_OF_A_CHECK = 5
+"""How many complaints of one check are printed."""
+
 Covered = tuple[Coverage, tuple[str, ...]]
 """An operator's coverage, and what is wrong with its cases."""
 
 
 def _covered(operator: Operator) -> Covered:
     given = Given(operator, make_cases(operator))
-    problems = tuple(problem for check in (*CHECKS, *binding_checks.CHECKS) for problem in check(given))
+    problems = tuple(problem for check in (*CHECKS, *binding_checks.CHECKS) for problem in _first(list(check(given))))
     return coverage(operator, given.cases, reference_of(operator.name) is not None), problems
+
+
+def _first(problems: list[str]) -> list[str]:
+    """The first things that a check finds: one flaw of a spec may show in each of its cases."""
+    more = len(problems) - MOST_OF_A_CHECK
+    return (
+        problems
+        if more <= 0
+        else [*problems[:MOST_OF_A_CHECK], f"... and {more} more like that of {problems[0].partition(':')[0]}"]
+    )
 
 
 def _coverage_json(entry: Coverage, problems: tuple[str, ...]) -> dict[str, Any]:

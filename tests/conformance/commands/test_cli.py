@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,14 @@ def test_what_a_check_finds_is_printed_and_exit_code_1(monkeypatch: pytest.Monke
     said = capsys.readouterr().out
     assert "wrong: no case breaks constraint/same-data-type; " in said
     assert "0 of 1 specs are complete" in said
+
+    def without_data(operator: Operator) -> tuple[Case, ...]:
+        return tuple(replace(case, data={}) if case.kind == "values" else case for case in make_cases(operator))
+
+    monkeypatch.setattr(spec, "make_cases", without_data)
+    (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
+    assert len(row["problems"]) == spec.MOST_OF_A_CHECK + 1
+    assert re.fullmatch(r"\.\.\. and \d+ more like that of ELEMENT_WISE_ROUND/.*", row["problems"][-1])
 
 
 def test_text_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
