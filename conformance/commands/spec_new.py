@@ -216,7 +216,7 @@ def _sections(other: str) -> dict[str, str]:
     if extended in operator_names():
         data = load_document(text, _file(other)).data
         cases = {section: data["cases"][section] for section in CASES if section in data.get("cases", {})}
-        text = "\n".join(_yaml({key: value}) for key, value in (data | {"cases": cases}).items() if value or key != "cases")
+        text = "\n".join(_yaml({key: value}) for key, value in {**data, "cases": cases}.items() if value or key != "cases")
     starts = [match.start() for match in re.finditer(r"^(?:#.*\n)*(?=[a-z_]+:)", text, re.MULTILINE)]
     found = {}
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):

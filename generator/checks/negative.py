@@ -164,8 +164,9 @@ def general_rules_are_broken_alone(given: Given) -> Iterator[str]:
             found.setdefault(case.rule, []).append(labels)
     lenient = {entry.rule for entry in given.operator.accepts}  # demanded where another rule is broken with it
     for rule, broken in found.items():
-        if min(map(len, broken)) > 1 and rule not in lenient:
-            yield f"no case breaks {rule} alone; {', '.join(sorted(min(broken, key=len)))} are always broken together"
+        fewest = min(broken, key=len)
+        if len(fewest) > 1 and rule not in lenient:
+            yield f"no case breaks {rule} alone; {', '.join(sorted(fewest))} are always broken together"
 
 
 CHECKS: tuple[Check, ...] = (
