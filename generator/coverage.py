@@ -6,15 +6,15 @@ cover. Each column of ``dmlcts spec coverage`` is a kind of promise. What is mis
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dmlcts.generator.attributes import choice_labels
+from dmlcts.generator.case import Case
 from dmlcts.generator.data import data_values
 from dmlcts.generator.layouts import layouts_of
 from dmlcts.generator.negatives import unenforced
 from dmlcts.generator.plan import plan_of
-from dmlcts.generator.suite import make_cases
 from dmlcts.generator.tables import special_set
 from dmlcts.spec.model import Operator
 
@@ -47,9 +47,8 @@ class Coverage:
         return not any(column.missing for column in self.columns)
 
 
-def coverage(operator: Operator, referenced: bool) -> Coverage:
-    """What the operator's cases, of all levels and bases, cover of its promises. ``referenced``: there is a reference function for it."""
-    cases = make_cases(operator)
+def coverage(operator: Operator, cases: Sequence[Case], referenced: bool) -> Coverage:
+    """What an operator's cases, of all levels and bases, cover of its promises. ``referenced``: there is a reference function for it."""
     covered = {label for case in cases for label in case.covers} | ({"reference"} if referenced else set())
     columns = []
     for name, promises in COLUMNS.items():

@@ -3,6 +3,8 @@
 A reference function is ``f(xp, desc, inputs) -> {output name: Answer}``: ``xp`` is the array namespace of the inputs (array-api-compat,
 so NumPy or CuPy), ``inputs`` are packed arrays in the tensors' own types by tensor name. It is written from the documentation, gives
 exact integers or unrounded float64, and knows nothing of cases, buffers or backends.
+
+Every module below reference/FAMILY is found, and imported when an operator of its family is computed.
 """
 
 from __future__ import annotations
@@ -10,47 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules, walk_packages
 from typing import Any
 
 import numpy as np
 
+import dmlcts.reference as package
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.loader import family_of
 
 Reference = Callable[[Any, OperatorDesc, Mapping[str, Array]], dict[str, Answer]]
-
-_MODULES = (
-    "activation.exponential",
-    "activation.piecewise",
-    "activation.softmax",
-    "attention.multihead",
-    "convolution.convolution",
-    "convolution.quantized",
-    "element_wise.arithmetic",
-    "element_wise.bits",
-    "element_wise.exponential",
-    "element_wise.limits",
-    "element_wise.logic",
-    "element_wise.quantization",
-    "element_wise.rounding",
-    "element_wise.selection",
-    "element_wise.signs",
-    "element_wise.trigonometric",
-    "matrix.gemm",
-    "matrix.quantized",
-    "normalization.given",
-    "normalization.mean_variance",
-    "normalization.neighbours",
-    "pooling.maximum",
-    "pooling.means",
-    "pooling.quantized",
-    "pooling.regions",
-    "pooling.unpooling",
-    "reduction.cumulative",
-    "reduction.extremes",
-    "reduction.reduce",
-)
-"""The modules that hold reference functions, below dmlcts.reference."""
 
 _FUNCTIONS: dict[str, Reference] = {}
 
@@ -66,11 +38,39 @@ def reference(name: str) -> Callable[[Reference], Reference]:
 
 
 @cache
+def reference_of(name: str) -> Reference | None:
+    """The reference function of an operator, if there is one.
+
+    It is looked for in the folder that is called as the folder of the operator's spec is, and in the others only where it is not there:
+    one operator's function is there in a few milliseconds.
+    """
+    home = family_of(name)
+    for family in sorted(_families(), key=lambda family: family != home):
+        _import(family)
+        if name in _FUNCTIONS:
+            return _FUNCTIONS[name]
+    return None
+
+
+@cache
 def references() -> Mapping[str, Reference]:
-    """Every reference function by operator."""
-    for module in _MODULES:
-        import_module(f"dmlcts.reference.{module}")
+    """Every reference function by operator. All modules of all families are imported."""
+    for family in _families():
+        _import(family)
     return _FUNCTIONS
+
+
+def _families() -> tuple[str, ...]:
+    """The folders below dmlcts.reference."""
+    return tuple(sorted(found.name for found in iter_modules(package.__path__) if found.ispkg))
+
+
+@cache
+def _import(family: str) -> None:
+    """Imports every module of a family, whose functions register themselves."""
+    folder = import_module(f"{package.__name__}.{family}")
+    for found in walk_packages(folder.__path__, f"{folder.__name__}."):
+        import_module(found.name)
 
 
 def compute(desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
@@ -79,9 +79,9 @@ def compute(desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer
     Raises:
         KeyError: the operator has no reference.
     """
-    function = references().get(desc.type)
+    function = reference_of(desc.type)
     if function is None:
-        raise KeyError(f"{desc.type} has no reference function; see reference/registry.py")
+        raise KeyError(f"{desc.type} has no reference function: no module below reference/ has one with @reference({desc.type!r})")
     xp = _namespace(tuple(inputs.values()))
     with np.errstate(all="ignore"):  # overflow and NaN are among what the operators are defined for
         return function(xp, desc, inputs)

@@ -56,11 +56,15 @@ _LARGEST = {16: 65504.0, 32: 3.4028234663852886e38, 64: 1.7976931348623157e308}
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class FeatureLevel:
-    """A DML_FEATURE_LEVEL such as ``6_4``; levels are strict supersets and compare by ``value`` (0x6400)."""
+    """A DML_FEATURE_LEVEL such as ``6_4``; levels are strict supersets and compare by ``value`` (0x6400).
+
+    ``operators_from``: the number of the first DML_OPERATOR_TYPE that the level added; 0 where it added none.
+    """
 
     name: str
     value: int
     directml: str
+    operators_from: int = 0
 
     def __lt__(self, other: FeatureLevel) -> bool:
         return self.value < other.value
@@ -146,6 +150,16 @@ def feature_level(name: str) -> FeatureLevel:
         return abi().feature_levels[short]
     except KeyError:
         raise KeyError(f"unknown feature level {name!r}; known: {', '.join(abi().feature_levels)}") from None
+
+
+def introduced(operator: str) -> FeatureLevel:
+    """The feature level that added an operator: numbers of DML_OPERATOR_TYPE grow with the levels.
+
+    Raises:
+        KeyError: no such operator.
+    """
+    number = abi().operator_types[operator]
+    return max(level for level in abi().feature_levels.values() if 0 < level.operators_from <= number)
 
 
 def enum(name: str) -> Enum:

@@ -83,6 +83,8 @@ def schema_error(document: Document, error: Any) -> SpecError:
         path = (*path, kind.error.instance)
     elif kind.name in ("oneOf", "anyOf") and getattr(kind, "context", None):
         message = ", or ".join(dict.fromkeys(str(branch[0].message) for branch in kind.context if branch)) or message
+    elif kind.name == "enum":
+        message = f"unknown {error.instance!r}; known: {', '.join(map(str, kind.options))}"
     return document.error(path, message if len(message) < 300 else f"{message[:140]} ... {message[-140:]}")
 
 

@@ -49,6 +49,11 @@ def operator_names() -> tuple[str, ...]:
     return tuple(_files())
 
 
+def family_of(name: str) -> str | None:
+    """The folder of spec/operators that an operator's file lies in, if it has a file. No file is read."""
+    return _files()[name].parent.name if name in _files() else None
+
+
 def load(name: str) -> Operator:
     """The operator called ``name``, with or without DML_OPERATOR_. No other file is read but those that its own extends.
 

@@ -27,7 +27,7 @@ COMMANDS = {
     "run": "execute cases on a backend and report",
     "setup": "prepare what the backend directml needs",
     "show": "print a case, or list cases",
-    "spec": "list, show, check, cover and compare the specs",
+    "spec": "begin, list, show, check, cover and compare the specs",
 }
 """Each subcommand and its help in a line; its module is ``commands/NAME.py`` (``exec`` has another name)."""
 

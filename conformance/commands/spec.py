@@ -1,4 +1,4 @@
-"""``dmlcts spec``: list, show, check, coverage and compare."""
+"""``dmlcts spec``: new, list, show, check, coverage and compare."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
+from dmlcts.conformance.commands import spec_new
 from dmlcts.conformance.commands.common import json_option, operator_named, print_json
 from dmlcts.conformance.commands.spec_show import print_operator
+from dmlcts.conformance.execution import binding_checks
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.conformance.runner.terminal import console, counted
+from dmlcts.generator.checks import CHECKS
+from dmlcts.generator.checks.given import Given
 from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import SPECIAL
-from dmlcts.reference.registry import references
+from dmlcts.generator.suite import make_cases
+from dmlcts.reference.registry import reference_of
+from dmlcts.spec import file_form
 from dmlcts.spec.abi import abi
 from dmlcts.spec.document import SpecError, read
 from dmlcts.spec.expression import ExpressionError, compile_expression
@@ -34,6 +40,9 @@ from dmlcts.spec.yaml_writer import yaml_text
 @click.group("spec")
 def command() -> None:
     """What DirectML promises: one YAML file an operator."""
+
+
+command.add_command(spec_new.command)
 
 
 @command.command("list")
@@ -104,17 +113,7 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
     folders = (operators_folder(), profiles_folder(), measured_folder())
     every = tuple(file for folder in folders for file in sorted(folder.rglob("*.yaml")))
     chosen = files or every
-    problems = []
-    for file in chosen:
-        try:
-            if file.parent.name == "measured":
-                checked(read(file), file)
-            elif file.parent.name == "profiles":
-                load_document(read(file), file)
-            else:
-                problems += [{"file": str(file), "problem": problem} for problem in unknown_names(load_file(file))]
-        except SpecError as error:
-            problems.append({"file": str(file), "problem": str(error)})
+    problems = [{"file": str(file), "problem": problem} for file in chosen for problem in _problems(file)]
     if as_json:
         print_json({"checked": len(chosen), "problems": problems})
     else:
@@ -122,6 +121,22 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
             click.echo(problem["problem"], err=True)
         click.echo(f"{len(chosen)} files checked, {len(problems)} problems")
     raise click.exceptions.Exit(1 if problems else 0)
+
+
+def _problems(file: Path) -> Iterator[str]:
+    """What is wrong with a spec file; the first thing alone where it is so wrong that nothing can be made of it."""
+    try:
+        if file.parent.name == "measured":
+            checked(read(file), file)
+            return
+        if file.parent.name == "profiles":
+            load_document(read(file), file)
+        else:
+            yield from unknown_names(load_file(file))
+        if file.resolve().is_relative_to(file_form.spec_folder()):
+            yield from file_form.problems(read(file), file.resolve())
+    except SpecError as error:
+        yield str(error)
 
 
 def unknown_names(operator: Operator) -> list[str]:
@@ -158,39 +173,67 @@ def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str
 @click.argument("operators", nargs=-1)
 @json_option
 def coverage_(operators: tuple[str, ...], as_json: bool) -> None:
-    """Which promises of the specs no case tests. Exits with 1 if there is one."""
+    """Which promises of the specs no case tests, and what is wrong with the cases. Exits with 1 if there is something."""
     chosen = [operator_named(name) for name in operators] or sound()
-    found = [coverage(operator, operator.name in references()) for operator in chosen]
+    found = [_covered(operator) for operator in chosen]
     if as_json:
-        print_json([_coverage_json(entry) for entry in found])
+        print_json([_coverage_json(entry, problems) for entry, problems in found])
     else:
         _print_coverage(found)
-    raise click.exceptions.Exit(0 if all(entry.complete for entry in found) else 1)
+    raise click.exceptions.Exit(0 if all(entry.complete and not problems for entry, problems in found) else 1)
 
 
-def _coverage_json(entry: Coverage) -> dict[str, Any]:
+MOST_OF_A_CHECK = 5
+"""How many complaints of one check are printed."""
+
+Covered = tuple[Coverage, tuple[str, ...]]
+"""An operator's coverage, and what is wrong with its cases."""
+
+
+def _covered(operator: Operator) -> Covered:
+    given = Given(operator, make_cases(operator))
+    problems = tuple(problem for check in (*CHECKS, *binding_checks.CHECKS) for problem in _first(list(check(given))))
+    return coverage(operator, given.cases, reference_of(operator.name) is not None), problems
+
+
+def _first(problems: list[str]) -> list[str]:
+    """The first things that a check finds: one flaw of a spec may show in each of its cases."""
+    more = len(problems) - MOST_OF_A_CHECK
+    return (
+        problems
+        if more <= 0
+        else [*problems[:MOST_OF_A_CHECK], f"... and {more} more like that of {problems[0].partition(':')[0]}"]
+    )
+
+
+def _coverage_json(entry: Coverage, problems: tuple[str, ...]) -> dict[str, Any]:
     columns = {c.name: {"promised": c.promised, "covered": c.covered, "missing": list(c.missing)} for c in entry.columns}
-    return {"operator": entry.operator, "cases": entry.cases, "complete": entry.complete, "columns": columns}
+    complete = entry.complete and not problems
+    return {"operator": entry.operator, "cases": entry.cases, "complete": complete, "columns": columns, "problems": list(problems)}
 
 
-def _print_coverage(found: list[Coverage]) -> None:
+def _print_coverage(found: list[Covered]) -> None:
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("operator", overflow="fold")
     for name in (*COLUMNS, "cases"):
         table.add_column(name, justify="right")
-    for entry in found:
+    for entry, _ in found:
         cells = [
             f"[red]{c.covered}/{c.promised}[/]" if c.missing else str(c.promised) if c.promised else "–" for c in entry.columns
         ]
         table.add_row(entry.operator, *cells, str(entry.cases))
     out = console()
     out.print(table)
-    for entry in found:
+    for entry, problems in found:
         for column in entry.columns:
             for label in column.missing:
                 out.print(f"[red]no case:[/] {entry.operator} {escape(label)}")
-    complete = sum(entry.complete for entry in found)
-    out.print(f"{complete} of {len(found)} specs are complete: every promise in them has a case")
+        for problem in problems:
+            out.print(f"[red]wrong:[/] {escape(problem)}", soft_wrap=True)
+    complete = sum(entry.complete and not problems for entry, problems in found)
+    out.print(
+        f"{complete} of {len(found)} specs are complete: every promise in them has a case, and no check of the cases complains"
+    )
 
 
 @command.command("compare")

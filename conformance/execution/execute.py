@@ -32,7 +32,7 @@ from dmlcts.generator.case import REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.reference.answer import Answer, host
-from dmlcts.reference.registry import compute, references
+from dmlcts.reference.registry import compute, reference_of
 from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.desc_json import write_desc
@@ -93,7 +93,7 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     if case.expect == REJECTION:
         return rejection_outcome(case, backend, inputs, timeout)
     if case.expect == VALUES:
-        bounds = next(iter(answers_of(case, inputs).values())) if operator.name in references() else {}
+        bounds = next(iter(answers_of(case, inputs).values())) if reference_of(operator.name) else {}
         answers = {
             whose: {
                 name: _as_answer(literal, bounds.get(name), tolerance_of(operator, name, case.desc, basis=case.basis).judge)

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from dmlcts.generator import coverage as module
 from dmlcts.generator.case import Case
 from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
 from dmlcts.generator.suite import MAKERS, make_cases, operator_cases
@@ -30,12 +29,15 @@ def missing(found: Coverage) -> dict[str, tuple[str, ...]]:
     return {column.name: column.missing for column in found.columns if column.missing}
 
 
-def without(monkeypatch: pytest.MonkeyPatch, name: str, *gone: str) -> dict[str, tuple[str, ...]]:
+def covered(operator: Operator, referenced: bool = True) -> Coverage:
+    return coverage(operator, make_cases(operator), referenced)
+
+
+def without(name: str, *gone: str) -> dict[str, tuple[str, ...]]:
     """What is missing when the cases with these ids are."""
     left = tuple(case for case in operator_cases(name) if case.id not in gone)
     assert len(left) == len(operator_cases(name)) - len(gone)
-    monkeypatch.setattr(module, "make_cases", lambda operator: left)
-    return missing(coverage(load(name), True))
+    return missing(coverage(load(name), left, True))
 
 
 def choices(field: Field) -> int:
@@ -48,7 +50,7 @@ def choices(field: Field) -> int:
 @pytest.mark.parametrize("name", SAMPLE)
 def test_columns_promise_what_the_spec_says(name: str) -> None:
     operator = load(name)
-    promised = {column.name: column.promised for column in coverage(operator, True).columns}
+    promised = {column.name: column.promised for column in covered(operator).columns}
     cells = sum(len(row.data_types) * len(row.dimension_counts()) for table in operator.support for row in table.tensors.values())
     assert promised["support"] == cells
     assert promised["examples"] == len(operator.examples)
@@ -75,11 +77,11 @@ COLUMN_OF_MAKER = {
 @pytest.mark.parametrize("maker", COLUMN_OF_MAKER)
 def test_a_maker_that_is_gone_is_missed(maker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dmlcts.generator.suite.MAKERS", tuple(m for m in MAKERS if m.__name__ != maker))
-    found = missing(coverage(load("ELEMENT_WISE_ROUND"), True))
+    found = missing(covered(load("ELEMENT_WISE_ROUND")))
     column = COLUMN_OF_MAKER[maker]
     assert list(found) == [column]
     if column != "layouts":  # other makers have a part in it
-        promised = next(c.promised for c in coverage(load("ELEMENT_WISE_ROUND"), True).columns if c.name == column)
+        promised = next(c.promised for c in covered(load("ELEMENT_WISE_ROUND")).columns if c.name == column)
         assert len(found[column]) == promised
 
 
@@ -92,22 +94,22 @@ def only_cover(name: str) -> dict[str, Case]:
 
 
 @pytest.mark.parametrize("name", SAMPLE)
-def test_a_case_that_is_gone_is_missed_and_nothing_else_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_case_that_is_gone_is_missed_and_nothing_else_is(name: str) -> None:
     alone = only_cover(name)
     assert alone
     for label, case in list(alone.items())[:: max(1, len(alone) // 12)]:
-        lost = {promise for labels in without(monkeypatch, name, case.id).values() for promise in labels}
+        lost = {promise for labels in without(name, case.id).values() for promise in labels}
         assert lost == {other for other, owner in alone.items() if owner is case}, label
         assert label in lost
 
 
-def test_an_example_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = without(monkeypatch, "ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_BIT_COUNT/UINT32/example/page-1")
+def test_an_example_that_is_gone() -> None:
+    found = without("ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_BIT_COUNT/UINT32/example/page-1")
     assert found == {"examples": ("example/page-1",)}
 
 
-def test_a_table_cell_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = without(monkeypatch, "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_OR/INT8/3d")
+def test_a_table_cell_that_is_gone() -> None:
+    found = without("ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_OR/INT8/3d")
     assert found == {"support": tuple(f"support/4_1/{tensor}/INT8/3d" for tensor in ("ATensor", "BTensor", "OutputTensor"))}
 
 
@@ -117,12 +119,12 @@ def test_a_promise_that_no_maker_knows_is_missing() -> None:
     newest = operator.support[0]
     row = newest.tensors["InputTensor"]
     wider = replace(newest, tensors={**newest.tensors, "InputTensor": replace(row, data_types=(*row.data_types, "INT8"))})
-    found = missing(coverage(replace(operator, support=(wider, *operator.support[1:])), True))
+    found = missing(covered(replace(operator, support=(wider, *operator.support[1:]))))
     assert found["support"] == tuple(f"support/3_0/InputTensor/INT8/{count}d" for count in range(1, 9))
 
 
 def test_an_operator_without_a_reference_is_not_complete() -> None:
-    found = coverage(load("ELEMENT_WISE_BIT_OR"), False)
+    found = covered(load("ELEMENT_WISE_BIT_OR"), False)
     assert missing(found) == {"reference": ("reference",)}
     assert not found.complete
 
@@ -133,18 +135,18 @@ def test_what_directml_accepts_is_no_promise() -> None:
     operator = load("ELEMENT_WISE_BIT_COUNT")
 
     def rejections(of: Operator) -> int:
-        return next(column.promised for column in coverage(of, True).columns if column.name == "rejections")
+        return next(column.promised for column in covered(of).columns if column.name == "rejections")
 
     rule = "tensor/OutputTensor/alignment"
     every = ("alignment/OutputTensor=24", "alignment/OutputTensor-below-size")
     for ways, types, fewer in ((every, ALL, 1), (every[:1], ALL, 0), (every, ("UINT8-UINT8",), 0)):
         lenient = replace(operator, lenient=(Acceptance(rule, "a probe", ways, types),))
         assert rejections(operator) - rejections(lenient) == fewer
-        assert coverage(lenient, True).complete
+        assert covered(lenient).complete
 
 
 def test_cases_of_all_levels_and_bases_count() -> None:
     operator = load("ELEMENT_WISE_ROUND")
     documented = {label for case in make_cases(operator) if case.basis == "documented" for label in case.covers}
     assert "values/InputTensor/nans" not in documented
-    assert coverage(operator, True).complete
+    assert covered(operator).complete

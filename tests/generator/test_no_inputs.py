@@ -71,8 +71,9 @@ def test_every_kind_of_case_is_made_and_valid(filling: Operator) -> None:
 
 @pytest.mark.parametrize("filling", [CONSTANT, SEQUENCE], ids=lambda o: o.name)
 def test_every_promise_has_a_case_and_one_more_would_be_missed(filling: Operator) -> None:
-    assert coverage(filling, True).complete
-    missing = [label for column in coverage(filling, False).columns for label in column.missing]
+    cases = make_cases(filling)
+    assert coverage(filling, cases, True).complete
+    missing = [label for column in coverage(filling, cases, False).columns for label in column.missing]
     assert missing == ["reference"]
 
 

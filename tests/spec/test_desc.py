@@ -11,7 +11,7 @@ import pytest
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, ScaleBias, Size2D, TensorDesc, buffer_tensor_size, packed_strides
 from dmlcts.spec.desc_json import DescError, read_desc, read_tensor, write_desc, write_tensor
-from dmlcts.spec.loader import load_file, load_text
+from dmlcts.spec.loader import load, load_file, load_text, operator_names
 from dmlcts.spec.model import Operator
 from dmlcts.spec.rules import violations
 
@@ -54,11 +54,13 @@ INLINE = {"RANDOM_GENERATOR": RANDOM_GENERATOR, "UPSAMPLE_2D": UPSAMPLE_2D}
 
 @cache
 def find(name: str) -> Operator:
-    """The spec of a hard operator, of one given above, or of a plain one for what stands inside them."""
+    """The spec of a hard operator, of one of the package or given above, or of a plain one for what stands inside them."""
     short = name.removeprefix("DML_OPERATOR_")
     file = HARD / f"{short.lower()}.yaml"
     if file.exists():
         return load_file(file)
+    if short in operator_names():
+        return load(short)
     if short not in abi().operator_types:
         raise KeyError(f"no spec for operator {name!r}")
     return load_text(HEAD.format(name=short, type=abi().operator_types[short]) + INLINE.get(short, INNER) + TAIL)

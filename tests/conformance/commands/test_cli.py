@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import pytest
 
 from dmlcts.conformance.commands.cli import COMMANDS, dmlcts, exit_code_of, main
 from dmlcts.conformance.runner import terminal
+from dmlcts.generator.case import Case
 from dmlcts.generator.coverage import COLUMNS
 from dmlcts.generator.suite import operator_cases
 from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.model import Operator
 
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
@@ -224,6 +227,31 @@ def test_coverage_that_is_missing_is_exit_code_1(monkeypatch: pytest.MonkeyPatch
     said = capsys.readouterr().out
     assert "no case: ELEMENT_WISE_ROUND support/2_1/InputTensor/FLOAT32/4d" in said
     assert "0 of 1 specs are complete" in said
+
+
+def test_what_a_check_finds_is_printed_and_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from dmlcts.conformance.commands import spec
+    from dmlcts.generator.suite import make_cases
+
+    def without_a_constraint(operator: Operator) -> tuple[Case, ...]:
+        return tuple(case for case in make_cases(operator) if case.rule != "constraint/same-data-type")
+
+    monkeypatch.setattr(spec, "make_cases", without_a_constraint)
+    (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
+    assert row["complete"] is False
+    assert any(problem.startswith("no case breaks constraint/same-data-type;") for problem in row["problems"])
+    assert code_of("spec", "coverage", "ELEMENT_WISE_ROUND") == 1
+    said = capsys.readouterr().out
+    assert "wrong: no case breaks constraint/same-data-type; " in said
+    assert "0 of 1 specs are complete" in said
+
+    def without_data(operator: Operator) -> tuple[Case, ...]:
+        return tuple(replace(case, data={}) if case.kind == "values" else case for case in make_cases(operator))
+
+    monkeypatch.setattr(spec, "make_cases", without_data)
+    (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
+    assert len(row["problems"]) == spec.MOST_OF_A_CHECK + 1
+    assert re.fullmatch(r"\.\.\. and \d+ more like that of ELEMENT_WISE_ROUND/.*", row["problems"][-1])
 
 
 def test_text_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:

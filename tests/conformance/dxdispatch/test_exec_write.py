@@ -243,7 +243,7 @@ def test_an_array_of_tensors_is_bound_as_an_array(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize(("data_type", "member"), [("FLOAT16", {"UInt16": 0xFC00}), ("FLOAT32", {"Float32": "-inf"})])
 def test_a_scalar_that_is_no_finite_number_is_a_member_of_its_union(data_type: str, member: dict[str, Any]) -> None:
-    operator = load_file(OPERATORS / "element_wise_clip1.yaml")
+    operator = load("ELEMENT_WISE_CLIP1")
     tensor = TensorDesc(data_type, (3,))
     fields = {"InputTensor": tensor, "OutputTensor": tensor, "ScaleBias": None, "MinMaxDataType": data_type}
     desc = OperatorDesc(operator.name, {**fields, "Min": float("-inf"), "Max": 2.0})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -14,10 +13,10 @@ from dmlcts.conformance.execution.judge import judge
 from dmlcts.reference.fused import activated
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.expression import compile_expression
-from dmlcts.spec.loader import load, load_file
+from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator, Tolerance, ToleranceException
 
-GEMM: Operator = load_file(Path(__file__).parents[2] / "data" / "operators" / "gemm.yaml")
+GEMM: Operator = load("GEMM")
 EXP = load("ELEMENT_WISE_EXP")
 PLAIN = OperatorDesc("ELEMENT_WISE_EXP", {"InputTensor": None, "OutputTensor": None, "ScaleBias": None})
 

@@ -1,0 +1,32 @@
+"""What must hold of every operator's bindings, as generator/checks of its descs: valid where outputs are wanted, broken where said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dmlcts.conformance.backends.array_backend import binding_violations
+from dmlcts.conformance.execution.execute import lay_out
+from dmlcts.generator.case import AGREEMENT, Case
+from dmlcts.generator.checks.given import Check, Given, small
+from dmlcts.generator.checks.negative import unlike_covers
+from dmlcts.generator.data import inputs
+
+
+def valid_bindings(given: Given) -> Iterator[str]:
+    """What must be computed is bound as it should be."""
+    for case in small(case for case in given.positive if case.expect != AGREEMENT and not case.relation):
+        yield from (f"{case.id}: its bindings break {label}" for label in sorted(_broken(case)))
+
+
+def broken_bindings(given: Given) -> Iterator[str]:
+    """A negative case of bindings breaks what it says and no more."""
+    for case in given.negative:
+        if case.bindings:
+            yield from unlike_covers(case.id, case.covers, {f"rejects/{label}" for label in _broken(case)})
+
+
+def _broken(case: Case) -> set[str]:
+    return {found.label for found in binding_violations(lay_out(case, inputs(case), {}).dispatch)}
+
+
+CHECKS: tuple[Check, ...] = (valid_bindings, broken_bindings)

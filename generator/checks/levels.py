@@ -1,0 +1,61 @@
+"""Levels smoke, core and full hold what they should, in the order in which a person understands them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dmlcts.generator.case import LEVELS, Case
+from dmlcts.generator.checks.given import Check, Given
+from dmlcts.generator.emit import TITLES
+from dmlcts.spec.abi import abi
+
+
+def smoke_is_small_and_has_every_type(given: Given) -> Iterator[str]:
+    """Smoke takes a moment, and tries each data type."""
+    name = given.operator.name
+    smoke = [case for case in given.cases if case.level == "smoke"]
+    listed = {name for table in given.operator.support for name in next(iter(table.tensors.values())).data_types}
+    tried = {case.data_type for case in smoke}
+    for data_type in sorted(listed - tried):
+        yield f"{name}: level smoke has no case of {data_type}, which the tables have"
+    for data_type in sorted(tried - listed):
+        yield f"{name}: level smoke has a case of {data_type}, which no table gives the first tensor"
+    most = 25 + len({case.id.split("/")[1] for case in smoke})
+    if len(smoke) >= most:
+        yield f"{name}: level smoke has {len(smoke)} cases, fewer than {most} are wanted; see generator/tables.py"
+    for level in LEVELS:
+        if not any(case.level == level for case in given.cases):
+            yield f"{name}: no case has level {level}"
+
+
+def core_tries_every_width_and_a_large_tensor(given: Given) -> Iterator[str]:
+    """Core finds what depends on the width of elements, and on sizes above what one thread group or 16 bits hold."""
+    core = [case for case in given.cases if case.level in ("smoke", "core")]
+    widths = {_width(case) for case in given.cases}
+    for kind in ("layout", "sizes", "values", "property", "gaps"):
+        for width in sorted(widths - {_width(case) for case in core if case.kind == kind}):
+            yield f"{given.operator.name}: level core has no {kind} case of {width}-bit elements"
+    named = given.operator.sizes  # then the large sizes are the operator's own
+    if named and not any("65537" in case.id or _largest(case) > 500 for case in given.cases):
+        yield f"{given.operator.name}: no case has a tensor of more than 500 elements; add a large size to cases.sizes"
+    if not named and not any("65537" in case.id for case in core):
+        yield f"{given.operator.name}: no case of level core has a size of 65537"
+
+
+def _width(case: Case) -> int:
+    return abi().data_types[case.data_type].bits
+
+
+def _largest(case: Case) -> int:
+    return max(tensor.count for _, tensor in case.desc.tensors())
+
+
+def simplest_first(given: Given) -> Iterator[str]:
+    """What a person understands first runs first."""
+    order = list(TITLES)
+    for before, case in zip(given.cases, given.cases[1:], strict=False):
+        if order.index(case.kind) < order.index(before.kind):
+            yield f"{case.id}: a {case.kind} case comes after one of {before.kind}"
+
+
+CHECKS: tuple[Check, ...] = (smoke_is_small_and_has_every_type, core_tries_every_width_and_a_large_tensor, simplest_first)

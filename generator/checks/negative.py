@@ -1,0 +1,179 @@
+"""Each rule that a desc can break is broken alone, at each tensor that it speaks of, and a negative case breaks what it says and no more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Set
+from math import prod
+
+from dmlcts.generator.checks.given import Check, Given
+from dmlcts.generator.negatives import unenforced
+from dmlcts.spec.abi import feature_level
+from dmlcts.spec.model import Constraint, Operator
+from dmlcts.spec.rules import violations
+
+TABLE_RULES = {"data-type": "DataType", "dimension-count": "DimensionCount"}
+"""The rules of a tensor's row in the support tables, each with what constraints tie together."""
+
+
+def accepted(operator: Operator, rule: str) -> bool:
+    """Whether DirectML.dll was measured to accept all that breaks the rule, with whatever data types."""
+    return rule in unenforced(operator)
+
+
+def break_what_they_say(given: Given) -> Iterator[str]:
+    """A case that breaks more than it says would hide that an implementation does not see its rule."""
+    for case in given.negative:
+        if f"rejects/{case.rule}" not in case.covers:
+            yield f"{case.id}: does not cover rejects/{case.rule}"
+        if case.bindings:
+            continue  # conformance/execution/binding_checks.py looks at these
+        # At the level at which the case runs too, and not only at the newest.
+        newest, own = (
+            violations(given.operator, case.desc),
+            violations(given.operator, case.desc, feature_level(case.feature_level)),
+        )
+        for broken in {frozenset(f"rejects/{found.label}" for found in each) for each in (newest, own)}:
+            yield from unlike_covers(case.id, case.covers, broken)
+
+
+def unlike_covers(case_id: str, covers: Iterable[str], broken: Set[str]) -> Iterator[str]:
+    """What is wrong where a case breaks other rules than it says."""
+    if broken != set(covers):
+        breaks, says = (", ".join(sorted(labels)) or "nothing" for labels in (broken, set(covers)))
+        yield f"{case_id}: breaks {breaks}, and says that it covers {says}"
+
+
+def are_different(given: Given) -> Iterator[str]:
+    """No two negative cases are the same."""
+    seen: dict[str, str] = {}
+    for case in given.negative:
+        first = seen.setdefault(f"{case.desc} {case.bindings}", case.id)
+        if first != case.id:
+            yield f"{case.id}: is {first} again"
+
+
+def constraints_are_broken_alone(given: Given) -> Iterator[str]:
+    """Where a constraint is broken with others only, an implementation that knows the others alone would pass."""
+    in_part = {entry.rule for entry in given.operator.accepts}  # the cases that break it alone may be those that were accepted
+    for constraint in given.operator.constraints:
+        rule = f"constraint/{constraint.label}"
+        if constraint.before or accepted(given.operator, rule):
+            continue
+        found = [set(case.covers) - {f"rejects/{rule}"} for case in given.breaking(rule)]
+        if not found:
+            yield f"no case breaks {rule}; {_TO_BREAK}"
+        elif set() not in found and not _implied(given.operator, constraint) and rule not in in_part:
+            others = sorted(label.removeprefix("rejects/") for label in min(found, key=len))
+            yield f"no case breaks {rule} alone: {', '.join(others)} is broken with it; {_TO_BREAK}"
+
+
+_TO_BREAK = (
+    "write what it asks for as a domain of the attribute or of a symbol in shapes, say it of fewer tensors, "
+    "or leave out what another rule says already (generator/negatives.py says how descs are broken)"
+)
+
+
+def _implied(operator: Operator, constraint: Constraint) -> bool:
+    """Whether tensors of equal sizes have what the constraint asks for anyway."""
+    same = (set(other.tensors) for other in operator.constraints if other.same == "Sizes" and other.when is None)
+    return constraint.same == "DimensionCount" and any(set(constraint.tensors) & tensors for tensors in same)
+
+
+def constraints_are_broken_at_each_tensor(given: Given) -> Iterator[str]:
+    """An implementation may compare some of the tensors, or some of their sizes, or the product of these."""
+    constraints = given.operator.constraints
+    lenient = {  # which cannot be changed without breaking what nobody need refuse
+        name
+        for constraint in constraints
+        if constraint.that and accepted(given.operator, f"constraint/{constraint.label}")
+        for name in constraint.that.names
+    }
+    for constraint in constraints:
+        rule = f"constraint/{constraint.label}"
+        if not constraint.same or constraint.before or accepted(given.operator, rule):
+            continue
+        odd: dict[str, set[tuple[int, ...]]] = {name: set() for name in constraint.tensors}
+        usual: set[tuple[int, ...]] = set()
+        for case in given.breaking(rule):
+            tensors = {name: case.desc.tensor(name) for name in constraint.tensors if case.desc.fields[name] is not None}
+            values = Counter(getattr(tensor, constraint.same) for tensor in tensors.values())
+            at = case.id.rpartition("/")[2].partition("-")[0]  # where the case says that it is
+            name = next((name for name in tensors if name == at), None)
+            if name is None:
+                continue
+            if values[getattr(tensors[name], constraint.same)] != 1:
+                yield f"{case.id}: {name} is not the one that is unlike the others"
+            odd[name].add(tensors[name].sizes)
+            usual |= {tensor.sizes for other, tensor in tensors.items() if other != name}
+        for name, found in odd.items():
+            if not found and name not in lenient:
+                yield f"no case breaks {rule} at {name}; {_TO_BREAK}"
+        if constraint.same == "Sizes" and not any(
+            all(_changed_everywhere(sizes) <= found for found in odd.values()) for sizes in usual if prod(sizes) > 1
+        ):
+            yield f"no cases break {rule} in each of the sizes, and in their order, for every tensor; {_TO_BREAK}"
+
+
+def _changed_everywhere(sizes: tuple[int, ...]) -> set[tuple[int, ...]]:
+    """Sizes of which one is larger, and all of them in reverse, where that is another order."""
+    larger = {(*sizes[:i], size + 1, *sizes[i + 1 :]) for i, size in enumerate(sizes)}
+    return larger | ({tuple(reversed(sizes))} - {sizes})
+
+
+def table_rules_are_broken_by_tied_tensors(given: Given) -> Iterator[str]:
+    """A data type or a dimension count that no table has: in all tensors that must have the same, and in no other."""
+    for what, same in TABLE_RULES.items():
+        for group in _tied(given.operator, same):
+            about = [case for case in given.negative if case.rule in {f"support/{name}/{what}" for name in group}]
+            if what == "dimension-count" and not about and _fixed(given.operator, group):
+                continue  # another count breaks the shape too
+            expected = (
+                {f"rejects/support/{name}/{what}" for name in group if case.desc.fields[name] is not None} for case in about
+            )
+            if not any(set(case.covers) == labels for case, labels in zip(about, expected, strict=True)):
+                yield (
+                    f"no case gives {', '.join(sorted(group))} a {what.replace('-', ' ')} that no table has and breaks nothing else; "
+                    f"say by `same: {same}` which tensors have the same"
+                )
+
+
+def _tied(operator: Operator, what: str) -> set[frozenset[str]]:
+    """The tensors in groups that must always have the same ``what``."""
+    groups = {frozenset({field.name}) for field in operator.fields if field.is_tensor}
+    for constraint in operator.constraints:
+        if constraint.same == what and constraint.when is None and constraint.before is None:
+            touched = {group for group in groups if group & set(constraint.tensors)}
+            groups = groups - touched | {frozenset().union(*touched)}
+    return groups
+
+
+def _fixed(operator: Operator, names: Iterable[str]) -> bool:
+    """Whether the shapes give these tensors one dimension count."""
+    rows = [row for shape in operator.shapes for name, row in shape.sizes.items() if name in names]
+    return not any(size.startswith("*") for row in rows for size in row)
+
+
+def general_rules_are_broken_alone(given: Given) -> Iterator[str]:
+    """Rules of every operator: tensor descs, bindings, fields that must be there, enumerations, domains."""
+    found: dict[str, list[set[str]]] = {}
+    for case in given.negative:
+        if case.rule.startswith(("tensor/", "binding/", "field/", "enum/", "domain/", "operator/")):
+            # A size of 0 breaks the same rule for all tensors of the same sizes.
+            labels = {label.rpartition("/")[2] for label in case.covers} if "/zero/" in case.id else set(case.covers)
+            found.setdefault(case.rule, []).append(labels)
+    lenient = {entry.rule for entry in given.operator.accepts}  # demanded where another rule is broken with it
+    for rule, broken in found.items():
+        fewest = min(broken, key=len)
+        if len(fewest) > 1 and rule not in lenient:
+            yield f"no case breaks {rule} alone; {', '.join(sorted(fewest))} are always broken together"
+
+
+CHECKS: tuple[Check, ...] = (
+    break_what_they_say,
+    are_different,
+    constraints_are_broken_alone,
+    constraints_are_broken_at_each_tensor,
+    table_rules_are_broken_by_tied_tensors,
+    general_rules_are_broken_alone,
+)

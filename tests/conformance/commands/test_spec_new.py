@@ -1,0 +1,118 @@
+"""``dmlcts spec new``: what it begins is right as far as it goes, marked where nobody has looked, and overwrites nothing."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dmlcts.conformance.commands import spec_new
+from dmlcts.conformance.commands.spec_new import begun, function, known
+from dmlcts.conformance.runner.options import UsageError
+from dmlcts.spec.abi import abi, introduced
+from dmlcts.spec.file_form import OPEN, problems
+from dmlcts.spec.loader import load, load_text, operator_names, operators_folder
+
+ROOT = Path(__file__).parents[3]
+MISSING = [name for name in abi().operator_types if name not in operator_names()]
+PROFILES = ("unary", "unary-scaled", "binary", "comparison")
+
+
+@pytest.mark.parametrize("other", [None, *PROFILES, *operator_names()])
+def test_a_spec_can_be_begun_from_any(other: str | None) -> None:
+    """At the oldest and the newest level, with its own tables at its own level, and none of another's evidence."""
+    for name in (MISSING[0], MISSING[-1]):
+        text = begun(name, other)
+        operator = load_text(text)
+        assert (operator.name, operator.type, operator.introduced) == (name, abi().operator_types[name], introduced(name))
+        assert min(table.level for table in operator.support) == operator.introduced
+        assert (operator.examples, operator.errata, operator.accepts) == ((), (), ())
+        ast.parse(function(name, operator))
+        file = operators_folder() / "data" / f"{name.lower()}.yaml"
+        found = [problem for problem in problems(text, file) if "characters, at most" not in problem]  # long laws, copied
+        assert all("still to be done" in problem for problem in found), found
+        assert len(found) == sum(mark in line for line in text.splitlines() for mark in OPEN) > 2
+    if other in operator_names():
+        assert [field.name for field in operator.fields] == [field.name for field in load(str(other)).fields]
+
+
+def test_a_later_version_extends_the_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spec_new, "operator_names", lambda: tuple(name for name in operator_names() if name != "MAX_POOLING2"))
+    assert spec_new._other("MAX_POOLING2", None) == "MAX_POOLING1"
+    text = begun("MAX_POOLING2", "MAX_POOLING1")
+    assert "\nextends: MAX_POOLING1\n" in text
+    assert "\nfields:" not in text
+    assert [str(table.level) for table in load_text(text).support] == ["5_0", "3_0", "2_1"]
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_the_abi_knows_the_level_that_introduced_each(name: str) -> None:
+    assert introduced(name) == load(name).introduced
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("ELEMENT_WISE_ROUND", "has a spec already"), ("TILES", "near it: TILE"), ("QQQ", "near it: none")],
+)
+def test_what_cannot_be_begun(name: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        known(name)
+
+
+def test_names_of_header_and_page_are_known() -> None:
+    assert known("DML_OPERATOR_TILE") == known("DML_TILE_OPERATOR_DESC") == known("tile") == "TILE"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout, in which ``dmlcts`` is what the copy says."""
+    root = tmp_path_factory.mktemp("checkout")
+    for room in ("spec", "generator", "reference", "conformance", "reports"):
+        shutil.copytree(ROOT / room, root / "dmlcts" / room, ignore=shutil.ignore_patterns("__pycache__"))
+    return root
+
+
+def dmlcts(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = "import sys; sys.path.insert(0, sys.argv.pop(1)); sys.meta_path[:] = [f for f in sys.meta_path if 'ditable' not in str(f)]; "
+    program += "from dmlcts.conformance.commands.cli import main; main()"
+    command = (sys.executable, "-c", program, str(root), *arguments)
+    environment = {**os.environ, "PYTHONUTF8": "1"}
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False, env=environment)
+
+
+def test_begun_found_and_not_overwritten(checkout: Path) -> None:
+    package = checkout / "dmlcts"
+    refused = dmlcts(checkout, "spec", "new", "TILE", "--like", "ELEMENT_WISE_ROUND", "--family", "data")
+    assert (refused.returncode, "writes into a checkout" in refused.stderr) == (2, True), refused.stderr
+    assert not (package / "spec" / "operators" / "data").exists()
+
+    (package / "pyproject.toml").touch()
+    (package / "tests").mkdir()
+    for more, problem in (((), "say with --family"), (("--like", "NO_SUCH"), "there is no spec of 'NO_SUCH'")):
+        refused = dmlcts(checkout, "spec", "new", "TILE", *more)
+        assert (refused.returncode, problem in refused.stderr) == (2, True), refused.stderr
+    done = dmlcts(checkout, "spec", "new", "tile", "--like", "ELEMENT_WISE_ROUND", "--family", "data")
+    assert done.returncode == 0, done.stderr
+    assert "dmlcts spec coverage TILE" in done.stdout
+    file, module = package / "spec" / "operators" / "data" / "tile.yaml", package / "reference" / "data" / "tile.py"
+    assert file.read_text(encoding="utf-8").startswith(
+        "# yaml-language-server: $schema=../../schema/operator.schema.json\noperator: TILE\n"
+    )
+    assert (module.parent / "__init__.py").exists()
+
+    checked = dmlcts(checkout, "spec", "check", str(file))
+    assert (checked.returncode, "tile.yaml:5: still to be done" in checked.stderr) == (1, True), checked.stderr
+    listed = dmlcts(checkout, "show", "TILE/FLOAT32/4d/HALVES_TO_NEAREST_EVEN")
+    assert listed.returncode == 0, listed.stderr
+    again = dmlcts(checkout, "spec", "new", "TILE", "--like", "ELEMENT_WISE_ROUND")
+    assert (again.returncode, "TILE has a spec already" in again.stderr) == (2, True), again.stderr
+    file.unlink()
+    module.write_text("# mine\n", encoding="utf-8")
+    again = dmlcts(checkout, "spec", "new", "TILE", "--like", "ELEMENT_WISE_ROUND", "--family", "data")
+    assert (again.returncode, "is there already: put its reference function" in again.stdout) == (0, True), again.stderr
+    assert module.read_text(encoding="utf-8") == "# mine\n"
