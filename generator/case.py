@@ -110,7 +110,7 @@ def to_json(case: Case) -> dict[str, Any]:
     }
     optional: dict[str, Any] = {
         "data": {name: _data_json(data) for name, data in case.data.items()},
-        "answers": {whose: {n: literal_json(v) for n, v in outputs.items()} for whose, outputs in case.answers.items()},
+        "answers": {basis: {n: literal_json(v) for n, v in outputs.items()} for basis, outputs in case.answers.items()},
         "in_place": dict(case.in_place),
         "bindings": {n: {"short": b.short, "offset": b.offset, "absent": b.absent} for n, b in case.bindings.items()},
         "checks": list(case.checks),
@@ -140,7 +140,7 @@ def from_json(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Case:
         basis=data["basis"],
         expect=data["expect"],
         data={name: _read_data(entry) for name, entry in data.get("data", {}).items()},
-        answers={whose: {n: read_literal(v) for n, v in outputs.items()} for whose, outputs in data.get("answers", {}).items()},
+        answers={basis: {n: read_literal(v) for n, v in outputs.items()} for basis, outputs in data.get("answers", {}).items()},
         in_place=data.get("in_place", {}),
         bindings={name: Binding(**entry) for name, entry in data.get("bindings", {}).items()},
         checks=tuple(data.get("checks", ())),

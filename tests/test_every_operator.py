@@ -145,7 +145,7 @@ def small(cases: list[Case]) -> Iterator[Case]:
 def test_data_have_sizes_and_type_of_their_tensors(every: Every) -> None:
     given = {field.name for field in every.operator.inputs()}
     for case in every.positive:
-        present = given | every.operator.held(case.desc.fields)
+        present = given | every.operator.read_outputs(case.desc.fields)
         assert set(case.data) == {name for name, _ in case.desc.tensors() if name.partition("[")[0] in present}, case.id
     for case in small(every.positive):
         for name, values in inputs(case).items():
