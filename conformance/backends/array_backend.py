@@ -60,7 +60,7 @@ class ArrayBackend:
             broken = binding_violations(dispatch)
         if broken:
             self.refuse(broken, dispatch)
-        tensors, held = dict(desc.tensors()), load(desc.type).held(desc.fields)
+        tensors, held = dict(desc.tensors()), load(desc.type).read_outputs(desc.fields)
         inputs = {
             name: read_tensor(dispatch.resources[binding.resource], tensors[name], binding.offset)
             for name, binding in dispatch.bindings.items()

@@ -30,13 +30,13 @@ def _directml(argument: str) -> Backend:
 
 
 def _onnxruntime(argument: str) -> Backend:
-    from dmlcts.conformance.backends.opinions.onnxruntime import open_onnxruntime
+    from dmlcts.conformance.backends.second_opinions.onnxruntime import open_onnxruntime
 
     return open_onnxruntime(argument)
 
 
 def _torch(argument: str) -> Backend:
-    from dmlcts.conformance.backends.opinions.torch import open_torch
+    from dmlcts.conformance.backends.second_opinions.torch import open_torch
 
     return open_torch(argument)
 

@@ -69,7 +69,7 @@ class Outcome:
     status: str
     message: str = ""
     verdicts: list[Verdict] = field(default_factory=list)
-    whose: str = ""
+    matched_answer: str = ""
     evidence: dict[str, Any] = field(default_factory=dict)
 
 
@@ -95,19 +95,19 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     if case.expect == VALUES:
         bounds = next(iter(answers_of(case, inputs).values())) if operator.name in references() else {}
         answers = {
-            whose: {
+            basis: {
                 name: _as_answer(literal, bounds.get(name), tolerance_of(operator, name, case.desc, basis=case.basis).judge)
                 for name, literal in outputs.items()
             }
-            for whose, outputs in case.answers.items()
+            for basis, outputs in case.answers.items()
         }
     else:
         answers = answers_of(case, inputs)
     first = next(iter(answers.values()))
     layout = lay_out(case, inputs, first, timeout)
-    said = attempt(backend, layout.dispatch)
-    if said is not None:
-        return said
+    failure = attempt(backend, layout.dispatch)
+    if failure is not None:
+        return failure
     trespass = trespasses(case, layout)
     if trespass:
         return Outcome(FAIL, trespass, evidence={"memory": trespass})
@@ -124,12 +124,12 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
 def answers_of(case: Case, inputs: Mapping[str, Array]) -> dict[str, dict[str, Answer]]:
     """The answers of the operator by whose they are: one, but where the reference says that they are contested."""
     computed = compute(case.desc, inputs)
-    others = list(dict.fromkeys(whose for answer in computed.values() for whose in answer.contested))
+    others = list(dict.fromkeys(basis for answer in computed.values() for basis in answer.contested))
     own = case.basis if not others else DOCUMENTED if MEASURED in others else MEASURED
-    sets = {own: computed, **{whose: {name: a.contested.get(whose, a) for name, a in computed.items()} for whose in others}}
+    sets = {own: computed, **{basis: {name: a.contested.get(basis, a) for name, a in computed.items()} for basis in others}}
     if case.basis != MEASURED:
         return sets
-    return {whose: {name: _as_measured(answer) for name, answer in outputs.items()} for whose, outputs in sets.items()}
+    return {basis: {name: _as_measured(answer) for name, answer in outputs.items()} for basis, outputs in sets.items()}
 
 
 def _as_measured(answer: Answer) -> Answer:
@@ -203,8 +203,8 @@ def rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array],
             ERROR, f"must be refused ({case.rule}), and: {error}", evidence={"fault": error.evidence} if error.evidence else {}
         )
     except (Exception, SystemExit) as error:
-        said = f"must be refused ({case.rule}) with Rejected, and raised {type(error).__name__}: {error}"
-        return Outcome(ERROR, said, evidence={"traceback": _traceback(error)})
+        message = f"must be refused ({case.rule}) with Rejected, and raised {type(error).__name__}: {error}"
+        return Outcome(ERROR, message, evidence={"traceback": _traceback(error)})
     return Outcome(FAIL, f"accepted what must be refused: {case.rule}")
 
 
@@ -307,15 +307,15 @@ def _judged(
 ) -> Outcome:
     """The verdict by the first answer that is agreed with, or by the first of all if none is."""
     outcomes = []
-    for whose, outputs in answers.items():
+    for basis, outputs in answers.items():
         verdicts = [_judge(case, operator, layout, name, answer, info) for name, answer in outputs.items()]
         ok = all(verdict.ok for verdict in verdicts)
         message = next((verdict.message for verdict in verdicts if not verdict.ok), "")
-        outcome = Outcome(PASS if ok else FAIL, message, verdicts, whose if len(answers) > 1 else "")
+        outcome = Outcome(PASS if ok else FAIL, message, verdicts, basis if len(answers) > 1 else "")
         if ok:
             return outcome
         outcomes.append(outcome)
-    return replace(outcomes[0], whose="")
+    return replace(outcomes[0], matched_answer="")
 
 
 def _judge(case: Case, operator: Operator, layout: Layout, name: str, answer: Answer, info: BackendInfo) -> Verdict:
@@ -368,7 +368,7 @@ def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
         worst_share=max(shares, default=None),
         vacuous=sum(verdict.vacuous for verdict in verdicts),
         grade=next((verdict.grade for verdict in verdicts if verdict.grade), ""),
-        whose=outcome.whose,
+        matched_answer=outcome.matched_answer,
         evidence=outcome.evidence | ({"warnings": warnings} if warnings else {}),
     )
 

@@ -146,7 +146,7 @@ class MutantBackend(ReferenceBackend):
         for position, name in input_positions(desc):
             binding = dispatch.bindings[name]
             inputs[name] = mutant.read(position, dispatch.resources[binding.resource], tensors[name], binding.offset)
-        for name in load(desc.type).held(desc.fields):  # outputs that the operator reads first
+        for name in load(desc.type).read_outputs(desc.fields):  # outputs that the operator reads first
             binding = dispatch.bindings[name]
             inputs[name] = read_at(-1, dispatch.resources[binding.resource], tensors[name], binding.offset)
         taken = mutant.desc(desc)

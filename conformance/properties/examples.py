@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.properties.calls import Trial, all_types, in_rows
+from dmlcts.conformance.properties.law_dispatch import Trial, all_types, in_rows
 from dmlcts.conformance.properties.laws import relation_of
 from dmlcts.generator.case import AGREEMENT, REFERENCE, RELATION, Case, Data
 from dmlcts.generator.data import inputs as case_inputs

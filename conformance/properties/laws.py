@@ -1,7 +1,7 @@
 """Laws: the relations of a spec, evaluated on a backend. Nothing here knows what an operator computes.
 
 A law is an expression over variables, which take the values of tensors, and functions. Where all tensors have the same sizes
-(conformance/properties/calls), all work element by element, on rows of elements or on one row alike; elsewhere each variable has its tensor's sizes:
+(conformance/properties/law_dispatch), all work element by element, on rows of elements or on one row alike; elsewhere each variable has its tensor's sizes:
 
 | in a law | is |
 |---|---|
@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from dmlcts.conformance.execution.execute import Outcome, holds_bits, tolerance_of
 from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, Given
 from dmlcts.conformance.execution.judge.compare import within
-from dmlcts.conformance.properties.calls import Incomplete, Trial, dispatching, in_rows
+from dmlcts.conformance.properties.law_dispatch import Incomplete, Trial, dispatching, in_rows
 from dmlcts.reference.answer import Answer
 from dmlcts.reports.record import FAIL, PASS
 from dmlcts.spec.abi import data_type

@@ -16,7 +16,7 @@ from time import perf_counter
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.execution.execute import Outcome, outcome_of, result_of, unclaimed
-from dmlcts.conformance.properties.calls import Trial, in_rows
+from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
 from dmlcts.conformance.properties.examples import (
     Draft,
     agreement_cases,

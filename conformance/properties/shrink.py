@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
 from dmlcts.conformance.execution.execute import Outcome
-from dmlcts.conformance.properties.calls import Trial, in_rows
+from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
 from dmlcts.conformance.properties.examples import (
     MOST_SIZE,
     ROW,

@@ -1,4 +1,4 @@
-"""ONNX Runtime's CPU provider as a second opinion: each case is an ONNX model of one node, or a few around one (``opinion_table``).
+"""ONNX Runtime's CPU provider as a second opinion: each case is an ONNX model of one node, or a few around one (conformance/backends/second_opinions/table).
 
 A session depends on the nodes, their attributes and the types of their inputs. Sizes, ranks and numbers are the run's, so that few sessions are
 made: the numbers of a desc are inputs of the model wherever ONNX has no attribute for them.
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.opinions.opinion import OpinionBackend, exact, packages
-from dmlcts.conformance.backends.opinions.table import DATA_TYPES, read_table
+from dmlcts.conformance.backends.second_opinions.opinion import OpinionBackend, exact, packages
+from dmlcts.conformance.backends.second_opinions.table import DATA_TYPES, read_table
 from dmlcts.spec.dtypes import numpy_dtype
 
 Array = NDArray[Any]

@@ -1,6 +1,6 @@
 """Second opinions: other people's implementations, where an operator of DirectML's maps onto one of theirs.
 
-A table beside this module says which of the library's functions that is (``opinion_table``); a ``Library`` calls them.
+A table beside this module says which of the library's functions that is (conformance/backends/second_opinions/table); a ``Library`` calls them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.array_backend import ArrayBackend
 from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.opinions.table import Call, Choice, Either, Node, Several, Table, chosen, float32
+from dmlcts.conformance.backends.second_opinions.table import Call, Choice, Either, Node, Several, Table, chosen, float32
 from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.loader import load

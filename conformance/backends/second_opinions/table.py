@@ -19,7 +19,7 @@ In a call's place there may be:
 Several outputs have a node each, ``(f(...), f(...)[1])``, in the struct's order.
 
 An operator may have several ways, each with a ``when`` in the expression language of the spec files; the first that holds is taken. ``bits``
-hands the tensors over as integers of their width, ``refuses`` names values that the library must not be given (``opinions.REFUSALS``). What is
+hands the tensors over as integers of their width, ``refuses`` names values that the library must not be given (``REFUSALS`` in opinion.py). What is
 in ``not_mapped``, and what no ``when`` holds for, is Unsupported for the reason that stands there.
 """
 

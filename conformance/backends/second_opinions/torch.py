@@ -1,4 +1,4 @@
-"""PyTorch on the CPU as a second opinion: each case is a call or two of its functions, without gradients (``opinion_table``)."""
+"""PyTorch on the CPU as a second opinion: each case is a call or two of its functions, without gradients (conformance/backends/second_opinions/table)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.opinions.opinion import OpinionBackend, exact, packages
-from dmlcts.conformance.backends.opinions.table import DATA_TYPES, read_table
+from dmlcts.conformance.backends.second_opinions.opinion import OpinionBackend, exact, packages
+from dmlcts.conformance.backends.second_opinions.table import DATA_TYPES, read_table
 
 Array = NDArray[Any]
 

@@ -24,7 +24,7 @@ an error is a fraction of ``ulp_T(r) = 2^(max(floor(log2|r|), emin) - p)``.
 
 ``u`` is 2^-p_acc, half of it for a backend that declares round-to-nearest. ``c`` is 1, or 0 where the accumulator has the output's
 type. ``smallest`` is the smallest normal number *of the accumulator*: FLOAT16's would add 0.03 to every bound at L = 512 and hide a
-dropped term. ``B == 0`` demands an exact 0. Sums of more than 512 terms are also judged together (spread.py).
+dropped term. ``B == 0`` demands an exact 0. Sums of more than 512 terms are also judged together (long_sums.py).
 
 ``slack`` is the error that the exact value has because its argument is itself computed (ScaleBias rounds ``x * scale + bias``), or that
 a value has before it is rounded to an integer. It says nothing of infinities and NaN, which stay exact; where the argument's error may

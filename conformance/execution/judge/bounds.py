@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge.formats import EXTENDED, FORMATS, Format, ulp, widened
-from dmlcts.conformance.execution.judge.spread import Spread
+from dmlcts.conformance.execution.judge.long_sums import LongSums
 from dmlcts.reference.answer import Answer, host
 from dmlcts.spec.abi import DataType
 from dmlcts.spec.model import Tolerance
@@ -114,7 +114,7 @@ class Bound:
 
     ``because`` stands behind the allowed ULPs in messages; ``says`` words what is allowed of the element with that flat index.
     ``width`` is the distance from the value that ``right`` allows, where it has one. ``infinite`` marks elements that may also be an infinity of the reference's sign, ``nonfinite`` those that may be either infinity or
-    NaN. ``spread`` asks for the statistics of a long sum.
+    NaN. ``long_sums`` asks for the statistics of long sums.
     """
 
     allowed: Array | float = 0.0
@@ -124,7 +124,7 @@ class Bound:
     width: Array | None = None
     infinite: Array | None = None
     nonfinite: Array | None = None
-    spread: Spread | None = None
+    long_sums: LongSums | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -225,7 +225,7 @@ def accumulate(given: Given) -> Bound:
         because=f"{said}, {'to nearest' if given.info.nearest else 'any rounding'}",
         infinite=infinite,
         nonfinite=nonfinite,
-        spread=Spread.of(form, sums, p_acc, magnitude, terms),
+        long_sums=LongSums.of(form, sums, p_acc, magnitude, terms),
         warnings=_vacuous(np.broadcast_to(vacuous, given.actual.shape), said),
     )
 

@@ -198,9 +198,9 @@ def _vacuous(given: Given, bound: Bound, defined: Array | None) -> int:
 def _right(given: Given, bound: Bound, found: Comparison, name: str, tensor: str, elements: int, defined: Array | None) -> Verdict:
     """The verdict where every element is right by itself."""
     warnings, remark = bound.warnings, ""
-    if bound.spread is not None and found.signed is not None:
+    if bound.long_sums is not None and found.signed is not None:
         judged = found.right if found.excused is None else found.right & ~found.excused
-        remark = bound.spread.remark(found.signed, given.reference, judged if defined is None else judged & defined)
+        remark = bound.long_sums.remark(found.signed, given.reference, judged if defined is None else judged & defined)
         # Statistics presume rounding to nearest: of a backend that does not declare it, they are only a hint.
         if remark and not given.info.nearest:
             warnings, remark = (*warnings, remark), ""

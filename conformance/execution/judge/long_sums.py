@@ -25,7 +25,7 @@ VARIANCE, DEVIATIONS = 1.6, 10**0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class LongSums:
     """What the errors of long sums are measured in: ``unit``, the number of ``terms``, ``k`` of those that count, and ``B``."""
 
     unit: NDArray[Any]
@@ -34,7 +34,7 @@ class Spread:
     magnitude: NDArray[Any]
 
     @classmethod
-    def of(cls, form: Format, sums: Format, p_acc: int, magnitude: NDArray[Any], terms: NDArray[Any]) -> Spread | None:
+    def of(cls, form: Format, sums: Format, p_acc: int, magnitude: NDArray[Any], terms: NDArray[Any]) -> LongSums | None:
         """The statistics of sums with these magnitudes and numbers of terms, stored in ``form``; None if none of them is long."""
         if np.max(terms, initial=0) <= LONG:
             return None

@@ -94,7 +94,7 @@ def test_the_exit_codes_of_run_are_in_its_help(capsys: pytest.CaptureFixture[str
         (["spec", "show", "NOSUCH"], "NOSUCH"),
         (["spec", "coverage", "NOSUCH"], "NOSUCH"),
         (["spec", "compare", "nosuch.md"], "nosuch.md: cannot be read"),
-        (["show", "ELEMENT_WISE_BIT_OR/UINT8/4dd"], f"near it: {CASE}"),
+        (["show", "ELEMENT_WISE_BIT_OR/UINT8/4dd"], f"similar ids: {CASE}"),
         (["show", "-k", "(("], "not an expression"),
         (["show", "--level", "huge"], "'huge' is not one of"),
         (["report", "nosuch", "--out", "o"], "'nosuch' does not exist"),

@@ -209,7 +209,7 @@ def test_a_case_comes_out_of_a_file_and_goes_to_a_folder_of_its_own(tmp_path: Pa
 
 
 WRONG_INPUT = {
-    "an unknown case": (("--case", "ELEMENT_WISE_BIT_OR/UINT8/4dd"), "near it: ELEMENT_WISE_BIT_OR/UINT8/4d"),
+    "an unknown case": (("--case", "ELEMENT_WISE_BIT_OR/UINT8/4dd"), "similar ids: ELEMENT_WISE_BIT_OR/UINT8/4d"),
     "a case of no operator": (("--case", "NOSUCH/UINT8"), "no operator 'NOSUCH'"),
     "a shard of none": (("--shard", "3/2"), "I/N with 1 <= I <= N"),
     "a shard before the first": (("--shard", "0/2"), "not '0/2'"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.backends.backend import Unsupported
-from dmlcts.conformance.backends.opinions.table import read_table
+from dmlcts.conformance.backends.second_opinions.table import read_table
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.suite import find_case
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -18,7 +18,7 @@ pytest.importorskip("torch", reason="pip install 'directml-conformance[torch]'")
 
 @pytest.fixture(name="backend")
 def _backend() -> Any:
-    from dmlcts.conformance.backends.opinions.torch import open_torch
+    from dmlcts.conformance.backends.second_opinions.torch import open_torch
 
     return open_torch("")
 
@@ -34,7 +34,7 @@ def binary(operator: str, data_type: str, sizes: tuple[int, ...], output: str | 
 
 
 def test_every_function_is_there(backend: Any) -> None:
-    from dmlcts.conformance.backends.opinions.torch import function
+    from dmlcts.conformance.backends.second_opinions.torch import function
 
     table = read_table("torch")
     ways = [way for ways in table.operators.values() for way in ways] + [table.scale_bias]
