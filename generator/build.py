@@ -62,9 +62,9 @@ def levelled(plan: Plan, core: Iterable[TypeChoice], most: str) -> Iterator[tupl
 
 def random_data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
     """The spec's recipe for every input tensor of the desc; random bits by default."""
-    recipes, held = _recipes(operator), operator.read_outputs(desc.fields)
+    recipes, read_outputs = _recipes(operator), operator.read_outputs(desc.fields)
     outputs = {field.name for field in operator.outputs()}
-    return {name: recipes[field] for field, name, _ in desc.by_field() if field not in outputs or field in held}
+    return {name: recipes[field] for field, name, _ in desc.by_field() if field not in outputs or field in read_outputs}
 
 
 @cache

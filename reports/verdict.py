@@ -128,7 +128,7 @@ def interruption(record: Record) -> str:
         began = (
             "The run was interrupted" if record.manifest.interrupted or not record.manifest.finished else "The run is incomplete"
         )
-        return f"{began}: {missing:,} of {_number(total, 'case')} {'was' if missing == 1 else 'were'} not run, so their results are unknown."
+        return f"{began}: {missing:,} of {_number(total, 'case')} {'was' if missing == 1 else 'were'} not run. Their results are unknown."
     return (
         ""
         if record.manifest.finished and not record.manifest.interrupted

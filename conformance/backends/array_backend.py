@@ -60,23 +60,23 @@ class ArrayBackend:
             broken = binding_violations(dispatch)
         if broken:
             self.refuse(broken, dispatch)
-        tensors, held = dict(desc.tensors()), load(desc.type).read_outputs(desc.fields)
+        tensors, read_outputs = dict(desc.tensors()), load(desc.type).read_outputs(desc.fields)
         inputs = {
             name: read_tensor(dispatch.resources[binding.resource], tensors[name], binding.offset)
             for name, binding in dispatch.bindings.items()
-            if name not in dispatch.outputs or name in held
+            if name not in dispatch.outputs or name in read_outputs
         }
         outputs = self.compute(desc, inputs)
         if isinstance(outputs, Mapping) and outputs.keys() - set(dispatch.outputs):
-            raise BackendFault(f"the outputs are {', '.join(dispatch.outputs)}", f"compute returned {_said(outputs)}")
+            raise BackendFault(f"the outputs are {', '.join(dispatch.outputs)}", f"compute returned {_described(outputs)}")
         for name in dispatch.outputs:
             tensor, binding = tensors[name], dispatch.bindings[name]
             array = outputs.get(name) if isinstance(outputs, Mapping) else None
             if array is None:
-                raise BackendFault(f"no {name} among the outputs", f"compute returned {_said(outputs)}")
+                raise BackendFault(f"no {name} among the outputs", f"compute returned {_described(outputs)}")
             expected = numpy_dtype(tensor.data_type)
             if not isinstance(array, np.ndarray) or array.dtype != expected or array.shape != tensor.sizes:
-                raise BackendFault(f"{name} must be {expected} of sizes {list(tensor.sizes)}, and is {_said(array)}")
+                raise BackendFault(f"{name} must be {expected} of sizes {list(tensor.sizes)}, and is {_described(array)}")
             write_tensor(dispatch.resources[binding.resource], tensor, array, binding.offset)
 
 
@@ -98,7 +98,7 @@ def _inside(binding: BufferBinding, dispatch: Dispatch) -> bool:
     return binding.offset + binding.size <= dispatch.resources[binding.resource].size
 
 
-def _said(value: object) -> str:
+def _described(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of sizes {list(value.shape)}"
     if isinstance(value, Mapping):

@@ -66,8 +66,8 @@ def _view(buffer: Array, desc: TensorDesc, offset: int = 0) -> Array:
             return np.ndarray(desc.sizes, dtype, buffer.data, offset, steps)
     except (TypeError, ValueError):
         pass
-    said = f"{desc.data_type} of sizes {list(desc.sizes)} takes {desc.least_bytes} bytes"
-    raise ValueError(f"the buffer is too small: {said} from byte {offset} on")
+    needed = f"{desc.data_type} of sizes {list(desc.sizes)} takes {desc.least_bytes} bytes"
+    raise ValueError(f"the buffer is too small: {needed} from byte {offset} on")
 
 
 def _nibbles(buffer: Bytes, offset: int) -> Bytes:

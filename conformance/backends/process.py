@@ -143,15 +143,15 @@ class ProcessBackend:
         try:
             self._host = _Host(self._argv, self._environment)
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or error
+            reason = getattr(error, "strerror", None) or error
             raise BackendFault(
-                f"cannot start {self._argv[0]!r}: {said}; name a program by its full path, or one on the PATH"
+                f"cannot start {self._argv[0]!r}: {reason}; name a program by its full path, or one on the PATH"
             ) from None
         try:
             return self._ask([frame(DESCRIBE)], no_views, self._timeout, read_info)
-        except (Rejected, Unsupported, BackendFault) as said:
+        except (Rejected, Unsupported, BackendFault) as failure:
             self._drop()
-            raise BackendFault(f"describe: {said}", getattr(said, "evidence", "")) from None
+            raise BackendFault(f"describe: {failure}", getattr(failure, "evidence", "")) from None
 
     def _ask(self, request: Pieces, place: Place, limit: float, read: Callable[[Header], T]) -> T:
         """Sends a request and reads its answer. Raises BackendFault, after which there is no host, and what ``read`` raises."""
@@ -234,10 +234,10 @@ class _Host:
             self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), farewell))
             self.writer.stop()
         try:
-            said = _exit_text(self.popen.wait(grace))
+            ended = _exit_text(self.popen.wait(grace))
         except subprocess.TimeoutExpired:
             self.popen.kill()
-            said = KILLED
+            ended = KILLED
             with suppress(subprocess.TimeoutExpired):
                 self.popen.wait(5.0)
         workers = (self.writer, self.reader, self.listener)
@@ -246,7 +246,7 @@ class _Host:
         deadline = monotonic() + 1.0  # a program that it started may hold the pipes for longer: its words are not waited for
         for worker in workers:
             worker.thread.join(max(0.0, deadline - monotonic()))
-        return said
+        return ended
 
 
 class _Worker:

@@ -184,8 +184,8 @@ def scalar_bytes(value: float, data_type: str, where: str = "a scalar union") ->
 def _scalar_type(field: Field, operator: Operator, desc: OperatorDesc) -> str:
     """The data type of a scalar union: what the field that its spec names says, or the operator's only one; FLOAT32 if it says none."""
     names = [field.data_type] if field.data_type else [f.name for f in operator.fields if f.enum == "DML_TENSOR_DATA_TYPE"]
-    said = [desc.fields.get(name) for name in names]
-    return next((name for name, known in abi().data_types.items() if name in said or known.value in said), "FLOAT32")
+    named = [desc.fields.get(name) for name in names]
+    return next((name for name, known in abi().data_types.items() if name in named or known.value in named), "FLOAT32")
 
 
 _INTEGERS = {"UINT": (0, (1 << 32) - 1), "UINT64": (0, (1 << 64) - 1), "INT": (-(1 << 31), (1 << 31) - 1), "BOOL": (0, 1)}
@@ -330,15 +330,15 @@ _DESCRIBED: dict[str, Callable[[Any], bool]] = {
 def read_info(header: Header) -> BackendInfo:
     """What the answer to describe says. Raises ProtocolError for a field that is wrong or unknown, and as ``raise_status``."""
     raise_status(header)
-    said = {key: value for key, value in header.items() if key != "status"}
-    for key, value in said.items():
+    given = {key: value for key, value in header.items() if key != "status"}
+    for key, value in given.items():
         if key not in _DESCRIBED:
             raise ProtocolError(f"the description has an unknown field {_shown(key)}; there are {', '.join(_DESCRIBED)}")
         if not _DESCRIBED[key](value):
             raise ProtocolError(f"the description's {key} cannot be {_shown(value)}")
-    if "name" not in said:
+    if "name" not in given:
         raise ProtocolError("the description has no name")
-    described: Header = {key: tuple(value) if isinstance(value, list) else value for key, value in said.items()}
+    described: Header = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
     return BackendInfo(**described)
 
 

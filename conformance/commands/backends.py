@@ -30,10 +30,10 @@ def command(specs: tuple[str, ...], as_json: bool) -> None:
     else:
         for row in rows:
             mark = "usable    " if row["usable"] else "not usable"
-            click.echo(f"{mark}  {row['backend']:<20} {row['said']}")
+            click.echo(f"{mark}  {row['backend']:<20} {row['message']}")
         if not specs:
-            for form, said in _FORMS.items():
-                click.echo(f"{'':<10}  {form:<20} {said}")
+            for form, message in _FORMS.items():
+                click.echo(f"{'':<10}  {form:<20} {message}")
     raise click.exceptions.Exit(3 if specs and not all(row["usable"] for row in rows) else 0)
 
 
@@ -41,11 +41,11 @@ def _tried(spec: str) -> dict[str, Any]:
     try:
         backend = open_backend(spec)
     except BackendUnavailable as error:
-        return {"backend": spec, "usable": False, "said": str(error), "info": None}
+        return {"backend": spec, "usable": False, "message": str(error), "info": None}
     try:
         info = backend.describe()
     finally:
         backend.close()
     where = ", ".join(part for part in (info.device, info.details.get("driver")) if isinstance(part, str) and part)
-    said = " ".join(part for part in (info.name, info.version, f"({where})" if where else "") if part)
-    return {"backend": spec, "usable": True, "said": f"{said}, feature level {info.feature_level}", "info": info.to_json()}
+    message = " ".join(part for part in (info.name, info.version, f"({where})" if where else "") if part)
+    return {"backend": spec, "usable": True, "message": f"{message}, feature level {info.feature_level}", "info": info.to_json()}

@@ -134,8 +134,8 @@ def command(results: tuple[Path, ...], table_file: Path | None, verbose: bool) -
         for line in lines:
             printed.add_row(*map(escape, line))
         out.print(printed)
-    for said in _notes(records, names, found):
-        out.print(escape(said))
+    for note in _notes(records, names, found):
+        out.print(escape(note))
 
 
 def rows(records: Sequence[Record]) -> list[Row]:
@@ -182,8 +182,8 @@ def operator_of(result: Result) -> Operator:
     try:
         return load(result.operator)
     except KeyError:
-        said = f"{result.case} is a case of the operator {result.operator!r}, which has no spec here"
-        raise UsageError(f"{said}; use the version of the suite that ran it") from None
+        problem = f"{result.case} is a case of the operator {result.operator!r}, which has no spec here"
+        raise UsageError(f"{problem}; use the version of the suite that ran it") from None
 
 
 def seen(results: Sequence[Result]) -> Seen | None:
@@ -278,19 +278,19 @@ def tolerance_text(tolerance: Tolerance, data_type: str) -> str:
         case "ulp":
             return f"ulp: {value('ulps', 1.0):g} ULP"
         case "mixed":
-            said = parts((value("ulps", 1.0), " ULP"), (value("absolute"), ""))
+            bounds = parts((value("ulps", 1.0), " ULP"), (value("absolute"), ""))
             if "argument" in tolerance.parameters:
-                said.append(f"abs(r) 2^-{FORMATS[data_type].p} ({value('argument') + 1:g} + abs(x))")
-            return f"mixed: {' or '.join(said)}"
+                bounds.append(f"abs(r) 2^-{FORMATS[data_type].p} ({value('argument') + 1:g} + abs(x))")
+            return f"mixed: {' or '.join(bounds)}"
         case "accumulate" | "product":
-            said = parts(
+            bounds = parts(
                 (value("accumulator"), " bits"),
                 (value("terms"), " terms more"),
                 (value("ulps"), " ULP more"),
                 (value("absolute"), " more"),
             )
             what = "rounding of L terms" if tolerance.judge == "accumulate" else "rounding of L factors"
-            return ", ".join((f"{tolerance.judge}: {what}", *said))
+            return ", ".join((f"{tolerance.judge}: {what}", *bounds))
         case "discrete":
             return "discrete: the integers that rounding may give"
         case "check":
@@ -305,13 +305,13 @@ def markdown(
     records: Sequence[Record], names: Sequence[str], found: Sequence[Row], hardly: Sequence[Excused], verbose: bool
 ) -> str:
     """Bounds and errors in Markdown. Nothing that names the machine is in it."""
-    said = ["# Bounds and errors", "", *_PREFACE, ""]
+    page = ["# Bounds and errors", "", *_PREFACE, ""]
     for title, head, lines in _tables(names, found, hardly, verbose):
-        said += [f"## {title}", ""] if title else []
-        said += [f"| {' | '.join(map(plain, line))} |" for line in (head, *lines)]
-        said.insert(len(said) - len(lines), f"|{' --- |' * len(head)}")
-        said.append("")
-    return "\n".join([*said, *(f"- {plain(note)}" for note in _notes(records, names, found))]) + "\n"
+        page += [f"## {title}", ""] if title else []
+        page += [f"| {' | '.join(map(plain, line))} |" for line in (head, *lines)]
+        page.insert(len(page) - len(lines), f"|{' --- |' * len(head)}")
+        page.append("")
+    return "\n".join([*page, *(f"- {plain(note)}" for note in _notes(records, names, found))]) + "\n"
 
 
 def _tables(
@@ -345,10 +345,10 @@ def seen_text(run: Seen | None) -> str:
     if run is None:
         return "-"
     share = "" if run.share is None else f" ({100 * run.share:.3g} %)"
-    said = [f"{_number(run.worst)} ULP{share}, {counted(run.passed, 'case')}"] if run.passed else []
+    texts = [f"{_number(run.worst)} ULP{share}, {counted(run.passed, 'case')}"] if run.passed else []
     if run.failed:
-        said.append(f"{run.failed:,} failed, by up to {_number(run.failed_by)} ULP")
-    return "; ".join(said)
+        texts.append(f"{run.failed:,} failed, by up to {_number(run.failed_by)} ULP")
+    return "; ".join(texts)
 
 
 def _notes(records: Sequence[Record], names: Sequence[str], found: Sequence[Row]) -> Iterator[str]:

@@ -100,11 +100,11 @@ class _Report:
 
     def to_json(self, resources: dict[str, Values]) -> dict[str, Any]:
         stopped = self.stopped
-        said = {"status": "completed"}
+        status = {"status": "completed"}
         if stopped is not None:
-            said = {"status": _STATUS[stopped.outcome.status], "where": stopped.where, "message": stopped.outcome.message}
+            status = {"status": _STATUS[stopped.outcome.status], "where": stopped.where, "message": stopped.outcome.message}
         return {
-            **said,
+            **status,
             "printed": [{"resource": values.resource, **to_json(values)} for values in self.printed],
             "resources": {name: to_json(values) for name, values in resources.items()},
             "files": [file.as_posix() for file in self.files],

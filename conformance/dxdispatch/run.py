@@ -105,12 +105,12 @@ class State:
                 resources.append(content)
             bindings[name] = BufferBinding(index, part.offset, content.size - part.offset)
         outputs = output_names(dispatchable.operator, desc)
-        said = attempt(backend, Dispatch(desc, resources, bindings, outputs, timeout))
-        if said is None:
+        failure = attempt(backend, Dispatch(desc, resources, bindings, outputs, timeout))
+        if failure is None:
             for name in outputs:
                 part = command.bindings[name]
                 self.outputs[part.resource] = desc.tensor(name), part.offset
-        return said
+        return failure
 
     def flat(self, name: str, verbose: bool = False) -> Values:
         """A resource as a flat array of the type that it was initialized with."""
@@ -160,16 +160,16 @@ def save(values: Values, folder: Path) -> Path:
 def text(values: Values) -> str:
     """A resource in a line: ``Resource 'out': 1, 2, 3, ... (UINT32)``; verbose, each element in a line, with its bits."""
     flat = values.array.ravel()
-    said = flat.astype(np.float32) if flat.dtype == np.float16 else flat  # as a half, 65504 is written 6.55e+04
+    printable = flat.astype(np.float32) if flat.dtype == np.float16 else flat  # as a half, 65504 is written 6.55e+04
     sizes = f" {list(values.array.shape)}" if values.shaped else ""
     if values.verbose:
         entry = data_type(values.data_type)
         mask, digits = (1 << entry.bits) - 1, -(-entry.bits // 4)
         bits = flat.view(bits_dtype(values.data_type))
         width = len(str(max(flat.size - 1, 0)))
-        lines = [f"[{i:{width}}] {v} (0x{int(b) & mask:0{digits}X})" for i, (v, b) in enumerate(zip(said, bits, strict=True))]
+        lines = [f"[{i:{width}}] {v} (0x{int(b) & mask:0{digits}X})" for i, (v, b) in enumerate(zip(printable, bits, strict=True))]
         return "\n".join([f"Resource '{values.resource}' ({values.data_type}{sizes}):", *lines])
-    shown = ", ".join(str(value) for value in said[:SHORT])
+    shown = ", ".join(str(value) for value in printable[:SHORT])
     return f"Resource '{values.resource}': {shown}{', ...' if flat.size > SHORT else ''} ({values.data_type}{sizes})"
 
 

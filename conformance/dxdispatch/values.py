@@ -41,8 +41,8 @@ def initial_values(data: Any, given: str, folder: Path, where: str) -> tuple[str
         ModelError: it says nothing that can be read, or a value is not of the data type.
     """
     if isinstance(data, str):
-        said = "deferred resources are for ONNX models and not supported here" if data == "deferred" else f"not {data!r}"
-        raise ModelError(f"{where} must be an array or an object; {said}")
+        problem = "deferred resources are for ONNX models and not supported here" if data == "deferred" else f"not {data!r}"
+        raise ModelError(f"{where} must be an array or an object; {problem}")
     if isinstance(data, Mapping) and "sourcePath" in data:
         check(data, "file", where)
         return _from_file(data["sourcePath"], given, folder, f"{where}.sourcePath")

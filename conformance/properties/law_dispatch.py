@@ -135,8 +135,8 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
     unknown = attributes.keys() - {field.name for field in operator.attributes()}
     missing = [field.name for field in inputs if field.name not in given and not field.optional]
     if unknown or missing:
-        said = f"no {', '.join(missing)}" if missing else f"{', '.join(sorted(unknown))}, which it has not"
-        raise ValueError(f"{trial.case.id}: a law gives {operator.name} {said}")
+        problem = f"no {', '.join(missing)}" if missing else f"{', '.join(sorted(unknown))}, which it has not"
+        raise ValueError(f"{trial.case.id}: a law gives {operator.name} {problem}")
     presence = {field.name: PRESENT if field.name in given else ABSENT for field in inputs if field.optional}
     known = {name: array.shape for name, array in given.items() if array.ndim} | wanted
     try:
@@ -152,17 +152,17 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
 def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Array:
     """What one dispatch writes into the output called ``name``, as a law computes with it. Raises Incomplete."""
     case: Case = replace(trial.case, desc=desc, operator=operator, expect=REFERENCE, data={})
-    whose = "" if operator is trial.operator else f"{operator.name}, which the law uses: "
+    prefix = "" if operator is trial.operator else f"{operator.name}, which the law uses: "
     missing = unclaimed(case, trial.info)
     if missing:
-        raise Incomplete(Outcome(UNSUPPORTED, f"{whose}{missing}"))
+        raise Incomplete(Outcome(UNSUPPORTED, f"{prefix}{missing}"))
     layout = lay_out(case, given, {}, trial.timeout)
-    said = attempt(trial.backend, layout.dispatch)
-    if said is not None:
-        raise Incomplete(replace(said, message=f"{whose}{said.message}"))
+    failure = attempt(trial.backend, layout.dispatch)
+    if failure is not None:
+        raise Incomplete(replace(failure, message=f"{prefix}{failure.message}"))
     trespass = trespasses(case, layout)
     if trespass:
-        raise Incomplete(Outcome(FAIL, f"{whose}{trespass}"))
+        raise Incomplete(Outcome(FAIL, f"{prefix}{trespass}"))
     tensor, binding = desc.tensor(name), layout.dispatch.bindings[name]
     output = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
     if tolerance_of(operator, name, desc).compare == "bits":

@@ -94,11 +94,11 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
         return Outcome(PASS)
     at = tuple(int(i) for i in broken[0])
     if rows:
-        said = ", ".join(f"{name} = {_shown(values[at])}" for name, values in variables.items())
+        values_text = ", ".join(f"{name} = {_shown(values[at])}" for name, values in variables.items())
     else:
-        said = ", ".join(f"{name} of {'x'.join(map(str, values.shape))}" for name, values in variables.items()) + f" at {list(at)}"
-    law = {"text": relation.law.text, "index": list(at), "values": said}
-    return Outcome(FAIL, f"{relation.law.text} does not hold for {said}", evidence={"law": law})
+        values_text = ", ".join(f"{name} of {'x'.join(map(str, values.shape))}" for name, values in variables.items()) + f" at {list(at)}"
+    law = {"text": relation.law.text, "index": list(at), "values": values_text}
+    return Outcome(FAIL, f"{relation.law.text} does not hold for {values_text}", evidence={"law": law})
 
 
 def _variable(operator: Operator, name: str, array: Array, type_name: str) -> Array:

@@ -126,9 +126,9 @@ def _cut_down(trial: Trial, draft: Draft, outcome: Outcome) -> tuple[Case, Outco
     outcome, candidates = again, simpler(trial, draft)
     while outcome.status == FAIL and (candidate := next(candidates, None)) is not None:
         smaller = draft_case(trial, candidate)
-        said = _outcome(trial, smaller)
-        if said.status != PASS:
-            example, outcome, candidates = smaller, said, simpler(trial, candidate)
+        smaller_outcome = _outcome(trial, smaller)
+        if smaller_outcome.status != PASS:
+            example, outcome, candidates = smaller, smaller_outcome, simpler(trial, candidate)
     return example, outcome, True
 
 

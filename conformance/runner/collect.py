@@ -140,8 +140,8 @@ def result_in(session: Session, case: Case) -> Result:
         raise
     except BaseException as error:  # pytest's own outcomes, which a backend may call, are no Exceptions
         evidence = {"traceback": "".join(format_exception(error)[-6:])}
-        said = f"this case ended the suite's own code: {type(error).__name__}: {error}"
-        return session.settled(replace(not_run(case), status=ERROR, message=said, evidence=evidence))
+        message = f"this case ended the suite's own code: {type(error).__name__}: {error}"
+        return session.settled(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
 
 
 def report_of(result: Result) -> pytest.TestReport:

@@ -83,5 +83,5 @@ def _started(command: Sequence[str], dll: Dll | None, environment: Mapping[str, 
     try:
         return DirectML(command, dll, environment)
     except BackendUnavailable as error:
-        said = str(error).removeprefix(f"process:{shlex.join(command)}: ")
-        raise BackendUnavailable(f"directml{':' if argument else ''}{argument}: {said}") from None
+        problem = str(error).removeprefix(f"process:{shlex.join(command)}: ")
+        raise BackendUnavailable(f"directml{':' if argument else ''}{argument}: {problem}") from None

@@ -286,13 +286,13 @@ def ran(
 ) -> str:
     """What a command printed, which is put into the log as well. Raises ``error`` with its last lines and the advice if it fails."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as said:
-        start = said.tell()
+    with log.open("ab") as output:
+        start = output.tell()
         try:
             code = subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
                 timeout=LIMIT,

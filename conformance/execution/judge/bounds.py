@@ -195,10 +195,10 @@ def _with_slack(given: Given, allowed: Array, because: str = "") -> Bound:
     spare = given.spare
     if not np.any(spare):
         return Bound(allowed, because=because)
-    said = "the slack of a computed argument included"
+    remark = "the slack of a computed argument included"
     vacuous = np.broadcast_to(spare >= given.form.largest, given.actual.shape)
     return Bound(
-        allowed + spare, because=f"{because}, {said}" if because else said, warnings=_vacuous(vacuous, "its slack overflows")
+        allowed + spare, because=f"{because}, {remark}" if because else remark, warnings=_vacuous(vacuous, "its slack overflows")
     )
 
 
@@ -219,20 +219,20 @@ def accumulate(given: Given) -> Bound:
     allowed = np.where(magnitude == 0, 0.0, allowed) + given.spare
     # Whether a partial sum overflows depends on the order: at most, the terms of one sign come before all of the other.
     infinite, nonfinite = ((magnitude + sign * np.abs(given.reference)) / 2 * (1 + error) >= sums.limit for sign in (1, -1))
-    said = f"L = {int(np.max(terms, initial=0))}, p_acc = {p_acc}"
+    sum_text = f"L = {int(np.max(terms, initial=0))}, p_acc = {p_acc}"
     return Bound(
         allowed,
-        because=f"{said}, {'to nearest' if given.info.nearest else 'any rounding'}",
+        because=f"{sum_text}, {'to nearest' if given.info.nearest else 'any rounding'}",
         infinite=infinite,
         nonfinite=nonfinite,
         long_sums=LongSums.of(form, sums, p_acc, magnitude, terms),
-        warnings=_vacuous(np.broadcast_to(vacuous, given.actual.shape), said),
+        warnings=_vacuous(np.broadcast_to(vacuous, given.actual.shape), sum_text),
     )
 
 
-def _vacuous(where: Array, said: str) -> tuple[str, ...]:
+def _vacuous(where: Array, cause: str) -> tuple[str, ...]:
     hit = int(np.count_nonzero(where))
-    return (f"the bound is vacuous ({said}): {hit} of {where.size} elements could not be judged",) if hit else ()
+    return (f"the bound is vacuous ({cause}): {hit} of {where.size} elements could not be judged",) if hit else ()
 
 
 def product(given: Given) -> Bound:

@@ -281,7 +281,7 @@ def test_the_count_stands_in_the_record_of_a_run(tmp_path: Path) -> None:
     assert (result.status, result.vacuous, result.elements) == ("pass", 2, 2)
     (file,) = written(tmp_path, record(result))
     assert read_record(Path(file)).results[0].vacuous == 2
-    assert "hardly judged: 2 of 2 elements" in "\n".join(result_lines(result))
+    assert "vacuous bounds: 2 of 2 elements" in "\n".join(result_lines(result))
     assert "Direct3D" in invoke(file).stdout.replace("\n", " ")
 
 

@@ -181,7 +181,7 @@ def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert (row["backend"], row["usable"], row["info"]["name"]) == ("reference", True, "reference")
     first, second = listed(capsys, "backends", "reference", "python:nosuch:X", code=3)
     assert (first["usable"], second["usable"], second["info"]) == (True, False, None)
-    assert "nosuch" in second["said"]
+    assert "nosuch" in second["message"]
     assert {row["backend"] for row in listed(capsys, "backends")} >= {"reference", "reference:cuda"}
 
 

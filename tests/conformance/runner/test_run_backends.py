@@ -87,7 +87,7 @@ def test_what_a_backend_does_in_a_case_costs_this_case_alone(name: str, tmp_path
     assert code == (0 if status == "unsupported" else 1)
     output = capsys.readouterr().out
     if status == "unsupported":
-        assert "1 unsupported, which the claim leaves out" in output
+        assert "1 unsupported, which the claim excludes" in output
         assert found[CASE].repro == ""
     else:
         again = f"dmlcts run --backend {backend} --case {CASE}"

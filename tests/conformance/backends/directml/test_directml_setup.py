@@ -461,7 +461,7 @@ def test_backends_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> No
     assert dmlcts("backends", "--json") == 0
     (row,) = [row for row in json.loads(capsys.readouterr().out) if row["backend"] == "directml"]
     assert not row["usable"]
-    assert "dmlcts setup" in row["said"]
+    assert "dmlcts setup" in row["message"]
 
 
 # Windows, as far as another system can tell
