@@ -13,8 +13,8 @@ from dmlcts.conformance.commands.common import json_option, print_json
 _TRIED = ("reference", "reference:cuda", "directml", "onnxruntime", "torch")
 _FORMS = {
     "directml:PATH": "another DirectML.dll; the host's options may follow, such as --adapter 1 (docs/directml.md)",
-    "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.ArrayBackend, in a process of its own",
-    "inprocess:MODULE:CLASS": "the same without that process: faster; a hang is never timed out, and a crash ends the process that runs the cases",
+    "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.ArrayBackend, in a child process",
+    "inprocess:MODULE:CLASS": "the same without a child process: faster, but a hang is never timed out, and a crash ends the process that runs the cases",
     "process:COMMAND": "any program that speaks the protocol of docs/process-protocol.md on its standard streams",
 }
 
@@ -23,7 +23,7 @@ _FORMS = {
 @click.argument("specs", nargs=-1)
 @json_option
 def command(specs: tuple[str, ...], as_json: bool) -> None:
-    """What is usable here, and why not; or what the given backends say of themselves."""
+    """Lists which backends are usable here, and what the others lack; or describes the given backends."""
     rows = [_tried(spec) for spec in specs or _TRIED]
     if as_json:
         print_json(rows)

@@ -33,13 +33,13 @@ from dmlcts.spec.yaml_writer import yaml_text
 
 @click.group("spec")
 def command() -> None:
-    """What DirectML promises: one YAML file an operator."""
+    """The specs: DirectML's promises, one YAML file for each operator."""
 
 
 @command.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """The operators that have a spec."""
+    """Lists the operators that have a spec."""
     operators = sound()
     if as_json:
         print_json([_row(operator) for operator in operators])
@@ -83,9 +83,9 @@ def _row(operator: Operator) -> dict[str, Any]:
 @command.command("show")
 @click.argument("operator")
 @json_option
-@click.option("--yaml", "as_yaml", is_flag=True, help="print the spec file that stands for itself: nothing inherited")
+@click.option("--yaml", "as_yaml", is_flag=True, help="print a self-contained spec file, with nothing inherited")
 def show(operator: str, as_json: bool, as_yaml: bool) -> None:
-    """One operator, whole: what its file says, what it inherits, what is usual, and what was measured."""
+    """Prints a whole operator: its own file, everything inherited, defaults, and measurements."""
     found = operator_named(operator)
     if as_json:
         data = {"measured": plain(found.measured), "accepts": plain(found.accepts)}
@@ -100,7 +100,7 @@ def show(operator: str, as_json: bool, as_yaml: bool) -> None:
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @json_option
 def check(files: tuple[Path, ...], as_json: bool) -> None:
-    """Checks spec files: the given ones, or all. Exits with 1 if one is wrong, and names file, line and field."""
+    """Checks spec files: the given ones, or all. Exits with 1 if one is invalid; errors name file, line and field."""
     folders = (operators_folder(), profiles_folder(), measured_folder())
     every = tuple(file for folder in folders for file in sorted(folder.rglob("*.yaml")))
     chosen = files or every
@@ -125,7 +125,7 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
 
 
 def unknown_names(operator: Operator) -> list[str]:
-    """What a spec names and the generator does not know: recipes and their parameters, sets of special values."""
+    """Names in a spec that the generator does not know: recipes and their parameters, sets of special values."""
     found = []
     for tensor, values in operator.values.items():
         where = f"{operator.file}: cases.values.{tensor}"
@@ -144,7 +144,7 @@ def unknown_names(operator: Operator) -> list[str]:
 
 
 def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str, str]]:
-    """The parameters of a recipe that must be expressions over the desc's fields and are not."""
+    """The recipe parameters that are not valid expressions over the desc's fields."""
     for name in sorted(RECIPES[values.recipe].computed):
         try:
             unknown = compile_expression(str(values.parameters[name])).names - {field.name for field in operator.fields}
@@ -158,7 +158,7 @@ def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str
 @click.argument("operators", nargs=-1)
 @json_option
 def coverage_(operators: tuple[str, ...], as_json: bool) -> None:
-    """Which promises of the specs no case tests. Exits with 1 if there is one."""
+    """Lists the promises of the specs that no case tests. Exits with 1 if there are any."""
     chosen = [operator_named(name) for name in operators] or sound()
     found = [coverage(operator, operator.name in references()) for operator in chosen]
     if as_json:
@@ -199,7 +199,7 @@ def _print_coverage(found: list[Coverage]) -> None:
 def compare_(pages: tuple[Path, ...], as_json: bool) -> None:
     """Compares published reference pages (Markdown, in English or localized) with the specs.
 
-    Prints every difference, and the erratum of the spec that explains it. Exits with 1 if one is explained by none.
+    Prints every difference, and the erratum of the spec that explains it. Exits with 1 if a difference has no erratum.
     """
     found = []
     for file in pages:

@@ -1,4 +1,4 @@
-"""The end of a run in the terminal: what a person must know in ten seconds."""
+"""The summary of a run in the terminal: the essentials at a glance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, STATUSES, Record
 from dmlcts.reports.verdict import SYMBOLS, interruption, verdict
 
 _SHOWN = 5
-"""How many failures are shown; the report has them all."""
+"""The number of failures shown; the report has them all."""
 
 _STYLES = {
     "pass": "green",
@@ -25,7 +25,7 @@ _STYLES = {
 
 
 def print_summary(record: Record, console: Console, out: Path | None = None) -> None:
-    """Prints counts by operator, the first failures with the command that runs each again, and what may be claimed."""
+    """Prints counts by operator, the first failures with the command that runs each again, and the claim."""
     claimed = verdict(record)
     shown = [status for status in STATUSES if claimed.counts[status] or status == PASS]
     table = Table(box=None, pad_edge=False, header_style="dim")

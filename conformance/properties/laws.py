@@ -96,7 +96,9 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
     if rows:
         values_text = ", ".join(f"{name} = {_shown(values[at])}" for name, values in variables.items())
     else:
-        values_text = ", ".join(f"{name} of {'x'.join(map(str, values.shape))}" for name, values in variables.items()) + f" at {list(at)}"
+        values_text = (
+            ", ".join(f"{name} of {'x'.join(map(str, values.shape))}" for name, values in variables.items()) + f" at {list(at)}"
+        )
     law = {"text": relation.law.text, "index": list(at), "values": values_text}
     return Outcome(FAIL, f"{relation.law.text} does not hold for {values_text}", evidence={"law": law})
 

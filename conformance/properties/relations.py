@@ -16,7 +16,6 @@ from time import perf_counter
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.execution.execute import Outcome, outcome_of, result_of, unclaimed
-from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
 from dmlcts.conformance.properties.examples import (
     Draft,
     agreement_cases,
@@ -26,6 +25,7 @@ from dmlcts.conformance.properties.examples import (
     sized_draft,
     with_data,
 )
+from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.generator.case import AGREEMENT, RELATION, Case, to_json
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result

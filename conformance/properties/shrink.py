@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
 from dmlcts.conformance.execution.execute import Outcome
-from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
 from dmlcts.conformance.properties.examples import (
     MOST_SIZE,
     ROW,
@@ -26,6 +25,7 @@ from dmlcts.conformance.properties.examples import (
     variable_tensors,
     variable_types,
 )
+from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
 from dmlcts.generator.case import AGREEMENT, Case, Data
 from dmlcts.generator.data import recipe_array, recipe_bytes, same_where_broadcast
 from dmlcts.generator.properties import choice_of

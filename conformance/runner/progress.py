@@ -1,4 +1,4 @@
-"""What a person sees while cases run: a bar in a terminal, a line now and then in a log."""
+"""Progress while cases run: a bar in a terminal, a line now and then in a log."""
 
 from __future__ import annotations
 
