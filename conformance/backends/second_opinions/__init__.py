@@ -1,1 +1,1 @@
-"""Other people's implementations, for a second opinion: ONNX Runtime and PyTorch on the CPU."""
+"""Second opinions: ONNX Runtime and PyTorch on the CPU."""

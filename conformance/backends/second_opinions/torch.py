@@ -26,7 +26,7 @@ def function(torch: Any, name: str) -> Any:
 
 
 class Eager:
-    """A Library that computes at once."""
+    """A Library that computes immediately."""
 
     def __init__(self, torch: Any, dtype: np.dtype[Any]) -> None:
         self.torch, self.dtype = torch, dtype
@@ -74,7 +74,7 @@ class TorchBackend(OpinionBackend):
             self.torch.__version__,
             "CPU",
             data_types=DATA_TYPES,
-            denormals="any",  # kept by most kernels; sigmoid loses some
+            denormals="any",  # most kernels preserve them; sigmoid flushes some
             nearest=True,
             details={"capability": self.torch.backends.cpu.get_cpu_capability()},
         )

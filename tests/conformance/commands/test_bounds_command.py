@@ -343,7 +343,7 @@ def test_a_table_is_no_place_for_markup(tmp_path: Path) -> None:
     [
         (None, "cannot be read"),
         (b"hello\n", "not a line of a results file"),
-        (b"", "no manifest in it"),
+        (b"", "has no manifest"),
         (b"\xff\xfe", "cannot be read"),
     ],
 )

@@ -423,7 +423,7 @@ def test_the_reference_refuses_an_invalid_desc(write: Write) -> None:
     model["dispatchables"]["or"]["desc"]["BTensor"] = {"DataType": "UINT16", "Sizes": [3]}
     result = run(write(model))
     assert result.exit_code == 1
-    assert "commands[0], dispatch 'or': rejected: refused at create with E_INVALIDARG:" in result.stderr
+    assert "commands[0], dispatch 'or': rejected: rejected at create with E_INVALIDARG:" in result.stderr
 
 
 @pytest.mark.parametrize("tensor", [{"Strides": [1, 1]}, {"DataType": "UNKNOWN"}, {"TotalTensorSizeInBytes": 4}, {"Sizes": [0]}])

@@ -201,7 +201,7 @@ WRONG: list[tuple[str, Any, str]] = [
     (
         "commands/0/bindings/ATensor",
         ["a", "b"],
-        "commands[0].bindings.ATensor: the desc has 1 tensors there, and 2 resources are bound",
+        "commands[0].bindings.ATensor: the desc has 1 tensors there, but 2 resources are bound",
     ),
     ("commands/0/bindings/ATensor", {"elementOffset": 1}, "commands[0].bindings.ATensor.name is missing"),
     ("commands/0/bindings/ATensor", {"name": "a", "offset": 1}, "commands[0].bindings.ATensor.offset is unknown; known: name, "),
@@ -215,7 +215,7 @@ WRONG: list[tuple[str, Any, str]] = [
         {"name": "a", "elementOffset": 1},
         "commands[0].bindings.ATensor: ATensor needs 12 bytes from byte 4 on, and the resource 'a' has 12",
     ),
-    ("resources/a/initialValues", [1, 2], "commands[0].bindings.ATensor: ATensor needs 12 bytes, and the resource 'a' has 8"),
+    ("resources/a/initialValues", [1, 2], "commands[0].bindings.ATensor: ATensor needs 12 bytes, but the resource 'a' has 8"),
     ("commands/1/resource", "x", "commands[1].resource: no resource 'x'; there are a, b, out, f"),
     ("commands/1/verbose", "yes", 'commands[1].verbose: "yes" is not of type "boolean"'),
     ("commands/2/targetPath", "../out.npy", "commands[2].targetPath: '../out.npy' must be a path below the output folder"),
@@ -278,7 +278,7 @@ FILES = [
     ("empty.npy", "UNKNOWN", "empty.npy is no .npy file: "),
     ("empty.bin", "UINT32", "resources.a.initialValues is empty"),
     ("three.bin", "UNKNOWN", "raw bytes have no type; initialValuesDataType must say what three.bin holds"),
-    ("three.bin", "UINT32", "ATensor needs 12 bytes, and the resource 'a' has 4"),
+    ("three.bin", "UINT32", "ATensor needs 12 bytes, but the resource 'a' has 4"),
     ("cat.jpg", "UINT32", "resources.a.initialValues.sourcePath: images are not supported here"),
 ]
 
@@ -295,7 +295,7 @@ TEXTS = [
     ('{\n  /* a\n comment */ // and another\n  "resources": nonsense }', "line 4, column 16: not JSON: "),
     ('{"resources": {}} and more', "line 1, column 19: not JSON: Extra data"),
     ('{"resources": {"a": 1, "b": 2, "a": 3}}', "'a' stands twice in one object"),
-    ('{"resources": NaN}', 'NaN is no JSON; write "nan", "inf" or "-inf"'),
+    ('{"resources": NaN}', 'NaN is not JSON; write "nan", "inf" or "-inf"'),
     ('{"resources": 1e999}', '1e999 is more than a number can be; write "inf" for infinity'),
     ('{"resources": ' + "9" * 5000 + "}", "not JSON: "),
     ("[" * 200000, "not a model: nested too deep"),

@@ -31,7 +31,7 @@ def raising(error: BaseException) -> Callable[[Dispatch], object]:
             "refused at compile with 0x80070057: no such type",
             {"stage": "compile", "code": "0x80070057"},
         ),
-        (Rejected("no"), "fail", "refused at create: no", {"stage": "create", "code": ""}),
+        (Rejected("no"), "fail", "rejected at create: no", {"stage": "create", "code": ""}),
         (Unsupported("not yet"), "unsupported", "not yet", {}),
         (BackendFault("exit code 3", "last words"), "error", "exit code 3", {"fault": "last words"}),
         (BackendFault("exit code 3"), "error", "exit code 3", {}),
@@ -72,7 +72,7 @@ def test_answers_to_a_case_that_must_be_refused(error: Exception, status: str, m
 
 def test_accepting_what_must_be_refused_fails() -> None:
     result = run(NEGATIVE, Good(instead=lambda _: None))
-    assert (result.status, result.message) == ("fail", "accepted what must be refused: constraint/same-sizes")
+    assert (result.status, result.message) == ("fail", "accepted, but must be rejected: it breaks constraint/same-sizes")
 
 
 @pytest.mark.parametrize("name", SAMPLE)
