@@ -52,7 +52,7 @@ def parameterized_relu(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array])
 def shrink(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``x - Bias`` above Threshold, ``x + Bias`` below -Threshold, 0 in between; of a negative Threshold the first holds.
 
-    Integers are compared and shifted as real numbers; the result is rounded to the nearest, halves to even, and limited to the type's
+    Integers are compared and shifted as real numbers; the result is rounded to nearest, ties to even, and limited to the type's
     range, as DirectML.dll does: the page is silent.
     """
     x = inputs["InputTensor"]

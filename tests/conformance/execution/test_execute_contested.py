@@ -66,7 +66,7 @@ def results(kind: str, p: int) -> list[Result]:
 
 
 @pytest.mark.parametrize("p", [1, 3, 5])
-@pytest.mark.parametrize(("kind", "whose"), [("absolute", "measured"), ("formula", "documented")])
+@pytest.mark.parametrize(("kind", "matched_answer"), [("absolute", "measured"), ("formula", "documented")])
 def test_either_answer_passes_and_the_result_says_whose(kind: str, matched_answer: str, p: int) -> None:
     assert {(result.status, result.matched_answer) for result in results(kind, p)} == {("pass", matched_answer)}
 
