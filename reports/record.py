@@ -166,7 +166,7 @@ def read_record(file: Path) -> Record:
         except (TypeError, KeyError) as error:
             raise RecordError(f"{file}:{line}: not a {kind}: {error}") from None
     if manifest is None:
-        raise RecordError(f"{file} has no manifest: a results file starts with one")
+        raise RecordError(f"{file}: has no manifest; a results file starts with one")
     return Record(manifest, tuple(results))
 
 
