@@ -12,7 +12,7 @@ from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
 
 def extreme(xp: Any, row: Array, function: str) -> Array:
-    """MIN or MAX of each row. NaN is ignored, and a row of only NaN gives the infinity on the other side: measured on DirectML.dll."""
+    """MIN or MAX of each row. NaN is passed over, and of NaN alone comes the infinity on the other side: measured on DirectML.dll."""
     worst = xp.inf if function == "MIN" else -xp.inf
     if row.dtype.kind == "f":
         row = xp.where(xp.isnan(row), row.dtype.type(worst), row)
