@@ -179,7 +179,7 @@ def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
         backend.run(dispatch)
     except Rejected as error:
         evidence = {"stage": error.stage, "code": error.code}
-        return Outcome(FAIL, f"rejected at {error.stage}{f' with {error.code}' if error.code else ''}: {error}", evidence=evidence)
+        return Outcome(FAIL, f"refused at {error.stage}{f' with {error.code}' if error.code else ''}: {error}", evidence=evidence)
     except Unsupported as error:
         return Outcome(UNSUPPORTED, str(error))
     except BackendFault as error:

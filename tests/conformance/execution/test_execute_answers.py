@@ -31,7 +31,7 @@ def raising(error: BaseException) -> Callable[[Dispatch], object]:
             "refused at compile with 0x80070057: no such type",
             {"stage": "compile", "code": "0x80070057"},
         ),
-        (Rejected("no"), "fail", "rejected at create: no", {"stage": "create", "code": ""}),
+        (Rejected("no"), "fail", "refused at create: no", {"stage": "create", "code": ""}),
         (Unsupported("not yet"), "unsupported", "not yet", {}),
         (BackendFault("exit code 3", "last words"), "error", "exit code 3", {"fault": "last words"}),
         (BackendFault("exit code 3"), "error", "exit code 3", {}),
@@ -61,8 +61,8 @@ def test_ctrl_c_is_not_caught() -> None:
     [
         (Rejected("no", "bind", "E_INVALIDARG"), "pass", ""),
         (Unsupported("does not validate"), "unsupported", "does not validate"),
-        (BackendFault("exit code 3"), "error", "must be refused (constraint/same-sizes), and: exit code 3"),
-        (ValueError("oops"), "error", "must be refused (constraint/same-sizes) with Rejected, and raised ValueError: oops"),
+        (BackendFault("exit code 3"), "error", "must be rejected (constraint/same-sizes), but: exit code 3"),
+        (ValueError("oops"), "error", "must be rejected (constraint/same-sizes) with Rejected, but raised ValueError: oops"),
     ],
 )
 def test_answers_to_a_case_that_must_be_refused(error: Exception, status: str, message: str) -> None:

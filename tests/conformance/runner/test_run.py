@@ -267,7 +267,7 @@ def test_a_case_file_that_is_none(text: str | bytes, said: str, tmp_path: Path, 
 def test_two_cases_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert dmlcts("repro", CASE, "--out", tmp_path) == 0
     assert dmlcts("run", "--case", CASE, "--case-file", tmp_path / "case.json", "--out", tmp_path / "out") == 2
-    assert f"the case {CASE} is already chosen" in capsys.readouterr().err
+    assert f"the case {CASE} is already selected" in capsys.readouterr().err
 
 
 # Shards

@@ -189,5 +189,5 @@ def test_parts_without_a_manifest_are_no_record(tmp_path: Path) -> None:
     (killed(tmp_path) / journal.SELECTED).unlink()
     with pytest.raises(RecordError, match="has no manifest; a run was killed before it began"):
         journal.read_run(tmp_path)
-    with pytest.raises(RecordError, match=r"neither results\.jsonl nor a folder parts in it"):
+    with pytest.raises(RecordError, match=r"neither results\.jsonl nor a folder parts"):
         journal.read_run(tmp_path / journal.FOLDER)

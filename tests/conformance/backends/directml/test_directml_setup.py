@@ -82,7 +82,7 @@ def test_a_dll_is_read(dll: Path) -> None:
         (b"MZ" + bytes(58) + b"\xff\xff\xff\xff", "no PE header"),
         (pe_file()[:150], "no PE header"),
         (pe_file(machine=0x14C), "another processor (machine 0x014c"),
-        (pe_file(flags=0x22), "is a program and no DLL"),
+        (pe_file(flags=0x22), "is a program, not a DLL"),
     ],
 )
 def test_what_is_no_dll_is_said(data: bytes | None, said: str, tmp_path: Path) -> None:
