@@ -75,9 +75,9 @@ def test_a_dll_is_read(dll: Path) -> None:
     ("data", "said"),
     [
         (None, "No such file"),
-        (b"", "does not begin as a PE file does"),
-        (b"MZ", "does not begin as a PE file does"),
-        (b"# text\n" * 100, "does not begin as a PE file does"),
+        (b"", "does not begin like a PE file"),
+        (b"MZ", "does not begin like a PE file"),
+        (b"# text\n" * 100, "does not begin like a PE file"),
         (b"MZ" + bytes(200), "no PE header"),
         (b"MZ" + bytes(58) + b"\xff\xff\xff\xff", "no PE header"),
         (pe_file()[:150], "no PE header"),
