@@ -1,6 +1,6 @@
 """Backends, execution, judgement, the pytest plugin and the command line.
 
-What an implementer needs is imported from here, and from nowhere below:
+Implementers import everything that they need from here:
 
     from dmlcts.conformance import ArrayBackend, Backend, BackendInfo, Dispatch, OperatorDesc, TensorDesc, Rejected, Unsupported
 """
@@ -44,7 +44,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Imports a public name when it is asked for: NumPy takes 0.2 s, which ``dmlcts --help`` need not pay."""
+    """Imports a public name on first use: importing NumPy takes 0.2 s, which ``dmlcts --help`` does not need."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES.get(name, "dmlcts.conformance.backends.backend")), name)

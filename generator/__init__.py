@@ -1,1 +1,1 @@
-"""Cases out of specs: tables, values, layouts, properties and negatives, and the pytest modules that carry them."""
+"""Cases from specs: tables, values, layouts, properties and negatives, and the pytest modules that carry them."""

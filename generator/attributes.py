@@ -1,7 +1,7 @@
-"""Values of attributes: which ones the cases go through, how they are written in ids and labels, and how they are computed for a desc.
+"""Values of attributes: which ones cases use, how ids and labels show them, and how they are computed for a desc.
 
-An enumeration gives all its constants, a BOOL both its values, an operator desc every operator that may stand there with its own usual
-attributes; other attributes need ``values`` in the spec. Which values stand together is the plan's (generator/plan).
+An enumeration has all its constants, a BOOL both values, an operator desc every allowed operator with its default attributes; other
+attributes need ``values`` in the spec. The plan (generator/plan) decides which values are combined.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dmlcts.spec.model import ABSENT, Field
 
 
 class NotGenerable(ValueError):
-    """A spec says something that the generator cannot make cases of; the message says what."""
+    """The generator cannot make cases from a spec; the message says why."""
 
 
 class Combination(dict[str, object]):
-    """A value of each attribute, and PRESENT or ABSENT for each optional tensor; ``configuration`` is the label of the one that it is of."""
+    """A value of each attribute, and PRESENT or ABSENT for each optional tensor; ``configuration`` is the label of its configuration."""
 
     def __init__(self, values: Mapping[str, object], configuration: str = "") -> None:
         super().__init__(values)
@@ -27,7 +27,7 @@ class Combination(dict[str, object]):
 
 
 def constants(field: Field) -> tuple[object, ...] | None:
-    """The values of an attribute that the spec or the ABI lists, the usual one first; None where cases need a fused operator."""
+    """The values of an attribute in the spec or the ABI, the default first; None where cases need a fused operator."""
     if field.values:
         return field.values
     if field.enum and field.enum != "DML_TENSOR_DATA_TYPE":
@@ -38,11 +38,11 @@ def constants(field: Field) -> tuple[object, ...] | None:
         return None
     if field.optional:
         return (None,)
-    raise NotGenerable(f"the attribute {field.name} has no `values` in the spec")
+    raise NotGenerable(f"the attribute {field.name} has no `values` in the spec; add them to `cases.attributes`")
 
 
 def limited(field: Field, values: tuple[object, ...], limits: Mapping[str, tuple[object, ...]]) -> tuple[object, ...]:
-    """The values of an attribute in a configuration; operators are named there."""
+    """The values of an attribute in a configuration, which lists operators by name."""
     if field.name not in limits:
         return values
     if field.operators:
@@ -51,13 +51,13 @@ def limited(field: Field, values: tuple[object, ...], limits: Mapping[str, tuple
 
 
 def has_value(desc: OperatorDesc, name: str, value: object) -> bool:
-    """Whether an attribute of a desc has this constant value; a fused operator is told by its name, as its own attributes may be computed."""
+    """Whether an attribute of a desc has this constant value; a fused operator is recognized by its name, as its own attributes may be computed."""
     found = desc.fields[name]
     return found.type == value.type if isinstance(found, OperatorDesc) and isinstance(value, OperatorDesc) else alike(found, value)
 
 
 def alike(one: object, other: object) -> bool:
-    """Whether two values are equal, a NaN and a NaN too."""
+    """Whether two values are equal; NaN equals NaN."""
     return one == other or repr(one) == repr(other)
 
 
@@ -72,7 +72,7 @@ def value_label(name: str, value: object) -> str:
 
 
 def value_text(value: object) -> str:
-    """A value as an id or label shows it."""
+    """A value as text for ids and labels."""
     if value is None:
         return ABSENT
     if isinstance(value, Expression):
@@ -96,7 +96,7 @@ def evaluated(field: Field, value: object, known: Mapping[str, object]) -> objec
 
 
 def within_type(value: float, data_type: str) -> float:
-    """The value nearest to ``value`` that a scalar union of this type holds: -1 is 0 for an unsigned integer."""
+    """``value`` clamped to the range of a scalar union of this type: -1 becomes 0 for an unsigned integer."""
     entry = abi().data_types.get(data_type)
     if entry is None or entry.is_float:
         return value

@@ -1,6 +1,6 @@
-"""One place where a case is put together, so that ids, data and coverage labels look alike whatever makes the case.
+"""Builds cases, so that ids, data and coverage labels have the same form for all kinds of cases.
 
-An id is ``OPERATOR/TYPES/KIND/...``; attributes stand in it as ``Name=VALUE``, an enumeration's as its constant alone.
+An id is ``OPERATOR/TYPES/KIND/...``; it has attributes as ``Name=VALUE``, enumerations as the constant alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import DOCUMENTED, Operator
 
 _MANY = 4
-"""As many attributes as this all stand in an id."""
+"""Up to this number, an id has all attributes."""
 
 
 def build(
@@ -32,7 +32,7 @@ def build(
     basis: str = DOCUMENTED,
     **more: Any,
 ) -> Case:
-    """A case of ``kind``. Its data are the spec's recipes unless given; it covers its attributes' values besides ``covers``."""
+    """A case of ``kind``. By default its data are the spec's recipes; it covers its attributes' values besides ``covers``."""
     plan, operator = choice.plan, choice.plan.operator
     configuration = operator.configuration(desc.fields)
     labels = (value_label(field.name, desc.fields.get(field.name)) for field in plan.chosen)
@@ -52,7 +52,7 @@ def build(
 
 
 def levelled(plan: Plan, core: Iterable[TypeChoice], most: str) -> Iterator[tuple[TypeChoice, str]]:
-    """The covering choices of types up to a level, each with its own: core for those in ``core``, full for the others."""
+    """The covering type choices up to a level, each with its level: core for those in ``core``, full for the others."""
     core = tuple(core)
     for choice in plan.covering:
         level = "core" if choice in core else "full"
@@ -61,10 +61,10 @@ def levelled(plan: Plan, core: Iterable[TypeChoice], most: str) -> Iterator[tupl
 
 
 def random_data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
-    """The spec's recipe for every input tensor of the desc; any bits where the spec says nothing."""
-    recipes, held = _recipes(operator), operator.held(desc.fields)
+    """The spec's recipe for every input tensor of the desc; random bits by default."""
+    recipes, read_outputs = _recipes(operator), operator.read_outputs(desc.fields)
     outputs = {field.name for field in operator.outputs()}
-    return {name: recipes[field] for field, name, _ in desc.by_field() if field not in outputs or field in held}
+    return {name: recipes[field] for field, name, _ in desc.by_field() if field not in outputs or field in read_outputs}
 
 
 @cache
@@ -77,8 +77,8 @@ def _recipes(operator: Operator) -> Mapping[str, Data]:
 def attribute_parts(plan: Plan, desc: OperatorDesc, configuration: str) -> list[str]:
     """The attributes of an id: ``Alpha=0.5``, an enumeration's constant alone, ``no-ZeroPoint`` for an optional tensor that is absent.
 
-    What follows from something else (a count, the data type of a scalar) is left out; of many attributes those too that are as usual. A
-    configuration that says which tensors there are stands there by its label, for all that it leaves no choice of.
+    Omitted: what follows from something else (a count, the data type of a scalar), and, if there are many attributes, those with default
+    values. The label of a configuration that decides which tensors are present replaces everything that it determines.
     """
     operator = plan.operator
     usual = plan.recomputed(desc, plan.usual).fields if len(plan.chosen) > _MANY else {}
@@ -101,6 +101,6 @@ def attribute_parts(plan: Plan, desc: OperatorDesc, configuration: str) -> list[
 
 
 def support_cells(plan: Plan, desc: OperatorDesc) -> list[str]:
-    """The table cells that a desc stands in, one a tensor and level: ``support/4_1/ATensor/UINT8/4d``."""
+    """The table cells of a desc, one for each tensor and level: ``support/4_1/ATensor/UINT8/4d``."""
     tables = plan.tables_of(desc)
     return [f"support/{table.level}/{f}/{t.data_type}/{t.DimensionCount}d" for table in tables for f, _, t in desc.by_field()]

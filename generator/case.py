@@ -1,15 +1,15 @@
-"""A case: one thing to try on an implementation, with its data and what is expected.
+"""A case: one test of an implementation, with its data and what is expected.
 
-A case is plain data. Its id is readable and stable (``ELEMENT_WISE_BIT_OR/UINT8/4d``); its random data come from a stream of bytes that
-the id seeds, so that they are the same on every machine. ``to_json`` and ``from_json`` carry a case into a file and back.
+A case is plain data. Its id is readable and stable (``ELEMENT_WISE_BIT_OR/UINT8/4d``); its random data come from a byte stream that
+is seeded by the id, so they are the same on every machine. ``to_json`` and ``from_json`` write a case to a file and read it.
 
 Expectations:
 
 | ``expect`` | what must happen |
 |---|---|
-| ``reference`` | the outputs agree with the reference under the operator's tolerance |
-| ``values`` | the outputs agree with ``answers``; with any one of them for a contested case |
-| ``rejection`` | the backend refuses the desc or the bindings |
+| ``reference`` | the outputs match the reference within the operator's tolerance |
+| ``values`` | the outputs match ``answers``; any one of them for a contested case |
+| ``rejection`` | the backend rejects the desc or the bindings |
 | ``relation`` | the law of that label holds for generated data (conformance/properties/relations) |
 | ``agreement`` | as ``reference``, for data, sizes and layouts that Hypothesis chooses |
 """
@@ -30,7 +30,7 @@ LEVELS = ("smoke", "core", "full")
 
 
 def beyond(level: str, most: str) -> bool:
-    """Whether a level is none of those that ``most`` contains."""
+    """Whether a level is higher than ``most``."""
     return LEVELS.index(level) > LEVELS.index(most)
 
 
@@ -41,8 +41,8 @@ REFERENCE, VALUES, REJECTION, RELATION, AGREEMENT = "reference", "values", "reje
 class Data:
     """What an input tensor holds: a recipe (generator/recipes), a named set of special values (generator/special), or a literal.
 
-    The parameters of a set are ``each``, how often each value stands before the next, ``after``, how many are left out at first, and ``skip``,
-    bit patterns to leave out altogether.
+    The parameters of a set are ``each``, how often each value is repeated, ``after``, how many leading ones are skipped, and ``skip``, bit
+    patterns to omit.
     """
 
     recipe: str = ""
@@ -53,7 +53,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """How a tensor is bound where that is not the plain way: ``short`` bytes too few (below 0: more), an ``offset``, or ``absent``."""
+    """How a tensor is bound, if not by default: ``short`` bytes too few (negative: more), at an ``offset``, or ``absent``."""
 
     short: int = 0
     offset: int = 0
@@ -62,11 +62,11 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case. ``feature_level`` is the lowest level that promises it; ``covers`` are the promises that it tests (generator/coverage).
+    """One case. ``feature_level`` is the lowest level that promises it; ``covers`` are the labels of the promises that it tests (generator/coverage).
 
-    ``in_place`` maps a tensor to the input whose resource it shares: an output, or another input. ``checks`` are looked at besides the
-    values: ``gaps`` (bytes between strided elements keep what was there) and ``zero-sign``. ``rule`` is the rule that a rejection case
-    breaks. Pickled, a case carries its operator by name alone, so that it must be one of the package's own.
+    ``in_place`` maps a tensor to the input whose resource it shares: an output, or another input. ``checks`` are
+    further checks: ``gaps`` (bytes between strided elements must not change) and ``zero-sign``. ``rule`` is the rule that a rejection case
+    breaks. Pickling stores only the operator's name, so the operator must be one of the package's own.
     """
 
     id: str
@@ -97,7 +97,7 @@ def _unpickled(data: Mapping[str, Any]) -> Case:
 
 
 def to_json(case: Case) -> dict[str, Any]:
-    """A case as JSON; what is empty is left out."""
+    """A case as JSON; empty fields are omitted."""
     found: dict[str, Any] = {
         "id": case.id,
         "kind": case.kind,
@@ -110,7 +110,7 @@ def to_json(case: Case) -> dict[str, Any]:
     }
     optional: dict[str, Any] = {
         "data": {name: _data_json(data) for name, data in case.data.items()},
-        "answers": {whose: {n: literal_json(v) for n, v in outputs.items()} for whose, outputs in case.answers.items()},
+        "answers": {basis: {n: literal_json(v) for n, v in outputs.items()} for basis, outputs in case.answers.items()},
         "in_place": dict(case.in_place),
         "bindings": {n: {"short": b.short, "offset": b.offset, "absent": b.absent} for n, b in case.bindings.items()},
         "checks": list(case.checks),
@@ -123,7 +123,7 @@ def to_json(case: Case) -> dict[str, Any]:
 
 
 def from_json(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Case:
-    """A case out of its JSON; ``find`` gives an operator's spec by name.
+    """A case from its JSON; ``find`` gives an operator's spec by name.
 
     Raises:
         DescError: the desc is wrong. KeyError: a field is missing.
@@ -140,7 +140,7 @@ def from_json(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Case:
         basis=data["basis"],
         expect=data["expect"],
         data={name: _read_data(entry) for name, entry in data.get("data", {}).items()},
-        answers={whose: {n: read_literal(v) for n, v in outputs.items()} for whose, outputs in data.get("answers", {}).items()},
+        answers={basis: {n: read_literal(v) for n, v in outputs.items()} for basis, outputs in data.get("answers", {}).items()},
         in_place=data.get("in_place", {}),
         bindings={name: Binding(**entry) for name, entry in data.get("bindings", {}).items()},
         checks=tuple(data.get("checks", ())),
@@ -152,12 +152,12 @@ def from_json(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Case:
 
 
 def literal_json(literal: Literal) -> dict[str, Any]:
-    """A literal tensor as JSON: the form that spec files have."""
+    """A literal tensor as JSON, in the form of spec files."""
     return {"type": literal.data_type, "sizes": list(literal.sizes), "data": list(literal.data)}
 
 
 def read_literal(data: Mapping[str, Any]) -> Literal:
-    """A literal tensor out of its JSON."""
+    """A literal tensor from its JSON."""
     return Literal(data["type"], tuple(data["sizes"]), tuple(data["data"]))
 
 

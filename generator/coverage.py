@@ -1,7 +1,7 @@
-"""Which promise of a spec no case tests.
+"""Which promises of a spec no case tests.
 
-A promise is a label (``support/4_1/ATensor/UINT8/4d``, ``constraint/same-sizes``, ``example/page-1``); the cases say which labels they
-cover. Each column of ``dmlcts spec coverage`` is a kind of promise. What is missing is listed, never summed away.
+A promise is a label (``support/4_1/ATensor/UINT8/4d``, ``constraint/same-sizes``, ``example/page-1``); cases list the labels that they
+cover. Each column of ``dmlcts spec coverage`` is a kind of promise. Missing promises are always listed one by one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Coverage:
 
 
 def coverage(operator: Operator, cases: Sequence[Case], referenced: bool) -> Coverage:
-    """What an operator's cases, of all levels and bases, cover of its promises. ``referenced``: there is a reference function for it."""
+    """The promises that the operator's cases, of all levels and bases, cover. ``referenced``: it has a reference function."""
     covered = {label for case in cases for label in case.covers} | ({"reference"} if referenced else set())
     columns = []
     for name, promises in COLUMNS.items():
@@ -106,7 +106,7 @@ def _relations(operator: Operator) -> Iterator[str]:
 
 def _rejections(operator: Operator) -> Iterator[str]:
     accepted = unenforced(operator)
-    # What a level has lifted can be broken below it alone, and a backend is asked at the newest that it has.
+    # A constraint that a level lifted can be broken only below it, and a backend is tested at its newest level.
     labels = [f"constraint/{constraint.label}" for constraint in operator.constraints if constraint.before is None]
     for field in operator.fields:
         if field.is_tensor:
@@ -139,4 +139,4 @@ COLUMNS = {
     "relations": _relations,
     "reference": _reference,
 }
-"""Every kind of promise, and what an operator promises of it, as labels."""
+"""Every kind of promise, and the function that lists an operator's labels of it."""

@@ -1,4 +1,4 @@
-"""A case's input arrays: recipe, special values or literal into an array of the tensor's sizes and type."""
+"""A case's input arrays: from a recipe, special values or a literal to an array of the tensor's sizes and type."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ Array = NDArray[Any]
 def inputs(case: Case) -> dict[str, Array]:
     """The input arrays of a case by tensor name, packed: the same on every machine and in every run.
 
-    Zeros where a desc that must be refused lacks what the bounds of its data read.
+    A negative case has zeros where its desc lacks a field that the bounds of its data need.
 
     Raises:
-        NotGenerable: so does the desc of another case.
+        NotGenerable: the desc of any other case lacks such a field.
     """
     found = {}
     for name, data in case.data.items():
@@ -39,13 +39,13 @@ def inputs(case: Case) -> dict[str, Array]:
             if case.expect != REJECTION:
                 raise NotGenerable(f"{case.id}: the data of {name}: {error}") from None
             found[name] = np.zeros(tensor.sizes, numpy_dtype(tensor.data_type))
-    return {name: found[case.in_place.get(name, name)] for name in found}  # inputs that share a resource hold the same
+    return {name: found[case.in_place.get(name, name)] for name in found}  # inputs that share a resource have the same content
 
 
 def array(data: Data, tensor: TensorDesc, seed: str, fields: Mapping[str, object] = MappingProxyType({})) -> Array:
     """One tensor's array; ``seed`` names the byte stream of a recipe, ``fields`` are its desc's.
 
-    Where a stride is 0 the elements along that dimension are one element, so that they are equal in the array as well.
+    Where a stride is 0, the elements along that dimension are the same element, so they are equal in the array as well.
     """
     if data.literal is not None:
         return literal_array(data.literal)
@@ -63,7 +63,7 @@ def data_values(data: Data, data_type: str) -> Array:
 
 
 def recipe_bytes(recipe: str, tensor: TensorDesc) -> int:
-    """How many raw bytes a recipe takes for a tensor."""
+    """How many raw bytes a recipe needs for a tensor."""
     return tensor.count * RECIPES[recipe].width(tensor.data_type)
 
 
@@ -74,10 +74,10 @@ def recipe_array(
     raw: bytes,
     fields: Mapping[str, object] = MappingProxyType({}),
 ) -> Array:
-    """``recipe_bytes`` raw bytes as the tensor's values; ``fields`` are those of the desc, which parameters may speak of.
+    """``recipe_bytes`` raw bytes as the tensor's values; ``fields`` are the desc's, which parameters may use.
 
     Raises:
-        NotGenerable: the desc lacks what a parameter speaks of.
+        NotGenerable: the desc lacks a field that a parameter uses.
     """
     entry = RECIPES[recipe]
     cells = np.frombuffer(raw, np.uint8).reshape(tensor.count, entry.width(tensor.data_type))
@@ -86,7 +86,7 @@ def recipe_array(
 
 
 def _computed(parameter: float | int | str, fields: Mapping[str, object]) -> Any:
-    """What the expression of a parameter gives for a desc. Raises NotGenerable if it gives nothing."""
+    """The value of a parameter's expression for a desc. Raises NotGenerable if it cannot be computed."""
     try:
         return compile_expression(str(parameter)).evaluate(fields)
     except FAILURES as error:

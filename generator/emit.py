@@ -1,7 +1,7 @@
-"""Cases as pytest modules: one an operator, readable, run by plain pytest with this package installed.
+"""Cases as pytest modules: one for each operator, readable, run by plain pytest with this package installed.
 
 A module holds the ids of its cases and calls the fixture ``run_case`` (conformance/runner/plugin), so that it and ``dmlcts run`` execute the same
-cases through the same code.
+cases with the same code.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from dmlcts.spec.promises import spec_version
 TITLES = {
     "example": "The documentation's examples, and what DirectML.dll was measured to give.",
     "table": "Every data type and dimension count that the tables list.",
-    "values": "Special values, in every combination of the inputs'.",
+    "values": "Special values, in every combination over the inputs.",
     "sizes": "Element counts around powers of two, odd shapes, and one large tensor.",
     "layout": "Layouts of every tensor, combined pairwise.",
-    "slack": "More room than is needed: larger total sizes and bindings, a guaranteed alignment.",
-    "owned": "Inputs that are taken over when the operator is initialized.",
+    "slack": "Larger total sizes and bindings than needed, and a guaranteed alignment.",
+    "owned": "OWNED_BY_DML inputs, bound when the operator is initialized.",
     "in-place": "The output bound to the resource of an input.",
     "gaps": "Bytes between the elements of a strided output.",
-    "negative": "What must be refused: each rule broken alone.",
-    "property": "Agreement with the reference, and laws that outputs keep among themselves, on examples that Hypothesis makes.",
+    "negative": "Descs and bindings that must be rejected: each breaks one rule.",
+    "property": "Agreement with the reference, and laws between outputs, on many random examples.",
 }
-"""A line on each kind of case, in the order of the module."""
+"""A description of each kind of case, in the order of the module."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
-"""Layouts: how a tensor of given sizes lies in its buffer.
+"""Layouts: the strides of a tensor in its buffer.
 
 | layout | strides | allowed for |
 |---|---|---|
 | ``packed`` | none given: row-major, no gaps | all |
 | ``strided`` | row-major, given explicitly | all |
 | ``padded`` | a gap after each row and each plane | all |
-| ``permuted`` | the dimensions lie in reverse order: column-major | all |
+| ``permuted`` | the dimensions in reverse order: column-major | all |
 | ``spread`` | a gap after each element | all |
-| ``channels-last`` | the second dimension lies innermost (NHWC, NDHWC) | operators that name it |
+| ``channels-last`` | the second dimension is innermost (NHWC, NDHWC) | operators that list it |
 | ``broadcast`` | 0 along the last dimension that has more than one element | inputs |
 | ``broadcast-first`` | 0 along the first dimension that has more than one element | inputs |
 | ``broadcast-all`` | 0 everywhere: one element for the whole tensor | inputs |
@@ -69,10 +69,10 @@ LAYOUTS: dict[str, Callable[[Sizes], Sizes] | None] = {
 
 INPUT_LAYOUTS = tuple(name for name in LAYOUTS if name != "channels-last")
 OUTPUT_LAYOUTS = ("packed", "strided", "padded", "permuted", "spread")
-"""What every operator's tensors may have. The others are for operators whose spec names them."""
+"""The layouts for every operator's tensors. The others are for operators that list them in the spec."""
 
 PACKED_LAYOUTS = ("packed", "strided")
-"""What tensors that must be packed may have."""
+"""The layouts for tensors that must be packed."""
 
 LETTERS = {
     "packed": "pk",
@@ -85,7 +85,7 @@ LETTERS = {
     "broadcast-first": "bf",
     "broadcast-all": "ba",
 }
-"""Each layout by two letters, for ids of very many tensors."""
+"""A two-letter code for each layout, for ids with many tensors."""
 
 GAPPED = ("padded", "spread")
 """The layouts that leave bytes between elements."""

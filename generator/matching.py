@@ -1,7 +1,7 @@
-"""What ``-k`` stands for: words that an id must contain, with ``and``, ``or``, ``not`` and parentheses.
+"""The ``-k`` expression: words that an id must contain, with ``and``, ``or``, ``not`` and parentheses.
 
-``matcher`` tests an id. ``may_match`` says of an operator, from its name and the text of its spec alone, whether any of its ids can match, so
-that no spec is parsed and no case made of an operator that the expression cannot mean.
+``matcher`` tests an id. ``may_match`` tells from an operator's name and the text of its spec whether any of its ids can match. So no spec is
+parsed and no case made for operators that the expression cannot select.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ WORDS = (
     "absent true false enum operator domain value count missing with without data-type unknown dimension-count of ones sizes zero alike "
     "larger smaller exchanged padded flags alignment below-size strides overlap unbound offset same-width owned_by_dml"
 )
-"""What stands in ids without being a word of a spec or of the ABI: kinds of cases, and of changes that must be refused."""
+"""Words in ids that are in neither a spec nor the ABI: kinds of cases, and of invalid changes."""
 
 
 def matcher(expression: str) -> Callable[[str], bool]:
-    """The test that ``-k`` stands for, in which case does not matter.
+    """A test of ids for a ``-k`` expression, which ignores case.
 
     Raises:
-        ValueError: not such an expression.
+        ValueError: not a valid expression.
     """
     code = compile(ast.Expression(_parsed(expression)), "<-k>", "eval")
     return lambda case_id: bool(eval(code, {"__builtins__": {}}, {"id": case_id.lower()}))  # noqa: S307 (only quoted words and operators)
@@ -49,12 +49,12 @@ def _parsed(expression: str) -> ast.expr:
         tree = None
     # Two words side by side would be a call, and () a tuple.
     if tree is None or any(isinstance(node, ast.Call | ast.Tuple) for node in ast.walk(tree)):
-        raise ValueError(f"not an expression of words, and, or, not: {expression!r}")
+        raise ValueError(f"not an expression of words, and, or, not and parentheses: {expression!r}")
     return tree.body
 
 
 def _outcomes(node: ast.expr, name: str) -> set[bool]:
-    """What an expression may be for the cases of an operator."""
+    """The possible values of an expression for the cases of an operator."""
     if isinstance(node, ast.BoolOp):
         found = [_outcomes(value, name) for value in node.values]
         decides = isinstance(node.op, ast.Or)  # one True settles an `or`, one False an `and`
@@ -72,18 +72,18 @@ def _outcomes(node: ast.expr, name: str) -> set[bool]:
 
 @cache
 def _may_stand(word: str, name: str) -> bool:
-    """Whether a word that is no part of an operator's name may stand elsewhere in its ids."""
+    """Whether a word that is not in an operator's name may occur elsewhere in its ids."""
     text, constants = _text(name), _constants(name)
     first = word.partition("/")[0]
     names_another = "_" in first and first not in name.lower() and any(first in other.lower() for other in abi().operator_types)
     if names_another and first not in constants and "type: operator_desc" not in text:
-        return False  # an operator's name stands in its own ids, and in those of operators that others can be fused into
+        return False  # an operator's name occurs in its own ids, and in those of operators with a fused operator
     return all(run in text or run in constants for run in re.findall(r"[a-z_]*[a-z][a-z_]*", word))
 
 
 @cache
 def _constants(name: str) -> str:
-    """What stands in ids besides the words of the operator's spec: the constants of its enumerations, and what any operator's ids have."""
+    """Words in ids besides those of the operator's spec: the constants of its enumerations, and words common to all ids."""
     text = _text(name)
     enums = (enum.values for enum in abi().enums.values() if enum.name.lower() in text)
     fused = abi().fused_activations if "fused: true" in text else ()
@@ -94,7 +94,7 @@ def _constants(name: str) -> str:
 
 @cache
 def _text(name: str) -> str:
-    """The text of an operator's spec and of those that it extends, in lower case; again without spaces, as ids show expressions."""
+    """The text of an operator's spec and of those that it extends, in lower case; repeated without spaces, as ids show expressions."""
     file = _spec_files().get(name)
     text = file.read_text(encoding="utf-8").lower() if file else ""
     extended = re.search(r"^extends:\s*[\"']?([\w-]+)", text, re.MULTILINE)

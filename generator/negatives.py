@@ -1,8 +1,9 @@
-"""Cases that must be refused: each rule broken alone.
+"""Negative cases: descs and bindings that must be rejected, each of which breaks one rule.
 
-A valid desc is changed in one place in every way that a rule could mind; what each change breaks is asked of ``spec.rules``, and for
-each rule the change that breaks least besides it is kept. So a new constraint in a spec has its negative cases without a line here.
-What DirectML.dll was measured to accept (``accepts`` of an operator) is demanded of nobody: the very changes, with the very data types.
+A valid desc is changed in one place, in every way that could break a rule. ``spec.rules`` tells which rules each change breaks, and for each
+rule the change that breaks the fewest others is kept. So a new constraint in a spec gets its negative cases without code here. If
+DirectML.dll was measured to accept a change (``accepts`` of an operator), a rejection of exactly this change with these data types is not
+required.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ _RUN = (1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A valid desc changed in one place: ``label`` names the place, ``desc`` or ``bindings`` is what became of it.
+    """A valid desc changed in one place: ``label`` names the place, ``desc`` or ``bindings`` is the result.
 
-    ``way`` is the change itself, with the value put in: ``sizes/OutputTensor=1,2,3,5``. The label of a change that breaks a rule of the
-    operator's own names this rule instead. Among changes of descs with the same data types, each has a way of its own.
+    ``way`` is the change itself, with the new value: ``sizes/OutputTensor=1,2,3,5``. If the change breaks a rule of the operator's own, the
+    label names this rule instead. Among changes of descs with the same data types, each has a different way.
     """
 
     label: str
@@ -58,7 +59,7 @@ def negatives(plan: Plan, most: str = "full") -> Iterator[tuple[Case, str]]:
     broken: set[str] = set()
     for index, choice in enumerate(plan.representatives):
         if index and beyond("full", most) and plan.only_tied:
-            break  # every rule can be broken by the first types
+            break  # the first types can break every rule
         for base, change in _all_changes(choice):
             rule, what = _rule(change), f"{change.desc} {change.bindings}"
             if what in made:
@@ -92,7 +93,7 @@ def negatives(plan: Plan, most: str = "full") -> Iterator[tuple[Case, str]]:
 
 
 def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
-    """The changes of a usual desc, and of those that have the tensors which it leaves out: about these, or about rules that no other broke."""
+    """The changes of the default desc, and of descs with the tensors that it omits: those about these tensors, or about rules not broken so far."""
     plan = choice.plan
     bases = [(attributes, choice.usual_desc(_RUN, attributes)) for attributes in choice.presences]
     elsewhere = dict(pair for _, base in reversed(bases) for pair in base.tensors())
@@ -117,7 +118,7 @@ def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
 
 
 def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
-    """Data for the inputs whose arrays can be made: a desc that is wrong enough has none."""
+    """Data for the inputs whose arrays can be made: an invalid desc may have none."""
     return {
         name: data
         for name, data in random_data(operator, desc).items()
@@ -126,10 +127,10 @@ def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
 
 
 def _level(plan: Plan, base: FeatureLevel, change: Change) -> FeatureLevel:
-    """The lowest feature level, from that of the valid desc on, at which the change breaks just its rules."""
+    """The lowest feature level, from that of the valid desc on, at which the change breaks exactly its rules."""
     steps = plan.steps | {table.level for table in plan.operator.support}
     if change.bindings or not any(level > base for level in steps):
-        return base  # the newest level, at which the rules were asked for, says the same
+        return base  # the same as at the newest level, at which the rules were checked
     levels = sorted(level for level in abi().feature_levels.values() if level >= base)
     return next(level for level in levels if change.rules == {v.label for v in violations(plan.operator, change.desc, level)})
 
@@ -140,13 +141,13 @@ def _rule(change: Change) -> str:
 
 
 def _accepted(accepts: Iterable[Acceptance], change: Change, choice: TypeChoice, level: FeatureLevel) -> bool:
-    """Whether DirectML.dll is known to accept just this, whichever rule it breaks, so that nobody else must refuse it."""
+    """Whether DirectML.dll is known to accept exactly this change, whichever rules it breaks, so that a rejection is not required."""
     return change.rules <= {known.rule for known in accepts if known.holds(change.way, choice.label, level)}
 
 
 @cache
 def unenforced(operator: Operator) -> frozenset[str]:
-    """The rules that no demanded refusal rests on: every negative case that breaks them was accepted, or breaks an enforced rule besides."""
+    """The rules without a required rejection: every negative case that breaks them was accepted, or also breaks an enforced rule."""
     found = frozenset(known.rule for known in operator.accepts)
     if found:
         for case in sorted(negative_cases(plan_of(operator)), key=lambda case: len(case.covers)):
@@ -156,7 +157,7 @@ def unenforced(operator: Operator) -> frozenset[str]:
 
 
 def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]) -> Iterator[Change]:
-    """The changes kept: all that break general rules, and for each of the operator's own and each place the one that breaks least besides."""
+    """The changes to keep: all that break general rules, and for each rule of the operator and each place the one that breaks the fewest others."""
     best: dict[tuple[str, str], Change] = {}
     late: list[Change] = []
     emptied = False
@@ -173,7 +174,7 @@ def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewh
                 if known is None or len(rules) < len(known.rules):
                     own = f"{rule.removeprefix('constraint/')}/{place}"
                     best[rule, place] = Change(own, desc, {}, rules, basis, _way(label, desc))
-        # A type that no table lists, and a size of 0, are asked for even where a constraint speaks of types or sizes too.
+        # An unlisted type and a size of 0 are tested even where a constraint is about types or sizes too.
         unlisted = label.startswith("data-type/") and any(rule.startswith("support/") for rule in rules)
         if unlisted or not any(rule.startswith(_OWN) for rule in rules):
             yield Change(label, desc, {}, rules, basis, _way(label, desc))
@@ -200,7 +201,7 @@ def _only_zeros(rules: frozenset[str]) -> bool:
 
 
 def _consistent_zero(plan: Plan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[Change]:
-    """The first desc found with a size of 0 that nothing else forbids, such as an empty batch: tensors that share a size have it together."""
+    """The first desc with a size of 0 that no other rule forbids, such as an empty batch: all tensors that share a size have it."""
     name = plan.leading
     for index, size in enumerate(base.tensor(name).sizes):
         sharing = [(other, at) for other, tensor in base.tensors() for at, its in enumerate(tensor.sizes) if its == size]
@@ -218,19 +219,19 @@ def _consistent_zero(plan: Plan, base: OperatorDesc, usual: Mapping[str, object]
 
 
 _OWN = ("constraint/", "shape/")
-"""The rules that an operator has of its own: one change may break several of them, and several changes one."""
+"""Prefixes of an operator's own rules: one change may break several of them, and several changes the same one."""
 
 _FOR_SOME = (*_OWN, "binding/")
-"""The rules that may be demanded with some data types alone."""
+"""Prefixes of rules that may apply to some data types only."""
 
 
 def _descs(
     plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]
 ) -> Iterator[tuple[str, str, OperatorDesc]]:
-    """Label, place and desc of every change of a desc that is tried. ``elsewhere`` are tensors of other descs, valid there."""
+    """Label, place and desc of every change to try. ``elsewhere`` are tensors from other valid descs."""
 
     def replaced(names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
-        return plan.recomputed(_replaced(base, names, **changes), usual)  # what is computed from the tensors follows them
+        return plan.recomputed(_replaced(base, names, **changes), usual)  # recomputes attributes that depend on the tensors
 
     for field in plan.operator.fields:
         if field.is_tensor and not field.optional and field.type == "TENSOR_DESC":
@@ -253,7 +254,7 @@ def _descs(
             yield f"dimension-count/{'+'.join(group)}={count}", group[0], desc
     there = [name for name, _ in base.tensors()]
     for group in _there(base, plan.tied("DimensionCount")):
-        if len(group) < len(there):  # the others stay as they are, so that sizes must too
+        if len(group) < len(there):  # the other tensors keep their rank, so sizes must stay too
             most = max(table.tensors[group[0]].dimensions[1] for table in plan.operator.support)
             longer = base.with_fields(
                 **{name: replace(t, sizes=padded_run(t.sizes, most + 1)) for name, t in base.tensors() if name in group}
@@ -262,7 +263,7 @@ def _descs(
     alike = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
     for same, names in alike.items():
         yield f"sizes/zero/{'+'.join(names)}", names[0], replaced(names, sizes=(*same[:-1], 0))
-        for index, size in enumerate(same):  # what tensors that are alike may not be together
+        for index, size in enumerate(same):  # sizes that tensors with equal sizes may not have together
             larger = (*same[:index], size + 1, *same[index + 1 :])
             yield f"sizes/{'+'.join(names)}", f"{names[0]}-alike{index}", replaced(names, sizes=larger)
     for field_name, name, tensor in base.by_field():
@@ -272,7 +273,7 @@ def _descs(
 
 
 def _there(base: OperatorDesc, groups: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Of each group of tensors those that the desc has."""
+    """In each group of tensors, those that the desc has."""
     for group in groups:
         found = tuple(name for name in group if base.fields[name] is not None)
         if found:
@@ -280,9 +281,9 @@ def _there(base: OperatorDesc, groups: Iterable[tuple[str, ...]]) -> Iterator[tu
 
 
 def _attribute_changes(plan: Plan, field: Field, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
-    """An attribute outside its enumeration or its bounds, of another data type, or an operator that cannot stand there.
+    """An attribute outside its enumeration or bounds, of another data type, or an operator that is not allowed there.
 
-    Its valid values too: a constraint may forbid one of them for the data types at hand.
+    Also its valid values: a constraint may forbid one of them for the desc's data types.
     """
     values: list[object] = [value for value in plan.values(field) if not isinstance(value, Expression)]
     if field.enum == "DML_TENSOR_DATA_TYPE":
@@ -292,7 +293,7 @@ def _attribute_changes(plan: Plan, field: Field, base: OperatorDesc) -> Iterator
     if field.domain:
         values += _beyond(field, base)
     if field.operators:
-        values.append(OperatorDesc(base.type, dict.fromkeys(base.fields)))  # no operator can stand inside itself
+        values.append(OperatorDesc(base.type, dict.fromkeys(base.fields)))  # no operator may contain itself
     if field.type == "SCALAR_UNION" and field.data_type:
         values = [within_type(value, str(base.fields[field.data_type])) for value in values if isinstance(value, int | float)]
     for value in values:
@@ -311,11 +312,11 @@ def _count_changes(operator: Operator, name: str, base: OperatorDesc) -> Iterato
 
 
 _NO_CONSTANTS = (0xFFFFFFFF,)
-"""Numbers that no enumeration has."""
+"""Numbers that are not constants of any enumeration."""
 
 
 def _beyond(field: Field, base: OperatorDesc) -> Iterator[object]:
-    """Values next to a field's bounds, outside; of an array the last element."""
+    """Values just outside a field's bounds; for an array, in its last element."""
     assert field.domain
     value = base.fields[field.name]
     for bound, step in ((field.domain.least, -1), (field.domain.most, 1)):
@@ -330,19 +331,21 @@ def _tensor_changes(
     def changed(**changes: object) -> OperatorDesc:
         return _replaced(base, (name,), **changes)
 
-    listed: dict[str, FeatureLevel] = {}  # in a fixed order, as the first of those that break the same rules is kept
+    listed: dict[str, FeatureLevel] = {}  # in a fixed order: of those that break the same rules, the first is kept
     for choice in plan.choices:
         listed.setdefault(dict(choice.types)[name], choice.level)
     lowest = plan.level_of(base)
-    # First the types of the base's own level, which break nothing but their constraint there. Types of the same width are a place of their
-    # own: an implementation may compare widths alone.
+    # First the types of the base's own level, which break only their constraint there. Types of the same width are a separate place: an
+    # implementation may compare only widths.
     for data_type in sorted(listed, key=lambda other: (listed[other] != lowest, abi().data_types[other].bits != tensor.type.bits)):
         place = f"{name}-same-width" if abi().data_types[data_type].bits == tensor.type.bits else name
         yield f"data-type/{name}={data_type}", place, changed(data_type=data_type)
-    for index, size in enumerate(tensor.sizes):  # a place each: an implementation may compare some of the sizes, or their product
+    for index, size in enumerate(
+        tensor.sizes
+    ):  # one place for each: an implementation may compare only some sizes, or their product
         larger = (*tensor.sizes[:index], size + 1, *tensor.sizes[index + 1 :])
         yield f"sizes/{name}", f"{name}-size{index}", changed(sizes=larger)
-        if size > 1 and not plan.uniform:  # where all are alike, one that is smaller makes the others larger
+        if size > 1 and not plan.uniform:  # if all tensors have equal sizes, a smaller one makes the others larger
             yield (
                 f"sizes/{name}",
                 f"{name}-smaller{index}",
@@ -366,7 +369,7 @@ def _tensor_changes(
 
 
 def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
-    """A tensor unbound, bound to too few bytes, or bound at an offset that is not aligned."""
+    """A tensor unbound, bound to too few bytes, or bound at a misaligned offset."""
     for name, _ in base.tensors():
         for way, binding, rule in (
             (f"binding/unbound/{name}", Binding(absent=True), f"binding/{name}"),
@@ -379,7 +382,7 @@ def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
 def resized(
     plan: Plan, base: OperatorDesc, names: tuple[str, ...], run: tuple[int, ...], usual: Mapping[str, object]
 ) -> OperatorDesc:
-    """The desc with the named tensors of the sizes that ``run`` gives them; where no shape has so few or many, ones in front or less."""
+    """The desc with the named tensors resized for ``run``; where no shape has this rank, with leading ones added or dimensions removed."""
     try:
         small = base.with_fields(**{name: replace(tensor, sizes=(1,) * len(run)) for name, tensor in base.tensors()})
         sizes = solved(plan.operator, plan.recomputed(small, usual).fields, run) if run else {}

@@ -1,4 +1,4 @@
-"""Pairwise combinations: every pair of values of any two parameters stands in some row, in far fewer rows than the product."""
+"""Pairwise combinations: some row has each pair of values of any two parameters, in far fewer rows than the product."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 def pairwise(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Rows, one value of each parameter, that together hold every pair of values of every two parameters.
 
-    A row begins with a pair that is still missing and takes, parameter by parameter, the value that adds most missing pairs; ties
-    go to the first, so that the rows are always the same. Fewer than two parameters give their values.
+    A row begins with a missing pair and takes, parameter by parameter, the value that adds the most missing pairs. Of equal ones the first
+    wins, so that the result is deterministic. A single parameter gives its values.
     """
     names = list(parameters)
     if len(names) < 2:
         return [{name: value} for name in names for value in parameters[name]]
     counts = [len(parameters[name]) for name in names]
     missing = {
-        (p, i, q, j): None  # a dict keeps the order of insertion, which a set does not
+        (p, i, q, j): None  # a dict keeps the insertion order, a set does not
         for p, q in combinations(range(len(names)), 2)
         for i in range(counts[p])
         for j in range(counts[q])

@@ -1,4 +1,4 @@
-"""Cases about where tensors lie: layouts, more room than needed, in-place execution, and the bytes between elements."""
+"""Cases about memory: layouts, larger buffers than needed, in-place execution, and the bytes between elements."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model import ABSENT, MEASURED
 
 _SIZES = (2, 3, 4, 5)
-"""Sizes of layout cases: all different, so that two exchanged dimensions show, and a row that is no multiple of 4 bytes in any type."""
+"""Sizes of layout cases: all different, so that swapped dimensions show, and a row that is not a multiple of 4 bytes in any type."""
 
 _SINGLE = (1, *_SIZES[1:])
-"""The same of a single batch, whose stride means nothing."""
+"""The same with a single batch, for which the stride has no effect."""
 
 _MANY, _VERY_MANY = 5, 9
-"""The id of a layout case of more tensors has their layouts alone, in the struct's order, and shorter still: it must do as a file name."""
+"""With more tensors than the first number, the id of a layout case has only the layouts, in the struct's order; with more than the second, only
+two-letter codes. An id must be usable as a file name."""
 
 
 def layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -38,7 +39,7 @@ def layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             level = "smoke" if (choice, index) == (core[0], 7) else "core" if choice in core else "full"
             if beyond(level, most):
                 continue
-            single = index % 3 == 2 and not plan.uniform  # the others' case of each dimension count has ones in front
+            single = index % 3 == 2 and not plan.uniform  # uniform operators have leading ones in the cases of each dimension count
             base = _base(choice, index, sizes=_SINGLE if single else _SIZES)
             present = {name: row[name] for name, _ in base.tensors()}
             parts = ("layout", *(("single",) if single else ()), ".".join(_named(present)))
@@ -46,7 +47,7 @@ def layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             desc = _with_layouts(base, row)
             met.update((name, layout) for name, layout in present.items())
             yield build("layout", parts, desc, choice, level=level, covers=covers)
-        # A tensor that few combinations of attributes have may have been absent whenever a layout's turn came.
+        # A tensor that only few combinations have may have been absent in every case of a layout.
         for name, layout in ((name, layout) for name, those in layouts.items() for layout in those if (name, layout) not in met):
             level = "core" if choice in core else "full"
             if not beyond(level, most):
@@ -56,18 +57,18 @@ def layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def _named(layouts: Mapping[str, str]) -> list[str]:
-    """The layouts as an id shows them; of very many tensors, by two letters each."""
+    """The layouts as an id shows them; with many tensors, by two-letter codes."""
     if len(layouts) <= _MANY:
         return [f"{_short(name)}-{layout}" for name, layout in layouts.items()]
     return list(layouts.values()) if len(layouts) <= _VERY_MANY else [LETTERS[layout] for layout in layouts.values()]
 
 
 def rank_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Strides at every dimension count: each tensor padded, where ``layout_cases`` has the usual count alone."""
+    """Strides at every dimension count: each tensor padded. ``layout_cases`` has only the default count."""
     for choice, level in levelled(plan, plan.representatives[:1], most):
         for count in choice.dimension_counts:
             met: set[str] = set()
-            for needed in ("", *plan.tensors):  # and again for each tensor that was absent until then
+            for needed in ("", *plan.tensors):  # and again for each tensor that was absent so far
                 turns = [each for each in choice.whole if not needed or each.get(needed) != ABSENT]
                 if needed in met or not turns:
                     continue
@@ -79,7 +80,7 @@ def rank_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def slack_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """More room than is needed: a larger total size, a larger binding, a guaranteed alignment. One tensor at a time."""
+    """A larger total size or binding than needed, or a guaranteed alignment. One tensor at a time."""
     for choice, level in levelled(plan, plan.representatives[:1], most):
         for base, name, tensor in _each_tensor(choice):
             for label, changed, bindings in (
@@ -99,7 +100,7 @@ def slack_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def owned_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Inputs that DirectML takes over when the operator is initialized (OWNED_BY_DML): each alone, packed and padded, and all at once."""
+    """OWNED_BY_DML inputs, bound when the operator is initialized: each alone, packed and padded, and all at once."""
     core = plan.representatives
     owned = abi().tensor_flags["OWNED_BY_DML"]
     names = [field.name for field in plan.operator.inputs() if field.owned_by_dml]
@@ -147,7 +148,7 @@ def in_place_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def gap_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Strided outputs whose gaps must keep what was there: measured, as the documentation lets an output overwrite its total size."""
+    """Strided outputs whose gaps must not change: measured, as the documentation lets an operator overwrite an output's total size."""
     for choice, level in levelled(plan, plan.representatives, most):
         for field in plan.operator.outputs():
             base = _base(choice, 0, (field.name,))
@@ -165,9 +166,9 @@ def gap_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def _base(choice: TypeChoice, turn: int = 0, needed: Iterable[str] = (), sizes: Sizes = _SIZES) -> OperatorDesc:
-    """The desc that a case changes; the attributes take turns, so that each of their values meets some of the cases.
+    """The base desc of a case. The combinations of attributes take turns, so that each value occurs in some cases.
 
-    Where it can have them, it has all tensors that are ``needed``.
+    If possible, it has all tensors that are ``needed``.
     """
     needed = tuple(needed)
     turns = [attributes for attributes in choice.whole if all(attributes.get(name) != ABSENT for name in needed)] or choice.whole
@@ -175,7 +176,7 @@ def _base(choice: TypeChoice, turn: int = 0, needed: Iterable[str] = (), sizes: 
 
 
 def _each_tensor(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, str, TensorDesc]]:
-    """Every tensor that the operator can have, in a desc that has it."""
+    """Every tensor of the operator, in a desc in which it is present."""
     for wanted in choice.plan.tensors:
         base = _base(choice, 0, (wanted,))
         yield from ((base, name, tensor) for field, name, tensor in base.by_field() if field == wanted)

@@ -1,8 +1,8 @@
-"""The plan of an operator: everything that its cases are put together from, worked out once and handed on.
+"""The plan of an operator: everything that its cases are built from, computed once and passed on.
 
-A ``Plan`` knows which values of attributes stand together, and which choices of data types the tables and constraints allow. Each of these
-is a ``TypeChoice``, which knows the combinations of attributes and the dimension counts that can stand with it. Both make descs: sizes
-come from the spec's shapes (generator/solver), and nothing is drawn at random and filtered.
+A ``Plan`` has the combinations of attribute values, and the choices of data types that tables and constraints allow. Each choice is a
+``TypeChoice``, which has the combinations of attributes and the dimension counts that are valid with it. Both make descs: sizes come from
+the spec's shapes (generator/solver); nothing is drawn at random and filtered.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from dmlcts.spec.rules import allowed_at, broken_without_sizes
 from dmlcts.spec.shape import FAILURES
 
 _ALL_WAYS = 6
-"""As many combinations of attributes as this are all tried; of more, every pair of values."""
+"""Up to this number, all combinations of attributes are used; above it, every pair of values."""
 
 MOST_BYTES = 64 << 20
-"""As large as this may a tensor of a case be: a case has several, each of them several times in memory."""
+"""The largest tensor of a case, in bytes: a case has several tensors, each of them several times in memory."""
 
 _ROUNDS = 4
-"""Attributes may depend on sizes, and sizes on attributes: how often one follows the other before neither changes."""
+"""Attributes may depend on sizes, and sizes on attributes: the most iterations until neither changes."""
 
 
 @cache
@@ -42,9 +42,9 @@ def plan_of(operator: Operator) -> Plan:
 
 
 class Plan:
-    """What the cases of one operator are made of. What is costly is worked out when it is first asked for.
+    """What the cases of one operator are built from. Expensive parts are computed on first use.
 
-    ``counts`` are the attributes that count the elements of another (``{"AxisCount": "Axes"}``): they follow, and ``chosen`` are the others.
+    ``counts`` are the attributes that count the elements of another (``{"AxisCount": "Axes"}``) and follow from it; ``chosen`` are the others.
     """
 
     def __init__(self, operator: Operator) -> None:
@@ -58,23 +58,23 @@ class Plan:
         self._levels: dict[object, FeatureLevel] = {}
         self._listing: dict[object, tuple[Support, ...]] = {}
 
-    # What the spec says as a whole
+    # The spec as a whole
 
     @cached_property
     def leading(self) -> str:
-        """The tensor whose dimension count says how many dimensions a case has: the first that must be there."""
+        """The tensor that determines the dimension count of a case: the first required one."""
         optional = {field.name for field in self.operator.fields if field.optional}
         return next((name for name in self.tensors if name not in optional), self.tensors[0])
 
     @cached_property
     def uniform(self) -> bool:
-        """Whether every tensor has the sizes of the first one, or ones alone: then any number of elements can stand in a row."""
+        """Whether every tensor has the sizes of the first one, or only ones: then a row can have any number of elements."""
         rows = [(next(iter(shape.sizes.values())), row) for shape in self.operator.shapes for row in shape.sizes.values()]
         return all(row in (first, ("*1",)) for first, row in rows) and any("*" in "".join(first) for first, _ in rows)
 
     @cached_property
     def independent(self) -> bool:
-        """Whether sizes depend on no attribute."""
+        """Whether no size depends on an attribute."""
         return not any(self.operator.field(name).kind == "attribute" for name in self._read)
 
     @cached_property
@@ -85,17 +85,17 @@ class Plan:
 
     @cached_property
     def only_tied(self) -> bool:
-        """Whether all that the constraints say is that tensors are alike."""
+        """Whether the constraints only require equal properties of tensors."""
         return all(c.same and c.when is None and c.before is None for c in self.operator.constraints)
 
     @cached_property
     def by_attribute(self) -> tuple[Support, ...]:
-        """The tables that hold for some values of attributes alone."""
+        """The tables that apply only to some values of attributes."""
         return tuple(table for table in self.operator.support if table.when)
 
     @cached_property
     def steps(self) -> frozenset[FeatureLevel]:
-        """The feature levels at which something begins or ends that is no table: what is lifted, allowed to be absent, or added."""
+        """The feature levels at which something other than a table changes: a lifted constraint, a newly optional tensor, an added constant."""
         found = {constraint.before for constraint in self.operator.constraints}
         for field in self.operator.fields:
             found |= {field.optional_since, *field.operators.values()}
@@ -104,7 +104,7 @@ class Plan:
         return frozenset(level for level in found if level)
 
     def tied(self, what: str) -> list[tuple[str, ...]]:
-        """The tensors in groups that must have the same ``what`` (DataType, DimensionCount), each other tensor alone."""
+        """The tensors in groups that must have the same ``what`` (DataType, DimensionCount); every other tensor is a group of its own."""
         if what not in self._tied:
             groups = [{name} for name in self.tensors]
             for constraint in self.operator.constraints:
@@ -119,7 +119,7 @@ class Plan:
     # Attributes
 
     def values(self, field: Field) -> tuple[object, ...]:
-        """The values of an attribute that cases go through, the usual one first; an Expression among them is computed for each desc.
+        """The values of an attribute in cases, the default first; an Expression among them is computed for each desc.
 
         Raises:
             NotGenerable: the spec gives no values for it.
@@ -137,14 +137,14 @@ class Plan:
 
     @cached_property
     def fused(self) -> OperatorDesc:
-        """The operator as it stands inside another: without tensors, with its usual attributes."""
+        """The operator as a fused one: without tensors, with its default attributes."""
         return OperatorDesc(self.operator.name, {field.name: self.usual.get(field.name) for field in self.operator.fields})
 
     @cached_property
     def combinations(self) -> tuple[Combination, ...]:
-        """Combinations of attribute values and of optional tensors, the usual one first; one empty mapping where nothing varies.
+        """Combinations of attribute values and of optional tensors, the default first; one empty mapping where nothing varies.
 
-        Each configuration of the spec has its own, one after another; a combination of several is of the first.
+        They are made for each configuration of the spec in turn; one that is valid in several belongs to the first.
 
         Raises:
             NotGenerable: an attribute has no values.
@@ -167,7 +167,7 @@ class Plan:
         return self.combinations[0]
 
     def completed(self, choice: Combination) -> Combination:
-        """The combination with every optional tensor present that its configuration lets be."""
+        """The combination with every optional tensor present that its configuration allows."""
         limits = self.operator.configurations.get(choice.configuration, {})
         present = {k: PRESENT if v == ABSENT and PRESENT in limits.get(k, (PRESENT,)) else v for k, v in choice.items()}
         return Combination(present, choice.configuration)
@@ -190,13 +190,13 @@ class Plan:
         return tuple(found.values())
 
     def _permitted(self, types: Types, table: Support) -> bool:
-        """Whether the constraints let these data types stand together: ``tied`` knows those alone that hold always."""
+        """Whether the constraints allow these data types together: ``tied`` covers only unconditional ones."""
         kinds = (choice for choice in self._kinds if table.applies(choice))
         return self.only_tied or any(self.keeps(types, choice, table.level) for choice in kinds)
 
     @cached_property
     def _kinds(self) -> list[Combination]:
-        """One combination for each way in which enumerations and absent tensors meet: what constraints on types ask about."""
+        """One combination for each mix of enumeration values and absent tensors, on which constraints on types may depend."""
         telling = {field.name for field in self.operator.fields if field.enum or field.is_tensor}
         found: dict[str, Combination] = {}
         for choice in map(self.completed, self.combinations):
@@ -204,17 +204,17 @@ class Plan:
         return list(found.values())
 
     def keeps(self, types: Types, choice: Attributes, level: FeatureLevel | None = None) -> bool:
-        """Whether types and attributes keep the operator's own constraints together; what is said of sizes is left to the shapes."""
+        """Whether types and attributes together satisfy the operator's constraints, except those about sizes."""
         return not broken_without_sizes(self.operator, self.small(types, choice), level)
 
     def small(self, types: Types, choice: Attributes) -> OperatorDesc:
-        """A desc in which every size is 1, with the dimension counts nearest to 4 that the tables list for the types."""
+        """A desc with all sizes 1, with the dimension counts nearest to 4 that the tables list for the types."""
         ranks = self.ranks(types)
         present = {name: (1,) * nearest(ranks[name], 4) for name, _ in types if choice.get(name) != ABSENT}
         return OperatorDesc(self.operator.name, self.fields(_packed(types, present), choice))
 
     def ranks(self, types: Types) -> Mapping[str, frozenset[int]]:
-        """The dimension counts that some level lists for each tensor with these types; tensors that must have the same have the same."""
+        """The dimension counts that some level lists for each tensor with these types, equal where a constraint requires it."""
         if types not in self._ranks:
             found: dict[str, set[int]] = {name: set() for name, _ in types}
             for table in self.operator.support:
@@ -228,14 +228,14 @@ class Plan:
 
     @cached_property
     def covering(self) -> tuple[TypeChoice, ...]:
-        """Choices in which each tensor has each of its types: all where the types are tied, few of many where tensors choose freely.
+        """Choices in which each tensor has each of its types: all choices if the types are tied, a few if tensors vary independently.
 
-        Integers and floats meet among them in every way that they can.
+        They include every valid mix of integers and floats.
         """
 
         def parts(choice: TypeChoice) -> Iterator[object]:
             yield from (*choice.types, tuple(real for _, real in choice.formats))
-            for table in self.by_attribute:  # tables of other attributes are promises of their own
+            for table in self.by_attribute:  # tables for other attribute values are separate promises
                 listed = all(data_type in table.tensors[name].data_types for name, data_type in choice.types)
                 if listed and self._permitted(choice.types, table):
                     yield from ((str(table.when), *pair) for pair in choice.types)
@@ -244,18 +244,18 @@ class Plan:
 
     @cached_property
     def representatives(self) -> tuple[TypeChoice, ...]:
-        """Choices in which each tensor has each of its formats, of the oldest level that has it: what differs by them alone is tried on these."""
+        """Choices in which each tensor has each of its formats, from the oldest level: for cases that depend only on the format."""
         return first_with_each(self.choices, lambda choice: enumerate(choice.formats))
 
     @cached_property
     def kind_representatives(self) -> tuple[TypeChoice, ...]:
-        """The same, signed and unsigned integers told apart: what depends on how a number is read."""
+        """The same, with signed and unsigned integers distinguished: for cases that depend on how a number is read."""
         kinds = abi().data_types
         return first_with_each(self.choices, lambda choice: ((name, kinds[of].bits, kinds[of].kind) for name, of in choice.types))
 
     @cached_property
     def of_each_format(self) -> tuple[TypeChoice, ...]:
-        """The covering choices, and one of each combination of formats: what depends on how several types meet is tried on these."""
+        """The covering choices, and one for each combination of formats: for cases that depend on how types are combined."""
         found: dict[object, TypeChoice] = {}
         for choice in self.choices:
             found.setdefault(choice.formats, choice)
@@ -265,7 +265,7 @@ class Plan:
     # Descs
 
     def fields(self, tensors: Mapping[str, object], choice: Attributes) -> dict[str, object]:
-        """All fields of a desc in the struct's order: its tensors (None where absent), and the values of a choice, those computed that are expressions."""
+        """All fields of a desc in the struct's order: its tensors (None where absent), and the values of a choice, with expressions computed."""
         known: dict[str, object] = {name: tensors.get(name) for name in self.tensors}
         for field in self.chosen:
             value = evaluated(field, choice.get(field.name), known)
@@ -276,7 +276,7 @@ class Plan:
         return {field.name: known[field.name] for field in self.operator.fields}
 
     def recomputed(self, desc: OperatorDesc, choice: Attributes) -> OperatorDesc:
-        """The desc with the attributes of a choice computed anew, for tensors that were changed; where that cannot be, as they were."""
+        """The desc with the attributes of a choice recomputed for changed tensors; unchanged where that is impossible."""
         try:
             fields = self.fields(desc.fields, choice)
         except FAILURES:
@@ -284,7 +284,7 @@ class Plan:
         unsigned = (fields[field.name] for field in self.operator.attributes() if field.type.startswith("UINT") and not field.enum)
         numbers = (number for value in unsigned for number in (value if isinstance(value, tuple) else (value,)))
         if any(isinstance(number, int) and number < 0 for number in numbers):
-            return desc  # no struct holds it
+            return desc  # no struct can hold it
         return OperatorDesc(desc.type, fields)
 
     def desc(
@@ -298,11 +298,11 @@ class Plan:
     ) -> OperatorDesc:
         """A valid packed desc with the attributes and the absent tensors of a choice.
 
-        ``run`` are the sizes wanted of the leading tensor, and its length the dimension count, to which those of tensors that are not in
-        ``counts`` are as near as may be; ``symbols`` and ``known`` as in generator/solver.
+        ``run`` are the wanted sizes of the leading tensor; its length is the dimension count. Tensors that are not in ``counts`` get the
+        nearest possible dimension count. ``symbols`` and ``known`` as in generator/solver.
 
         Raises:
-            NotGenerable: there is none of these sizes.
+            NotGenerable: no such desc exists.
         """
         present = {name: data_type for name, data_type in types if choice.get(name) != ABSENT}
         known, counts = known or {}, counts or {}
@@ -328,12 +328,14 @@ class Plan:
             unsettled = [f.name for f in self.operator.attributes() if not alike(before[f.name], fields[f.name])]
             if not unsettled:
                 return self._bounded(fields, symbols or {})
-        raise NotGenerable(f"{self.operator.name}: its sizes depend on {', '.join(unsettled)}, whose values depend on its sizes")
+        raise NotGenerable(
+            f"{self.operator.name}: its sizes depend on {', '.join(unsettled)}, and these depend on its sizes; give them values that do not"
+        )
 
     def _solved(
         self, fields: Mapping[str, object], run: Sizes, symbols: Symbols, known: Mapping[str, Sizes]
     ) -> Mapping[str, Sizes]:
-        """The sizes of a desc with these fields, solved once for all descs that are alike in what the shapes read."""
+        """The sizes of a desc with these fields, solved once for all descs that agree in the fields that the shapes read."""
         ranks = [(name, tensor.DimensionCount) for name in self.tensors if isinstance(tensor := fields[name], TensorDesc)]
         key = (run, *ranks, repr([fields[name] for name in self._read]), *symbols.items(), *known.items())
         if key not in self._sizes:
@@ -341,7 +343,7 @@ class Plan:
         return self._sizes[key]
 
     def _bounded(self, fields: Mapping[str, object], symbols: Symbols) -> OperatorDesc:
-        """The desc of these fields. Raises NotGenerable if a tensor is larger than any case's may be."""
+        """The desc of these fields. Raises NotGenerable if a tensor is too large for a case."""
         desc = OperatorDesc(self.operator.name, fields)
         for name, tensor in desc.tensors():
             if tensor.count * tensor.type.bits > 8 * MOST_BYTES:
@@ -349,20 +351,20 @@ class Plan:
                 cause = f" with {', '.join(f'{symbol}: {size}' for symbol, size in symbols.items())}" if symbols else ""
                 raise NotGenerable(
                     f"{self.operator.name}: {name} is {sizes}{cause}, {tensor.count * tensor.type.bits / 8 / 2**20:.0f} MiB of "
-                    f"{tensor.data_type}; a tensor of a case has at most {MOST_BYTES >> 20} MiB: give smaller sizes"
+                    f"{tensor.data_type}; a tensor of a case may have at most {MOST_BYTES >> 20} MiB: give smaller sizes"
                 )
         return desc
 
     def level_of(self, desc: OperatorDesc) -> FeatureLevel | None:
         """The lowest feature level whose tables list all of the desc's data types and dimension counts, None if none does.
 
-        Where a level matters for more than the tables (an absent tensor, a constant, a fused operator, a lifted constraint), it is the
-        lowest from there on at which the desc breaks no rule, if there is one.
+        Where a level matters beyond the tables (an absent tensor, a constant, a fused operator, a lifted constraint), it is the lowest one
+        from there on at which the desc breaks no rule, if any.
         """
         lowest = min((table.level for table in self.tables_of(desc)), default=None)
         if lowest is None or not self.steps:
             return lowest
-        tensors = [(name, tensor.data_type, tensor.sizes) for name, tensor in desc.tensors()]  # strides matter at no level
+        tensors = [(name, tensor.data_type, tensor.sizes) for name, tensor in desc.tensors()]  # no level depends on strides
         key = (*tensors, repr([desc.fields.get(field.name) for field in self.operator.attributes()]))
         if key not in self._levels:
             later = sorted(level for level in abi().feature_levels.values() if level >= lowest)
@@ -386,7 +388,7 @@ class Plan:
         return self._listing[key]
 
     def fewest(self, choices: Iterable[Combination]) -> tuple[Combination, ...]:
-        """Of these combinations, in their order, those that bring a value or a configuration that none before them has."""
+        """Those combinations, in order, that have a value or a configuration that no earlier one has."""
         return first_with_each(choices, lambda c: (c.configuration, *(f"{name}={value}" for name, value in c.items())))
 
 
@@ -395,7 +397,7 @@ def _packed(types: Types, sizes: Mapping[str, Sizes]) -> dict[str, TensorDesc]:
 
 
 def _fused_into(inner: OperatorDesc, known: Mapping[str, object]) -> OperatorDesc:
-    """An operator inside another, its attributes computed: its tensors are like the output that it follows."""
+    """A fused operator with its attributes computed: its tensors are like the output that it is applied to."""
     plan = plan_of(load(inner.type))
     output = next((tensor for name, tensor in known.items() if name.startswith("Output") and isinstance(tensor, TensorDesc)), None)
     return OperatorDesc(

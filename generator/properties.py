@@ -1,7 +1,7 @@
-"""Property cases: the outputs must agree with the reference, or keep a law among themselves, for many sizes, layouts and data.
+"""Property cases: the outputs must match the reference, or satisfy a law, for many sizes, layouts and data.
 
-The case says what to try; conformance/properties/relations tries it. Every example is itself a case, so that a failing one, shrunken, can be
-written down and run again.
+The case says what to test; conformance/properties/relations runs it. Every example is itself a case, so that a failing one, shrunken, can be
+saved and run again.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from dmlcts.spec.model import ABSENT, Relation
 
 
 def property_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Agreement, and the relations of the spec that speak of it, for each choice of types and attributes; in core for one of each width.
+    """Agreement and the spec's applicable relations, for each choice of types and attributes; in core for one of each width.
 
     Raises:
-        ValueError: a relation uses an operator that has no spec file or takes none of the data types.
+        ValueError: a relation uses an operator that has no spec file or supports none of the data types.
     """
     relations = plan.operator.relations
     for choice, level in levelled(plan, plan.representatives, most):
@@ -61,7 +61,7 @@ def property_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def _tried_with(relation: Relation, choice: TypeChoice, descs: Sequence[tuple[Combination, OperatorDesc]]) -> Sequence[Combination]:
-    """The combinations with which a law is tried: all that it speaks of; where they are many, as few as give it each value that it may meet."""
+    """The combinations to test a law with: all to which it applies; of many, as few as include each value."""
     about = [attributes for attributes, desc in descs if relation.speaks_of(choice.main, desc.fields)]
     return about if len(choice.few) == len(descs) else choice.plan.fewest(about)
 
@@ -79,9 +79,9 @@ def _run(count: int) -> tuple[int, ...]:
 
 
 def choice_of(plan: Plan, desc: OperatorDesc) -> Attributes:
-    """The choice of attributes that the desc of a property case was made of.
+    """The choice of attributes from which the desc of a property case was made.
 
-    It is better than the attributes themselves for a desc of other sizes, as an attribute may be computed from them.
+    For a desc of other sizes it replaces the attributes themselves, which may be computed from the sizes.
     """
     types = tuple((name, tensor.data_type) for name, tensor in desc.tensors())
     count = next(desc.tensors())[1].DimensionCount
@@ -92,7 +92,7 @@ def choice_of(plan: Plan, desc: OperatorDesc) -> Attributes:
 
 @lru_cache(maxsize=256)
 def _choices_by_desc(plan: Plan, types: Types, count: int) -> Mapping[str, Attributes]:
-    """Every choice of attributes by the fields of the desc that a property case has of it; of choices that give the same desc the first."""
+    """Every choice of attributes, by the fields of a property case's desc; the first if several give the same desc."""
     absent = set(plan.tensors) - {name for name, _ in types}
     found: dict[str, Attributes] = {}
     for choice in plan.combinations:
@@ -104,11 +104,11 @@ def _choices_by_desc(plan: Plan, types: Types, count: int) -> Mapping[str, Attri
 def used_types(plan: Plan, desc: OperatorDesc) -> TypeChoice:
     """The data types with which a law about ``desc`` calls another operator.
 
-    All inputs have the type of the desc's first tensor that the operator takes, or if they cannot all that must be there or that the desc
-    has too; the outputs have that of the desc's output if they can.
+    If possible, all inputs have the type of the desc's first tensor that the operator supports; otherwise only the required inputs and those
+    in the desc. The outputs have the type of the desc's output if possible.
 
     Raises:
-        ValueError: it takes none of the desc's types.
+        ValueError: it supports none of the desc's types.
     """
     own = tuple(dict.fromkeys(tensor.data_type for _, tensor in desc.tensors()))
     result = desc.tensor(load(desc.type).outputs()[0].name).data_type
@@ -119,5 +119,5 @@ def used_types(plan: Plan, desc: OperatorDesc) -> TypeChoice:
             fitting = [choice for choice in plan.choices if all(t == wanted for name, t in choice.types if name in inputs)]
             if fitting:
                 return max(fitting, key=lambda choice: sum(t == result for name, t in choice.types if name not in inputs))
-    said = f"{desc.type} uses {plan.operator.name} in a relation, which takes no {' or '.join(own)}"
-    raise ValueError(f"{said}: give the relation the `types` for which it holds")
+    problem = f"{desc.type} uses {plan.operator.name} in a relation, which does not support {' or '.join(own)}"
+    raise ValueError(f"{problem}: give the relation the `types` to which it applies")

@@ -1,7 +1,7 @@
-"""Recipes: raw bytes into a tensor's values.
+"""Recipes: from raw bytes to a tensor's values.
 
-The bytes come from a stream that the case's id seeds (generator/data) or from Hypothesis, which shrinks them; the recipe is the same, so
-that both kinds of test see the same kind of data. Only IEEE arithmetic that every machine does alike is used.
+The bytes come from a stream seeded by the case's id (generator/data) or from Hypothesis, which shrinks them. Both use the same recipes.
+Only IEEE arithmetic is used, which gives the same results on every machine.
 
 A spec names a recipe and its parameters: ``random: {recipe: quarters, limit: 500}``.
 """
@@ -24,10 +24,10 @@ Parameters = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """``width`` gives the raw bytes an element takes, ``make`` turns (count, width) of them into count values.
+    """``width`` gives the raw bytes for an element, ``make`` turns an array (count, width) of them into count values.
 
-    ``parameters`` are the names that a spec may give; those among ``computed`` may be expressions over the desc. ``bits`` says that the
-    values are bit patterns, so that a relation computes with them as unsigned integers whatever the type.
+    ``parameters`` are the names that a spec may give; those in ``computed`` may be expressions over the desc. ``bits`` says that the
+    values are bit patterns, which a relation treats as unsigned integers for any type.
     """
 
     width: Callable[[str], int]
@@ -59,7 +59,7 @@ def _quarters(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Arra
 
 def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     low, high = float(parameters["low"]), float(parameters["high"])
-    if not data_type(name).is_float:  # the part of the range that the type has
+    if not data_type(name).is_float:  # clamped to the type's range
         least, most = data_type(name).limits
         low, high = max(low, least), min(high, most + 1.0)
     share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
@@ -67,7 +67,7 @@ def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array
     if not data_type(name).is_float:
         return np.floor(values).astype(numpy_dtype(name))
     dtype = numpy_dtype(name)
-    rounded = values.astype(dtype)  # to high, where it lies nearer than what the type has below it
+    rounded = values.astype(dtype)  # to high, if that is nearer than the type's next lower value
     return np.where(rounded < high, rounded, np.nextafter(dtype.type(high), dtype.type(low)))
 
 
@@ -150,30 +150,30 @@ def _size(name: str) -> int:
 
 
 RECIPES: dict[str, Recipe] = {
-    # Every bit pattern alike: NaN, infinities and denormals among the floats.
+    # All bit patterns with equal probability, including NaN, infinities and denormals.
     "any-bits": Recipe(_size, _any_bits, bits=True),
-    # 0 to the type's width in bits, less one: amounts of a shift.
+    # 0 to the type's width in bits minus one: shift amounts.
     "below-width": Recipe(lambda name: 1, _below_width, bits=True),
-    # Multiples of 1/4 between -limit and limit: exact in every floating type, and a quarter of them are halves.
+    # Multiples of 1/4 between -limit and limit: exact in every floating-point type; a quarter of them are ties for rounding.
     "quarters": Recipe(lambda name: 2, _quarters, frozenset({"limit"})),
-    # Evenly from low to high, high left out; integers are rounded down, from the part of the range that their type has.
+    # Uniformly from low to high, high excluded; integers are rounded down, and the range is clamped to their type.
     "uniform": Recipe(lambda name: 4, _uniform, frozenset({"low", "high"})),
-    # Whole numbers from least to most, which may be expressions over the desc and have a number for each element: indices, lengths and
-    # offsets that fit the sizes at hand.
+    # Integers from least to most. These may be expressions over the desc, with a value for each element: indices, lengths and offsets that
+    # fit the desc's sizes.
     "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"})),
-    # Floats of either sign, every power of two from 2^least to 2^most alike (as far as they are normal numbers); any bits of integers.
+    # Floats of either sign, with uniformly distributed exponents from 2^least to 2^most (normal numbers only); random bits for integers.
     "numbers": Recipe(_size, _numbers, frozenset({"least", "most"})),
-    # The same without 0, and without a sign; or with one.
+    # The same without 0: positive only, or of either sign.
     "positive": Recipe(_size, _positive, frozenset({"least", "most"})),
     "nonzero": Recipe(_size, _nonzero, frozenset({"least", "most"})),
-    # Integers from -limit (0 for unsigned types) to limit, at most 127, in any type: many of them equal.
+    # Integers from -limit (0 for unsigned types) to limit, at most 127, in any type: many are equal.
     "small-integers": Recipe(lambda name: 1, _small_integers, frozenset({"limit"})),
-    # Half of them 0, and half any bits: conditions.
+    # Half zeros, half random bits: conditions.
     "truth": Recipe(_size, _truth),
-    # One of the numbers in `points`, written with spaces between them: indices and lengths that must be valid.
+    # Random picks from `points`, a list separated by spaces: indices and lengths that must be valid.
     "among": Recipe(lambda name: 2, _among, frozenset({"points"})),
-    # The same in their order, round and round, and nothing random: rows whose columns mean different things.
+    # The same in their order, repeated, without randomness: rows with columns of different meaning.
     "in-turn": Recipe(lambda name: 1, _in_turn, frozenset({"points"})),
-    # Any bits; of floats every fourth is made a NaN (or an infinity) and every fourth an infinity.
+    # Random bits; of floats, every fourth is made a NaN (or an infinity) and every fourth an infinity.
     "exceptional": Recipe(_size, _exceptional, bits=True),
 }

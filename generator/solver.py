@@ -1,11 +1,11 @@
 """Sizes of an operator's tensors, solved from the symbolic shapes of its spec.
 
-A free symbol takes what is wanted of it, within its domain; every other size is computed. Nothing is drawn and thrown away: where the
-wanted numbers contradict a domain, the nearest number that it allows is taken.
+A free symbol gets its wanted size, within its domain; every other size is computed. Nothing is drawn and rejected: where a wanted size is
+outside a domain, the nearest allowed one is used.
 
-What is wanted is a ``run`` of sizes for the leading tensor: ``InputTensor: [N, C, "*Spatial"]`` takes 2, 3, 4, 5 as N = 2, C = 3 and
-Spatial = 4, 5. Where a row is shorter than the run, its first size is the product of what is left over. Symbols that stand in other
-tensors alone take numbers of the run in turn.
+The wanted sizes are a ``run`` for the leading tensor: ``InputTensor: [N, C, "*Spatial"]`` reads 2, 3, 4, 5 as N = 2, C = 3 and
+Spatial = 4, 5. If a row is shorter than the run, its first size is the product of the rest. Symbols that occur only in other tensors get
+numbers of the run in turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dmlcts.spec.shape import FAILURES, Matching, number, size_symbol
 
 Sizes = tuple[int, ...]
 Symbols = Mapping[str, int | Sizes]
-"""What a symbol is to be: a number, or the sizes that a ``*`` symbol stands for."""
+"""Wanted values of symbols: a number, or the sizes that a ``*`` symbol stands for."""
 
 
 def solved(
@@ -35,8 +35,8 @@ def solved(
 ) -> dict[str, Sizes]:
     """The sizes of each tensor that is present in ``fields``.
 
-    The tensors in ``fields`` say how many dimensions are wanted of each, and the attributes what expressions read. ``symbols`` are
-    wanted of their name instead of what the run gives; ``known`` tensors have their sizes already, and the others follow from them.
+    The tensors in ``fields`` give the wanted dimension counts, the attributes the variables of expressions. ``symbols`` override the run;
+    ``known`` tensors have fixed sizes, from which the others follow.
 
     Raises:
         NotGenerable: the shapes give no sizes for them; the message says which symbol or tensor.
@@ -44,7 +44,7 @@ def solved(
     if not operator.shapes:
         raise NotGenerable(f"{operator.name} has no shapes in its spec")
     found = dict(known or {})
-    for shape in operator.shapes:  # a later one meets the tensors that an earlier one sized
+    for shape in operator.shapes:  # a later one uses the tensors that an earlier one sized
         if shape.when is None or number(shape.when, fields) is True:
             found |= _Solving(operator.name, shape, fields, run, symbols or {}).sizes(found)
     for name, tensor in fields.items():
@@ -54,7 +54,7 @@ def solved(
 
 
 def names_read(shape: Shape) -> frozenset[str]:
-    """All that the expressions of a shape read."""
+    """All names that the expressions of a shape read."""
     rows = (size for row in shape.sizes.values() for size in row if size != "*1")
     sizes = (compile_expression(size.removeprefix("*")).names for size in rows)
     groups = (expression.names for group in (shape.where, shape.counts) for expression in group.values())
@@ -83,13 +83,13 @@ class _Solving:
         return {tensor: self.row_sizes(tensor, row) for tensor, row in self.rows.items()}
 
     def settle(self) -> None:
-        """Lets everything follow that follows. Raises NotGenerable where tensors contradict each other."""
+        """Derives everything that follows. Raises NotGenerable where tensors contradict each other."""
         self.matching.settle()
         for message in self.matching.wrong.values():
             raise NotGenerable(f"{self.name}: {message}")
 
     def measure(self, tensor: str, row: Sequence[str]) -> None:
-        """How many sizes the row's ``*`` symbol stands for: what its count says, or what the dimension count leaves."""
+        """How many sizes the row's ``*`` symbol stands for: its count, or the rest of the dimension count."""
         unknown = []
         taken = sum(not size.startswith("*") for size in row)
         for symbol in (size[1:] for size in row if size.startswith("*") and size != "*1"):
@@ -104,7 +104,7 @@ class _Solving:
         self.lengths |= dict.fromkeys(unknown, self.ranks[tensor] - taken)
 
     def wanted(self) -> dict[str, int | Sizes]:
-        """What each free symbol is to be, in the rows' order."""
+        """The wanted value of each free symbol, in the rows' order."""
         found: dict[str, int | Sizes] = {}
         for row in self.rows.values():
             if not found:
@@ -115,7 +115,7 @@ class _Solving:
         return {symbol: self.fitted(symbol, self.symbols.get(symbol, value)) for symbol, value in found.items()}
 
     def free(self, row: Sequence[str]) -> list[str]:
-        """The symbols of a row that are neither known nor derived nor attributes, as they stand in it."""
+        """The symbols of a row that are neither known nor derived nor attributes, as written."""
         found = []
         for size in row:
             symbol = size_symbol(size)
@@ -128,7 +128,7 @@ class _Solving:
         return symbol not in self.matching.fields and symbol not in self.shape.where and symbol not in self.matching.known
 
     def led(self, row: Sequence[str]) -> dict[str, int | Sizes]:
-        """The run's numbers, given out from the last size of the leading row on; the first takes all that is left."""
+        """The run's numbers, assigned from the last size of the leading row on; the first gets the rest."""
         left = list(self.run)
         found: dict[str, int | Sizes] = {}
         first = next((size for size in row if size != "*1"), None)
@@ -153,7 +153,7 @@ class _Solving:
         return taken[0] if length is None else taken
 
     def fitted(self, symbol: str, value: int | Sizes) -> int | Sizes:
-        """The value as long as the symbol is: its last sizes, or its first one again and again in front; a number has ones in front."""
+        """The value with the symbol's length: its last sizes, or padded in front with its first one; a number is padded with ones."""
         length = self.lengths.get(symbol)
         if length is None:
             return value[-1] if isinstance(value, tuple) else value
@@ -161,7 +161,7 @@ class _Solving:
         return (row[:1] * (length - len(row)) + row)[len(row) - length if len(row) > length else 0 :]
 
     def take(self, wanted: dict[str, int | Sizes]) -> None:
-        """Gives the symbols their values: first those without a domain, then those whose bounds can be computed by then."""
+        """Assigns the symbols their values: first those without a domain, then those with bounds that are known by then."""
         for symbol in [symbol for symbol in wanted if symbol not in self.shape.domains]:
             self.matching.known[symbol] = wanted.pop(symbol)
         self.settle()
@@ -174,7 +174,7 @@ class _Solving:
             self.settle()
 
     def bounded(self, symbol: str) -> bool:
-        """Whether all that the symbol's bounds read is known; they may read the symbol itself."""
+        """Whether all variables of the symbol's bounds are known; they may read the symbol itself."""
         domain, known = self.shape.domains[symbol], self.matching.scope().keys() | {symbol}
         return all(bound is None or bound.names <= known for bound in (domain.least, domain.most))
 
@@ -184,7 +184,7 @@ class _Solving:
         for bound, limited in ((domain.least, max), (domain.most, min)):
             limit: Any = None if bound is None else number(bound, {**self.matching.scope(), symbol: value})
             if isinstance(limit, str):
-                raise NotGenerable(f"{self.name}: a bound is {limit}")
+                raise NotGenerable(f"{self.name}: a bound of {symbol} is {limit}")
             if limit is None:
                 continue
             if isinstance(value, tuple):
@@ -211,12 +211,12 @@ class _Solving:
         ones = self.ranks[tensor] - sum(len(part) for part in parts if part is not None)
         found = tuple(size for part in parts for size in ((1,) * ones if part is None else part))
         if not all(isinstance(size, int) and size > 0 for size in found):
-            raise NotGenerable(f"{self.name}: the sizes {list(found)} of {tensor} are none: {', '.join(row)} needs domains")
+            raise NotGenerable(f"{self.name}: {tensor} has invalid sizes {list(found)}: {', '.join(row)} needs domains")
         return found
 
 
 def rows_in_force(operator: Operator, fields: Mapping[str, object]) -> dict[str, list[tuple[str, ...]]]:
-    """The rows that each tensor's sizes must be of, by the shapes whose condition holds for these fields."""
+    """The rows that each tensor's sizes must match, from the shapes that apply to these fields."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for shape in operator.shapes:
         if shape.when is None or number(shape.when, fields) is True:

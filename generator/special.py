@@ -1,6 +1,6 @@
-"""Named sets of special values: for each data type, the values at which implementations go wrong.
+"""Named sets of special values: for each data type, the values for which implementations tend to be wrong.
 
-A spec lists sets by name; a set that has nothing for a data type is empty for it.
+A spec lists sets by name; a set may be empty for a data type.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _patterns(name: str, patterns: list[int]) -> Array:
 
 
 def _floats(name: str, values: list[float]) -> Array:
-    """The values that the type holds exactly, with their negatives."""
+    """The values that the type represents exactly, with their negatives."""
     if not data_type(name).is_float:
         return np.empty(0, numpy_dtype(name))
     dtype = numpy_dtype(name)
@@ -32,7 +32,7 @@ def _floats(name: str, values: list[float]) -> Array:
 
 
 def bit_patterns(name: str) -> Array:
-    """0, 1, all ones, the highest bit, all but it, and alternating bits of both phases and of widths 1, 2, 4 and 8."""
+    """0, 1, all ones, the highest bit, all others, and alternating bits of both phases and of widths 1, 2, 4 and 8."""
     width = data_type(name).bits
     ones = (1 << width) - 1
     alternating = [ones // ((1 << (2 * run)) - 1) * ((1 << run) - 1) for run in (1, 2, 4, 8) if 2 * run <= width]
@@ -51,15 +51,15 @@ def shift_amounts(name: str) -> Array:
     return np.array(sorted({0, 1, 2, width // 2 - 1, width // 2, width // 2 + 1, width - 2, width - 1}), numpy_dtype(name))
 
 
-def halves(name: str) -> Array:
-    """Halves with even and odd neighbours, from 0.5 to the largest half that the type holds, of both signs."""
+def ties(name: str) -> Array:
+    """Ties for rounding (n + 0.5) with even and odd neighbors, from 0.5 to the type's largest, of both signs."""
     digits = np.finfo(numpy_dtype(name)).nmant if data_type(name).is_float else 0
     large = [2.0 ** (digits - 1) + k + 0.5 for k in (0, 1, 2, 3)] + [2.0**digits - 0.5, 2.0**digits - 1.5]
     return _floats(name, [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 127.5, 128.5, 255.5, 256.5, 1023.5, *large])
 
 
-def beside_halves(name: str) -> Array:
-    """The values just below and just above halves."""
+def beside_ties(name: str) -> Array:
+    """The values just below and just above ties."""
     if not data_type(name).is_float:
         return np.empty(0, numpy_dtype(name))
     middle = _floats(name, [0.5, 1.5, 2.5, 3.5, 4.5, 127.5, 128.5])
@@ -68,7 +68,7 @@ def beside_halves(name: str) -> Array:
 
 
 def beside_integers(name: str) -> Array:
-    """The values just below and just above integers, the halfway points left out."""
+    """The values just below and just above integers, without the ties."""
     if not data_type(name).is_float:
         return np.empty(0, numpy_dtype(name))
     middle = _floats(name, [1.0, 2.0, 3.0, 4.0, 5.0, 127.0, 128.0, 1000.0])
@@ -77,7 +77,7 @@ def beside_integers(name: str) -> Array:
 
 
 def large_integers(name: str) -> Array:
-    """Integers around the place where the type has no bits left for a fraction, and the largest finite values."""
+    """Integers around the point from which the type has no fraction bits, and the largest finite values."""
     if not data_type(name).is_float:
         return np.empty(0, numpy_dtype(name))
     info = np.finfo(numpy_dtype(name))
@@ -98,7 +98,7 @@ def denormals(name: str) -> Array:
 
 
 def every_finite(name: str) -> Array:
-    """Every finite value of FLOAT16, of both zeros one; nothing for wider types."""
+    """Every finite value of FLOAT16, but only one zero; empty for wider types."""
     if name != "FLOAT16":
         return np.empty(0, numpy_dtype(name))
     patterns = np.arange(1 << 16, dtype=np.uint16)
@@ -107,8 +107,8 @@ def every_finite(name: str) -> Array:
     return found
 
 
-def every_half(name: str) -> Array:
-    """All 65,536 values of FLOAT16; nothing for wider types."""
+def all_float16(name: str) -> Array:
+    """All 65,536 bit patterns of FLOAT16; empty for wider types."""
     if name != "FLOAT16":
         return np.empty(0, numpy_dtype(name))
     found: Array = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
@@ -116,7 +116,7 @@ def every_half(name: str) -> Array:
 
 
 def integer_ends(name: str) -> Array:
-    """Of integer types 0, small numbers, and those around the least, the largest and the middle of the range; nothing for floats."""
+    """For integer types 0, small numbers, and those around the minimum, the maximum and the middle of the range; empty for floats."""
     entry = data_type(name)
     if entry.is_float:
         return np.empty(0, numpy_dtype(name))
@@ -134,7 +134,7 @@ def nonzero_integer_ends(name: str) -> Array:
 
 
 def ones(name: str) -> Array:
-    """1 and -1 with their neighbours, and small numbers, of floats; 1 and -1 of integers."""
+    """For floats 1 and -1 with their neighbors, and small numbers; for integers 1 and -1."""
     entry = data_type(name)
     dtype = numpy_dtype(name)
     if not entry.is_float:
@@ -157,14 +157,14 @@ def magnitudes(name: str) -> Array:
     return np.concatenate([found, -found])
 
 
-def truths(name: str) -> Array:
-    """What is false and what is true: 0, 1, 2, the highest bit, all bits, and a one above the lowest byte where there is one."""
+def booleans(name: str) -> Array:
+    """Boolean inputs: 0, 1, 2, the highest bit, all bits, and for types wider than 16 bits values with zero low bytes."""
     width = data_type(name).bits
     return _patterns(name, [0, 1, 2, 1 << (width - 1), (1 << width) - 1, *([0x100, 0x10000] if width > 16 else [])])
 
 
 def zeros(name: str) -> Array:
-    """Zero, of both signs where there are two."""
+    """Zero, of both signs for floats."""
     return _floats(name, [0.0]) if data_type(name).is_float else np.zeros(1, numpy_dtype(name))
 
 
@@ -177,21 +177,21 @@ def nans(name: str) -> Array:
     """Quiet and signalling NaN with several payloads, of both signs."""
     if not data_type(name).is_float:
         return np.empty(0, numpy_dtype(name))
-    digits = np.finfo(numpy_dtype(name)).nmant
-    exponent = ((1 << (data_type(name).bits - 1 - digits)) - 1) << digits
-    quiet, top = 1 << (digits - 1), 1 << (data_type(name).bits - 1)
+    mantissa = np.finfo(numpy_dtype(name)).nmant
+    exponent = ((1 << (data_type(name).bits - 1 - mantissa)) - 1) << mantissa
+    quiet, top = 1 << (mantissa - 1), 1 << (data_type(name).bits - 1)
     found = [exponent | payload for payload in (quiet, quiet | 1, 1, quiet - 1)]
     return _patterns(name, found + [top | pattern for pattern in found])
 
 
 SPECIAL: dict[str, Callable[[str], Array]] = {
-    "beside-halves": beside_halves,
+    "beside-halves": beside_ties,
     "beside-integers": beside_integers,
     "bit-patterns": bit_patterns,
     "denormals": denormals,
     "every-finite": every_finite,
-    "every-half": every_half,
-    "halves": halves,
+    "every-half": all_float16,
+    "halves": ties,
     "infinities": infinities,
     "integer-ends": integer_ends,
     "large-integers": large_integers,
@@ -202,20 +202,20 @@ SPECIAL: dict[str, Callable[[str], Array]] = {
     "shift-amounts": shift_amounts,
     "signed-zeros": zeros,
     "single-bits": single_bits,
-    "truths": truths,
+    "truths": booleans,
     "zeros": zeros,
 }
 
 
 def special_values(name: str, data_type_name: str, skip: str = "", points: str = "", where: str = "") -> Array:
-    """The set ``name`` for a data type; ``skip`` lists bit patterns to leave out, in hexadecimal, divided by spaces.
+    """The set ``name`` for a data type; ``skip`` lists bit patterns to leave out, in hexadecimal, separated by spaces.
 
-    ``points`` are the values of a set that an operator has of its own, divided by spaces; without them it is one of ``SPECIAL``, of which
-    those values ``x`` are taken for which ``where`` is true.
+    ``points`` are the values of an operator's own set, separated by spaces. Without them it is a set of ``SPECIAL``, reduced to the values ``x``
+    for which ``where`` is true.
     """
     values = point_values(points.split(), data_type_name) if points else SPECIAL[name](data_type_name)
     if where:
-        with np.errstate(over="ignore"):  # a bound that the type does not hold
+        with np.errstate(over="ignore"):  # a bound outside the type's range
             values = values[np.asarray(compile_expression(where).evaluate({"x": values}), np.bool_)]
     if not skip:
         return values
@@ -224,7 +224,7 @@ def special_values(name: str, data_type_name: str, skip: str = "", points: str =
 
 
 def point_values(points: list[str], data_type_name: str) -> Array:
-    """Numbers, ``inf``, ``nan`` and bit patterns as values of a type: rounded where it is a floating one, left out where they are none."""
+    """Numbers, ``inf``, ``nan`` and bit patterns as values of a type: rounded for floating-point types, omitted if the type does not have them."""
     entry = data_type(data_type_name)
     dtype, found = numpy_dtype(data_type_name), []
     for text in points:

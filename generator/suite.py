@@ -1,4 +1,4 @@
-"""All cases of an operator, and the choice among them: by level, basis, feature level, expression (generator/matching) and shard."""
+"""All cases of an operator, and their selection: by level, basis, feature level, expression (generator/matching) and shard."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     negative_cases,
     property_cases,
 )
-"""What makes cases up to a level, in the order in which they run: what a person understands first comes first."""
+"""The generators of cases, in the order in which cases run: the easiest to understand come first."""
 
 
 @cache
@@ -49,7 +49,7 @@ def operator_cases(name: str, most: str = "full") -> tuple[Case, ...]:
 
 
 def make_cases(operator: Operator, most: str = "full") -> tuple[Case, ...]:
-    """Every case, up to a level, of an operator that need not be among the package's own."""
+    """Every case of an operator up to a level. The operator need not be one of the package's own."""
     plan = plan_of(operator)
     found: dict[str, Case] = {}
     for case in chain.from_iterable(maker(plan, most) for maker in MAKERS):
@@ -60,7 +60,7 @@ def make_cases(operator: Operator, most: str = "full") -> tuple[Case, ...]:
 
 
 def _merged(known: Case, case: Case) -> Case:
-    """One case of two that are alike: two values of an attribute may be one for few dimensions, or for a narrow type."""
+    """Merges two equal cases: two values of an attribute may coincide for few dimensions, or for a narrow type."""
     level = min(known.level, case.level, key=LEVELS.index)
     merged = replace(known, level=level, covers=tuple(dict.fromkeys((*known.covers, *case.covers))))
     if merged != replace(case, level=level, covers=merged.covers):
@@ -72,15 +72,15 @@ def find_case(case_id: str) -> Case:
     """The case with this id.
 
     Raises:
-        KeyError: none; the message names the nearest ids.
+        KeyError: there is none; the message lists similar ids.
     """
     name = case_id.partition("/")[0]
     if name not in operator_names():
-        raise KeyError(f"no case {case_id!r}: there is no operator {name!r}; `dmlcts spec list` shows those there are")
+        raise KeyError(f"no case {case_id!r}: there is no operator {name!r}; `dmlcts spec list` shows the available ones")
     cases = {case.id: case for case in operator_cases(name)}
     if case_id not in cases:
         near = get_close_matches(case_id, cases, n=3, cutoff=0.3)
-        raise KeyError(f"no case {case_id!r}; near it: {', '.join(near) or 'none'}")
+        raise KeyError(f"no case {case_id!r}; similar ids: {', '.join(near) or 'none'}")
     return cases[case_id]
 
 
@@ -95,8 +95,8 @@ def select(
 ) -> list[Case]:
     """The cases that a run with these options executes.
 
-    ``basis`` documented leaves out what is measured or contested. ``at`` leaves out what only a newer feature level promises.
-    ``shard`` (I, N) keeps the I-th of N parts; which part a case is in depends on its id alone.
+    ``basis`` documented omits measured and contested cases. ``at`` omits cases that only a newer feature level promises. ``shard`` (I, N)
+    keeps the I-th of N parts; a case's part depends only on its id.
     """
     wanted = LEVELS[: LEVELS.index(level) + 1]
     return [

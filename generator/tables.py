@@ -1,4 +1,4 @@
-"""Cases from the tables: every cell of every level, sizes, the examples, and special values."""
+"""Cases for every cell of every table, for sizes, examples and special values."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from dmlcts.spec.dtypes import bits_dtype, literal_array
 from dmlcts.spec.model import ABSENT, CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, RandomData, Values
 
 _RUN = (2, 3, 1, 5, 1, 2, 3, 1)
-"""Sizes of table cases, from the last dimension on: small, odd, with ones among them, and no two neighbours alike."""
+"""Sizes of table cases, from the last dimension on: small, odd, with some ones, and no two equal neighbors."""
 
 _COUNTS = (1, 3, 4, 5, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1025)
 """Element counts around the widths of vectors, waves and thread groups."""
 
 _LARGE = 65_537
-"""One more than a 16-bit index, or a dispatch of 256 groups of 256 threads, can reach: as elements of a row, and as rows."""
+"""One more than the range of a 16-bit index, or of a dispatch of 256 groups of 256 threads: as elements of a row, and as rows."""
 
 _MANY = 10_000
-"""Special values above this number are left to level full."""
+"""Sets with more values than this are only in level full."""
 
 _HUGE = 16 * _LARGE
-"""Tensors of more elements are large in two of their sizes at once, which one choice of data types shows as well as all."""
+"""Tensors with more elements are large in two sizes at once; one choice of data types is enough for them."""
 
 _SHAPES = ((7, 1, 1, 1), (1, 5, 1, 3), (3, 5, 7, 9), (1, 1, 17, 33), (2, 1, 1, 129))
 """Shapes with ones at either end and in the middle, and with odd sizes throughout."""
 
 
 def cell_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """One case for each choice of data types, dimension count and attribute values: every cell of every table stands in one.
+    """One case for each choice of data types, dimension count and attribute values: together they have every cell of every table.
 
-    Choices that add no type to those before them have cases of the usual dimension count alone.
+    Choices that add no new type have cases with the default dimension count only.
     """
     for choice in plan.choices:
         usual = choice.usual_count
@@ -63,7 +63,7 @@ def _run(count: int) -> tuple[int, ...]:
 
 
 def other_count_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Tensors that need not have as many dimensions as the leading one, with each count that a table lists for them."""
+    """Tensors with a dimension count independent of the leading one, with each count that a table lists for them."""
     groups = [group for group in plan.tied("DimensionCount") if plan.leading not in group]
     for choice in plan.covering if groups else ():
         level = "core" if choice in plan.representatives else "full"
@@ -78,7 +78,7 @@ def other_count_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                     try:
                         desc = choice.desc(run, attributes, counts=dict.fromkeys(group, count))
                     except NotGenerable:
-                        continue  # the shape does not know it; `spec coverage` shows that no case has it
+                        continue  # no shape allows it; `spec coverage` shows that no case has it
                     alike = {tensor.DimensionCount for name, tensor in desc.tensors() if name in group} == {count}
                     if alike and plan.level_of(desc) is not None:
                         parts = (f"{len(run)}d", f"{group[0].removesuffix('Tensor')}-{count}d")
@@ -103,7 +103,7 @@ def size_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def symbol_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """The sizes that the spec names, pairwise: every two values of any two symbols meet. In core for one type of each width, if small."""
+    """The sizes in the spec, pairwise: every pair of values of any two symbols. In core for one type of each width, if small."""
     if beyond("core", most):
         return
     core = plan.representatives
@@ -128,7 +128,7 @@ def _size_text(size: int | tuple[int, ...]) -> str:
 
 
 def data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """The other random data that the spec names, one tensor's at a time; in core, one choice of types of each width and kind."""
+    """The further random data in the spec, for one tensor at a time; in core, one choice of types of each width and kind."""
     if not any(values.data for values in plan.operator.values.values()):
         return
     for choice in plan.covering:
@@ -158,10 +158,10 @@ def _other_data(operator: Operator, present: Mapping[str, Data]) -> Iterator[tup
 
 
 def value_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Special values: the inputs' sets in every combination, each in one case that holds every combination of their values.
+    """Special values: every combination of the inputs' sets, each in one case with every combination of their values.
 
-    An input without a set takes its random data. In core, one choice of types of each width and kind, and the usual attributes. Where
-    tensors differ in their sizes, each set fills its tensor round and round.
+    An input without a set has its random data. In core, one choice of types of each width and kind, and the default attributes. Where
+    tensors differ in size, each set fills its tensor repeatedly.
     """
     core_choices, only_constants = plan.kind_representatives, _only_constants(plan.operator)
     chosen = [(choice, *each) for choice in plan.of_each_format for each in enumerate(choice.few)]
@@ -193,7 +193,7 @@ def value_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def _only_constants(operator: Operator) -> bool:
-    """Whether all attributes are enumerations: then each constant is another operation, and has its special values in core."""
+    """Whether all attributes are enumerations: then each constant is a different operation, and has its special values in core."""
     return all(field.enum for field in operator.attributes())
 
 
@@ -204,9 +204,9 @@ def _sets(values: Values) -> list[tuple[str, str]]:
 def _value_parts(
     choice: TypeChoice, attributes: Combination, sets: Mapping[str, str]
 ) -> Iterator[tuple[OperatorDesc, dict[str, Data]]]:
-    """Desc and data that hold every combination of the sets' values; none where a set has nothing for its type.
+    """Desc and data with every combination of the sets' values; none where a set is empty for its type.
 
-    Where tensors have sizes of their own, each set fills its tensor, and one that is longer goes on in the next part.
+    Where tensors have different sizes, each set fills its tensor, and a longer one continues in the next part.
     """
     plan, operator, types = choice.plan, choice.plan.operator, dict(choice.types)
     usual = choice.desc(_run(choice.usual_count), attributes)
@@ -237,7 +237,7 @@ def _value_parts(
 
 
 def special_set(operator: Operator, tensor: str, name: str, skip: str = "") -> Data:
-    """A set by its name, of the operator's own or of all; ``skip`` are the patterns to leave out."""
+    """A set by name, the operator's own or a common one; ``skip`` are the bit patterns to omit."""
     values = operator.values[tensor]
     skipped = {"skip": skip} if skip else {}
     if name in values.parts:
@@ -248,7 +248,7 @@ def special_set(operator: Operator, tensor: str, name: str, skip: str = "") -> D
 
 
 def _contested(plan: Plan, tensor: str, data_type: str, fields: Mapping[str, object]) -> str:
-    """The bit patterns that a contested example disputes for these attributes: cases of another basis leave them out."""
+    """The bit patterns that a contested example has for these attributes: cases of another basis omit them."""
     found: set[int] = set()
     for example, disputed in _contested_examples(plan):
         literal = example.inputs.get(tensor)
@@ -265,7 +265,7 @@ def _contested_examples(plan: Plan) -> tuple[tuple[Example, Mapping[str, object]
 
 
 def example_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """The documentation's examples, and what DirectML.dll was measured to give, as numbers on both sides."""
+    """The documentation's examples, and what DirectML.dll was measured to give, with literal inputs and outputs."""
     operator = plan.operator
     for example in operator.examples:
         level = "smoke" if example.basis == DOCUMENTED else "core"
@@ -293,7 +293,7 @@ def example_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def example_desc(plan: Plan, example: Example) -> OperatorDesc:
-    """The desc of an example: its tensors packed, and its attributes, where counts follow."""
+    """The desc of an example: packed tensors, and its attributes with their counts."""
     answers = next(iter(example.answers.values()))
     literals: dict[str, Literal] = {**example.inputs, **answers}
     tensors: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Choices of data types, and what can stand with one: combinations of attributes, dimension counts, descs."""
+"""Choices of data types, and what is valid with each: combinations of attributes, dimension counts, descs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Types = tuple[tuple[str, str], ...]
 T = TypeVar("T")
 
 Attributes = Mapping[str, object]
-"""A combination, or one read back from a desc."""
+"""A combination of attributes, or one read back from a desc."""
 
 _FEW = 16
-"""As many combinations of attributes as this are all tried in cases that are about something else."""
+"""Up to this number, cases about something else use all combinations of attributes."""
 
 
 class TypeChoice:
-    """One valid choice of data types, the level that first allows it, how an id names it (``UINT16-UINT32``), and what stands with it."""
+    """One valid choice of data types, the first level that allows it, its label in ids (``UINT16-UINT32``), and what is valid with it."""
 
     def __init__(self, plan: Plan, types: Types, level: FeatureLevel, label: str) -> None:
         self.plan, self.types, self.level, self.label = plan, types, level, label
@@ -37,20 +37,20 @@ class TypeChoice:
 
     @property
     def main(self) -> str:
-        """The data type of the first tensor: what reports sort the case under."""
+        """The data type of the first tensor, by which reports group the case."""
         return self.types[0][1]
 
     @cached_property
     def formats(self) -> tuple[tuple[int, bool], ...]:
-        """Width in bits, and whether it is a floating type, of each tensor: what one representative is chosen of."""
+        """For each tensor the width in bits, and whether the type is floating-point: one representative is chosen for each format."""
         return tuple((abi().data_types[name].bits, abi().data_types[name].is_float) for _, name in self.types)
 
     @cached_property
     def attributes(self) -> tuple[Combination, ...]:
-        """The combinations of attributes and optional tensors that tables and constraints let stand with these types, the usual one first.
+        """The combinations of attributes and optional tensors that tables and constraints allow with these types, the default first.
 
         Raises:
-            NotGenerable: they let none.
+            NotGenerable: they allow none.
         """
         plan = self.plan
         if plan.only_tied and not plan.by_attribute:
@@ -61,35 +61,35 @@ class TypeChoice:
             if plan.keeps(self.types, choice) and plan.level_of(plan.small(self.types, choice)) is not None
         )
         if not kept:
-            raise NotGenerable(f"{plan.operator.name}: the constraints let no attributes stand with {self.label}")
+            raise NotGenerable(f"{plan.operator.name}: the constraints allow no combination of attributes with {self.label}")
         return kept
 
     @cached_property
     def few(self) -> tuple[Combination, ...]:
-        """Those combinations, or where they are many enough of them that each value and each configuration stands in one."""
+        """These combinations; of many, enough to include each value and each configuration."""
         return self.attributes if len(self.attributes) <= _FEW else self.plan.fewest(self.attributes)
 
     @cached_property
     def whole(self) -> tuple[Combination, ...]:
-        """Those combinations with every tensor present that can be: what cases about tensors take turns with."""
+        """These combinations with every possible tensor present; cases about tensors use them in turn."""
         whole = [self.plan.completed(choice) for choice in self.attributes]
         return tuple(choice for index, choice in enumerate(whole) if choice not in whole[:index])
 
     @cached_property
     def presences(self) -> tuple[Combination, ...]:
-        """As few of the whole combinations as let each tensor stand in one; the usual one first."""
+        """As few of the whole combinations as include each tensor; the default first."""
         return first_with_each(self.whole, lambda choice: (name for name in self.plan.tensors if choice.get(name) != ABSENT))
 
     @cached_property
     def dimension_counts(self) -> tuple[int, ...]:
         """The dimension counts of the leading tensor at which some level allows these types.
 
-        One that a table lists and no shape knows is left out; ``spec coverage`` shows it as a promise without a case.
+        A count that a table lists but no shape allows is omitted; ``spec coverage`` shows it as a promise without a case.
         """
         return tuple(count for count in sorted(self.plan.ranks(self.types)[self.plan.leading]) if self._listed(count))
 
     def _listed(self, count: int) -> bool:
-        """Whether the shapes know this dimension count, and a table lists what some combination of attributes makes of it."""
+        """Whether the shapes allow this dimension count, and a table lists the resulting desc for some combination of attributes."""
         simple = self.plan.independent and not self.plan.by_attribute
         for choice in self.plan.combinations[:1] if simple else self.attributes:
             try:
@@ -102,27 +102,27 @@ class TypeChoice:
 
     @cached_property
     def usual_count(self) -> int:
-        """The dimension count that cases about other things use: 4, which every level knows, or the nearest that there is."""
+        """The default dimension count of cases about other things: 4, which every level supports, or the nearest one."""
         return nearest(self.dimension_counts, 4)
 
     def desc(
         self, run: Sizes, choice: Attributes, symbols: Symbols | None = None, counts: Mapping[str, int] | None = None
     ) -> OperatorDesc:
-        """``Plan.desc`` with these types; one for a run and a combination alone is made once. Raises NotGenerable."""
+        """``Plan.desc`` with these types; cached for a run and a combination alone. Raises NotGenerable."""
         if symbols or counts:
             return self.plan.desc(self.types, run, choice, symbols, counts=counts)
-        key = (run, id(choice))  # the choice is kept beside the desc, so that its id stays its own
+        key = (run, id(choice))  # the choice is stored with the desc, so that its id stays unique
         if key not in self._descs:
             self._descs[key] = choice, self.plan.desc(self.types, run, choice)
         return self._descs[key][1]
 
     def usual_desc(self, sizes: Sizes, choice: Attributes) -> OperatorDesc:
-        """A desc of the usual dimension count that has about these sizes. Raises NotGenerable."""
+        """A desc of the default dimension count with about these sizes. Raises NotGenerable."""
         return self.desc(padded_run(sizes, self.usual_count), choice)
 
 
 def nearest(counts: Iterable[int], wanted: int) -> int:
-    """The dimension count nearest to the one wanted, the smaller of two; the one wanted where there is none."""
+    """The dimension count nearest to the wanted one, the smaller of two; the wanted one if there are none."""
     return min(counts, key=lambda count: (abs(count - wanted), count), default=wanted)
 
 
@@ -135,7 +135,7 @@ def padded_run(sizes: Sizes, count: int) -> Sizes:
 
 
 def first_with_each(choices: Iterable[T], parts: Callable[[T], Iterable[object]]) -> tuple[T, ...]:
-    """The choices that have a part which none before them has."""
+    """The choices with a part that no earlier one has."""
     seen: set[object] = set()
     kept = []
     for choice in choices:

@@ -1,1 +1,1 @@
-"""What is right: operator and inputs to the exact answer, on NumPy or CuPy."""
+"""The reference: the exact answer for an operator's inputs, on NumPy or CuPy."""

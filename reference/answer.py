@@ -1,4 +1,4 @@
-"""What the reference says of an output: the exact value, and what a judge needs to know to bound an error.
+"""The reference's answer for an output: the exact value, and what the judge needs to bound an error.
 
 The value is not rounded to the output's type: integers and bit patterns are exact, real numbers are float64 (more where the output
 is FLOAT64), so that the judge can measure an error in fractions of an ULP.
@@ -27,9 +27,9 @@ class Answer:
     ``result``: what is stored, in the output's type, where that is not ``value`` rounded to it: class discrete, where ``value`` is still
     before rounding and saturating.
     ``measured_slack``: ``slack`` in cases of basis measured, where every known implementation is better than what is promised.
-    ``contested``: other answers that are right as well, by basis, where the documentation and DirectML.dll disagree; ``value`` is that of
-    the basis which is not among them. An implementation keeps to one of them in all its outputs.
-    ``defined``: False where the output's value is not defined and nothing is judged; everything is where None.
+    ``contested``: other right answers by basis, where the documentation and DirectML.dll disagree; ``value`` is the answer of the basis
+    that is not among them. An implementation must match one basis in all its outputs.
+    ``defined``: False where the output's value is undefined and not judged; None if all of it is defined.
     """
 
     value: Array
@@ -44,7 +44,7 @@ class Answer:
 
     @property
     def stored(self) -> Array:
-        """What an implementation that is exact stores, but for the rounding to the output's type."""
+        """What an exact implementation stores, before rounding to the output's type."""
         return self.value if self.result is None else self.result
 
 

@@ -1,8 +1,8 @@
 """A fused activation: the operator inside a desc, applied to a result that was not stored in between.
 
 The documentation promises what the activation gives alone. DirectML.dll keeps to that, but for results that are no finite numbers:
-ACTIVATION_RELU, fused, multiplies what lies below zero by zero, so that negative infinity and NaN become NaN and not 0. So nothing is demanded
-where an activation gives 0 for what is no finite number; a contested example in the operators' specs holds what the page promises there.
+ACTIVATION_RELU, fused, multiplies what lies below zero by zero, so that negative infinity and NaN become NaN and not 0. So nothing is required
+where an activation gives 0 for a value that is not finite; a contested example in the operators' specs holds what the page promises there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
     """The activation in the field ``name`` of ``value`` (float64), which may be off by ``error``; ``value`` itself if there is none.
 
     ``error`` is what the implementation's own computation of ``value`` may be off by; with the activation's own slack it is the answer's. It
-    is infinite where ``value`` may be anything, NaN included: then nothing is demanded. Where ``value`` is infinite or NaN, it is 0 or infinite.
+    is infinite where ``value`` may be anything, NaN included: then nothing is required. Where ``value`` is infinite or NaN, it is 0 or infinite.
 
     An activation that only selects is judged by the operator's own tolerance. For sums that takes magnitude and terms: with the error in the
     slack already, what is left is the store.

@@ -1,4 +1,4 @@
-"""Which function is the reference of which operator.
+"""The reference function of each operator.
 
 A reference function is ``f(xp, desc, inputs) -> {output name: Answer}``: ``xp`` is the array namespace of the inputs (array-api-compat,
 so NumPy or CuPy), ``inputs`` are packed arrays in the tensors' own types by tensor name. It is written from the documentation, gives

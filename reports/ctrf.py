@@ -2,12 +2,12 @@
 
 CTRF has five statuses and we have seven. ``rawStatus`` of each test and ``summary.extra`` carry ours:
 
-| CTRF | stands for |
+| CTRF | our status |
 |---|---|
 | passed | pass |
 | failed | fail, error, unexpected_pass |
 | skipped | unsupported: the implementation does not claim it |
-| pending | not_run: selected, and the run never came to it |
+| pending | not_run: selected, but the run stopped first |
 | other | waived: it ran and failed, and a waiver gives the reason |
 
 Source: the JSON Schema of the format, ``schema/ctrf.schema.json`` in the repository ctrf-io/ctrf.
@@ -39,14 +39,14 @@ CTRF_STATUS = {
 }
 
 SPEC_VERSION = "0.0.0"
-"""The version that the format's specification gives itself so far."""
+"""The version of the format's specification."""
 
 
 def ctrf(record: Record) -> dict[str, Any]:
     """``record`` as a CTRF document."""
     manifest = record.manifest
     start, stop = _times(manifest)
-    said = verdict(record)
+    claimed = verdict(record)
     counts = dict.fromkeys(("passed", "failed", "skipped", "pending", "other"), 0)
     counts |= Counter(CTRF_STATUS[result.status] for result in record.results)
     summary = {
@@ -56,7 +56,7 @@ def ctrf(record: Record) -> dict[str, Any]:
         "start": start,
         "stop": stop,
         "duration": stop - start,
-        "extra": {"counts": record.counts(), "verdict": said.sentence, "claim": said.claim},
+        "extra": {"counts": record.counts(), "verdict": claimed.sentence, "claim": claimed.claim},
     }
     results: dict[str, Any] = {
         "tool": {"name": "dmlcts", "version": manifest.suite_version},
@@ -93,7 +93,7 @@ def _test(result: Result) -> dict[str, Any]:
         found["message"] = result.message
     if result.status != PASS:
         found["trace"] = "\n".join(result_lines(result))
-        found["extra"] |= {name: value for name in ("repro", "waiver", "whose") if (value := getattr(result, name))}
+        found["extra"] |= {name: value for name in ("repro", "waiver", "matched_answer") if (value := getattr(result, name))}
     return found
 
 
@@ -126,7 +126,7 @@ def _milliseconds(time: str) -> int:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinities: what a backend says of itself may hold one, and it becomes a string."""
+    """JSON has no NaN and no infinities: a backend's description may contain one, which becomes a string."""
     if isinstance(value, dict):
         return {key: _finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Writing what a report consists of: whole files or none, and an error that names the folder."""
+"""Writing reports: atomically, with errors that name the folder."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from pathlib import Path
 
 @contextmanager
 def writing(folder: Path) -> Iterator[Path]:
-    """Makes ``folder``, if need be, for what is written within. Raises OSError with the folder's name in its message."""
+    """Creates ``folder`` if necessary, for files that are written within. Raises OSError with the folder's name in its message."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
     except OSError as error:
         reason = error.strerror or str(error)
-        raise OSError(f"{folder}: the report cannot be written here: {reason}; choose another folder or free this one") from error
+        raise OSError(
+            f"{folder}: the report cannot be written here: {reason}; choose another folder, or make this one writable"
+        ) from error
 
 
 def write_text(file: Path, text: str) -> None:
     """Writes ``text`` as UTF-8, atomically: a reader sees the old file or the new one. Makes the folder; raises OSError naming it."""
     with writing(file.parent):
         partial = file.with_name(file.name + ".partial")
-        # A lone surrogate, as the output of a crashed program may hold, becomes '?'.
+        # A lone surrogate, which the output of a crashed program may contain, becomes '?'.
         partial.write_bytes(text.encode("utf-8", errors="replace"))
         partial.replace(file)

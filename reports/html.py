@@ -1,10 +1,10 @@
 """The HTML report: a static folder that opens from the disk, without a server and without a network.
 
-``index.html`` has the summary and the matrix, with its style and script inside, and knows of every case only how many there are of
-which kind. The cases of an operator lie in ``data/OPERATOR.js``, which the page loads when they are asked for: as a script, since a page
-from the disk may not fetch. So the index stays small however many cases there are.
+``index.html`` has the summary and the matrix, with style and script inline, and only counts of cases. The cases of an
+operator are in ``data/OPERATOR.js``, which the page loads on demand: as a script, since a page from the disk may not fetch. So the index
+stays small however many cases there are.
 
-The page builds what it shows of a case from text nodes alone: nothing that a case or a backend says is ever read as markup.
+The page shows cases as text nodes only: no text from a case or a backend is ever read as markup.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from dmlcts.reports.verdict import (
 )
 
 _DATA = "(window.dmlcts ??= {})["
-"""How every data file starts: by this the next report knows the files that an older one left."""
+"""The start of every data file, by which the next report recognizes the files of an older one."""
 
 
 def write_html(record: Record, folder: Path) -> Path:
@@ -66,7 +66,7 @@ def _operator(result: Result) -> str:
 
 
 def _file_names(operators: Sequence[str] | dict[str, Any]) -> dict[str, str]:
-    """A file name for each operator, safe on every system and different also where letter case does not count."""
+    """A file name for each operator, valid on every system, and unique on case-insensitive ones too."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for operator in operators:
@@ -79,7 +79,7 @@ def _file_names(operators: Sequence[str] | dict[str, Any]) -> dict[str, str]:
 
 
 def _script(operator: str, results: Sequence[Result]) -> str:
-    """An operator's cases as a script: rows of numbers and of places in a table of strings, and the details of what did not pass."""
+    """An operator's cases as a script: rows of numbers and of indices into a table of strings, and the details of cases that did not pass."""
     strings: dict[str, int] = {}
     rows, details = [], {}
     for number, result in enumerate(results):
@@ -90,17 +90,19 @@ def _script(operator: str, results: Sequence[Result]) -> str:
 
 
 def _row(result: Result, operator: str, strings: dict[str, int]) -> list[Any]:
-    """Status, id, data type, kind, basis, feature level, milliseconds, ULP, grade, whose, message, waiver, repro."""
+    """Status, id, data type, kind, basis, feature level, milliseconds, ULP, grade, matched answer, message, waiver, repro."""
     short = result.case.removeprefix(operator) if result.case.startswith(f"{operator}/") else result.case
     texts = (
-        result.data_type, result.kind, result.basis, result.feature_level, result.grade, result.whose, result.message, result.waiver,
+        result.data_type, result.kind, result.basis, result.feature_level, result.grade, result.matched_answer, result.message, result.waiver,
         result.repro.replace(result.case, "\0") if result.case else result.repro,  # the same text for every case
     )  # fmt: skip
-    data_type, kind, basis, level, grade, whose, message, waiver, repro = [strings.setdefault(text, len(strings)) for text in texts]
+    data_type, kind, basis, level, grade, matched_answer, message, waiver, repro = [
+        strings.setdefault(text, len(strings)) for text in texts
+    ]
     ulp = None if result.worst_ulp is None else float(f"{result.worst_ulp:.4g}")
     milliseconds = round(result.seconds * 1000, 1)
     return [
-        STATUSES.index(result.status), short, data_type, kind, basis, level, milliseconds, ulp, grade, whose, message, waiver, repro,
+        STATUSES.index(result.status), short, data_type, kind, basis, level, milliseconds, ulp, grade, matched_answer, message, waiver, repro,
     ]  # fmt: skip
 
 
@@ -117,19 +119,19 @@ def _details(result: Result) -> dict[str, Any]:
 
 
 def _json(value: Any) -> str:
-    """JSON as a script may hold it, in ASCII."""
+    """JSON that is safe inside a script, in ASCII."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _page(record: Record, names: dict[str, str]) -> str:
-    manifest, said, found = record.manifest, verdict(record), matrix(record.results)
+    manifest, claimed, found = record.manifest, verdict(record), matrix(record.results)
     environment = Environment(
         loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["hash"] = _hash
     return environment.get_template("page.html.j2").render(
         title=backend_name(manifest),
-        verdict=said,
+        verdict=claimed,
         interruption=interruption(record),
         statuses=STATUSES,
         severity=SEVERITY,
@@ -153,7 +155,7 @@ def _page(record: Record, names: dict[str, str]) -> str:
 
 
 def _hash(text: str) -> str:
-    """``text`` for the part of an address after #; what is no Unicode, as a foreign record may have it, becomes '?'."""
+    """``text`` for the part of an address after #; invalid Unicode in a foreign record becomes '?'."""
     return quote(text, safe="", errors="replace")
 
 
@@ -162,7 +164,7 @@ def _template(name: str) -> str:
 
 
 def _index(record: Record, names: dict[str, str]) -> dict[str, Any]:
-    """What the page knows of the cases before it loads any: how many of which status, data type, kind and basis each operator has."""
+    """What the page knows before it loads cases: for each operator, counts by status, data type, kind and basis."""
     kinds: dict[tuple[str, str, str, str], int] = {}
     operators: dict[str, list[int]] = {name: [] for name in matrix(record.results)}
     groups = Counter((r.operator, (r.status, r.data_type, r.kind, r.basis)) for r in record.results)
@@ -177,13 +179,13 @@ def _index(record: Record, names: dict[str, str]) -> dict[str, Any]:
 
 
 def _facts(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """The manifest in a reader's order, empty entries left out."""
+    """The manifest in an order for readers, without empty entries."""
     backend = manifest.backend
     facts = (
         ("Backend", str(backend.get("name") or "")),
         ("Backend version", str(backend.get("version") or "")),
         ("Device", str(backend.get("device") or "")),
-        ("Asked for as", manifest.backend_spec),
+        ("Backend option", manifest.backend_spec),
         ("Feature level", manifest.feature_level.replace("_", ".")),
         ("Level", manifest.level),
         ("Basis", manifest.basis),

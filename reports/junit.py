@@ -1,7 +1,7 @@
-"""JUnit XML: a suite an operator, readable by GitHub, GitLab, Jenkins and Azure.
+"""JUnit XML: one suite for each operator, readable by GitHub, GitLab, Jenkins and Azure.
 
-JUnit knows four outcomes and we have seven. Each case therefore carries its own status as the property ``dmlcts.status``, and every
-``skipped`` and ``failure`` says in its type or message which status it stands for.
+JUnit has four outcomes and we have seven. So each case has its status as the property ``dmlcts.status``, and every ``skipped`` and
+``failure`` names the status in its type or message.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ELEMENTS = {
     UNSUPPORTED: "skipped",
     NOT_RUN: "skipped",
 }
-"""The element that stands for a status; none for a pass."""
+"""The element for each status; none for a pass."""
 
 _UNSAFE = re.compile("[^ !#-%'-;=?-~]")
 _FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -40,7 +40,7 @@ def write_junit(record: Record, file: Path) -> None:
 
 
 def escape(text: str) -> str:
-    """``text`` for XML, in an attribute or between tags; what XML 1.0 cannot carry, such as most control characters, becomes U+FFFD."""
+    """``text`` for XML, in an attribute or between tags; characters that XML 1.0 does not allow, such as most control characters, become U+FFFD."""
     if not _UNSAFE.search(text):
         return text
     return _FORBIDDEN.sub("\ufffd", text).translate(_ENTITIES)
@@ -80,8 +80,8 @@ def _outcome(result: Result) -> str:
     element = ELEMENTS[result.status]
     if not element:
         return ""
-    said = result.waiver if result.status == WAIVED else result.message
-    message = said if element != "skipped" and said else f"{WORDS[result.status]}: {said}" if said else WORDS[result.status]
+    reason = result.waiver if result.status == WAIVED else result.message
+    message = reason if element != "skipped" and reason else f"{WORDS[result.status]}: {reason}" if reason else WORDS[result.status]
     body = escape("\n".join(result_lines(result)))
     return f'<{element} type="{result.status}" message="{escape(message)}">{body}</{element}>'
 
@@ -99,7 +99,7 @@ def _property(name: str, value: str) -> str:
 
 
 def manifest_items(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Every entry of the manifest that is not empty, those of its objects below their names: ``backend.version``."""
+    """Every non-empty entry of the manifest; those of objects have dotted names: ``backend.version``."""
     for name, value in asdict(manifest).items():
         entries: Iterable[tuple[str, object]] = [(name, value)]
         if isinstance(value, dict):

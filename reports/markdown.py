@@ -1,6 +1,6 @@
 """A summary in Markdown: for a CI log, a step summary, an issue.
 
-Messages stand in fenced blocks and ids in code spans, so that nothing that a case or a backend says is read as markup or a mention.
+Messages are in fenced blocks and ids in code spans, so that no text from a case or a backend is read as markup or a mention.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ def markdown(record: Record, limit: int = 20) -> str:
 
 
 def _lines(record: Record, limit: int) -> Iterator[str]:
-    said = verdict(record)
+    claimed = verdict(record)
     yield f"# DirectML conformance: {plain(backend_name(record.manifest))}"
     yield ""
-    yield f"**{plain(said.sentence)}**"
+    yield f"**{plain(claimed.sentence)}**"
     yield ""
     if note := interruption(record):
         yield f"> ⚠ {plain(note)}"
         yield ""
-    yield from _counts(said)
+    yield from _counts(claimed)
     yield from _setup(record)
     yield from _failures(record, limit)
     yield from _matrix(matrix(record.results))
 
 
-def _counts(said: Verdict) -> Iterator[str]:
+def _counts(claimed: Verdict) -> Iterator[str]:
     yield "| | status | cases | what it means |"
     yield "|---|---|---:|---|"
     for status in STATUSES:
-        yield f"| {SYMBOLS[status]} | {WORDS[status]} | {said.counts[status]:,} | {MEANINGS[status]} |"
+        yield f"| {SYMBOLS[status]} | {WORDS[status]} | {claimed.counts[status]:,} | {MEANINGS[status]} |"
     yield ""
 
 
@@ -103,7 +103,7 @@ def _matrix(found: Matrix) -> Iterator[str]:
     types = data_types(found)
     yield "## Operators and data types"
     yield ""
-    yield "A cell has the worst status, and how many of how many cases have it."
+    yield "A cell shows the worst status and how many of its cases have it."
     yield ""
     yield f"| operator | {' | '.join(_cell(name) or 'none' for name in types)} | all |"
     yield f"|---|{'---|' * (len(types) + 1)}"
@@ -118,8 +118,8 @@ def _cell(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """``text`` as one line of Markdown that reads as it stands."""
-    # A backslash keeps every other mark from being read as one; @ would still mention somebody.
+    """``text`` as one line of Markdown, escaped."""
+    # A backslash escapes every other mark; @ would still mention a user.
     return re.sub(r"([\\`*_\[\]<>#|~&])", r"\\\1", " ".join(text.split())).replace("@", "@\u200b")
 
 

@@ -9,14 +9,14 @@ from dmlcts.reports.record import Record
 
 
 class MergeError(ValueError):
-    """Records that are no shards of one run; the message says what differs or is missing."""
+    """The records are not the shards of one run; the message says what differs or is missing."""
 
 
 _SAME = ("suite_version", "spec_version", "backend_spec", "level", "basis", "feature_level", "seed", "selection")
-"""What the manifests of one run's shards agree in."""
+"""Manifest entries that must be equal in all shards of a run."""
 
 _SAME_BACKEND = ("name", "version", "feature_level")
-"""What their backends say of themselves alike; the device may be another machine's."""
+"""Entries of the backends' descriptions that must be equal; the device may differ between machines."""
 
 
 def merge(records: Sequence[Record]) -> Record:
@@ -31,12 +31,12 @@ def merge(records: Sequence[Record]) -> Record:
     for record in records[1:]:
         for name in _SAME:
             if getattr(record.manifest, name) != getattr(first, name):
-                said = f"{getattr(first, name)!r} and {getattr(record.manifest, name)!r}"
-                raise MergeError(f"not shards of one run: {name} is {said}")
+                values = f"{getattr(first, name)!r} and {getattr(record.manifest, name)!r}"
+                raise MergeError(f"not shards of one run: {name} is {values}")
         for name in _SAME_BACKEND:
             if record.manifest.backend.get(name) != first.backend.get(name):
-                said = f"{first.backend.get(name)!r} and {record.manifest.backend.get(name)!r}"
-                raise MergeError(f"not shards of one run: the backends differ, {name} is {said}")
+                values = f"{first.backend.get(name)!r} and {record.manifest.backend.get(name)!r}"
+                raise MergeError(f"not shards of one run: the backends differ, {name} is {values}")
     _check_shards([record.manifest.shard for record in records])
     results = [result for record in records for result in record.results]
     if len({result.case for result in results}) != len(results):

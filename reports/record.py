@@ -1,6 +1,6 @@
-"""The results record: one JSON object a line, the manifest first, then a result for every case that was selected.
+"""The results record: one JSON object on each line, first the manifest, then a result for every selected case.
 
-A file that stops in the middle (Ctrl-C, a lost machine) is still readable: what ran is in it, and what did not is ``not_run``.
+A file that ends in the middle (Ctrl-C, a lost machine) is still readable: it has the cases that ran; the others are ``not_run``.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ FAILURES = frozenset({FAIL, ERROR, UNEXPECTED_PASS})
 
 
 class RecordError(ValueError):
-    """A results file is not one; the message names file and line."""
+    """A file is not a valid results file; the message names file and line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One wrong element: its ``index`` in the output, values as text, the error in ULP of the output's type and how many were allowed."""
+    """One wrong element: its ``index`` in the output, the values as text, the error in ULP of the output's type, and the allowed error."""
 
     tensor: str
     index: tuple[int, ...]
@@ -43,10 +43,10 @@ class Result:
     """What happened to one case.
 
     ``message`` is one line. ``mismatches`` are the first wrong elements of ``wrong`` of ``elements``. ``desc`` is the operator desc in
-    DxDispatch's form. ``worst_ulp`` is the largest error, passes included, and ``worst_share`` the largest as a share of what was allowed:
+    DxDispatch's form. ``worst_ulp`` is the largest error, passes included, and ``worst_share`` the largest relative to the allowed error:
     above 1 it is a failure. ``vacuous`` is how many of the ``elements`` have a bound of more than half the largest magnitude in their
-    output: they are hardly judged. ``grade`` is a remark such as ``correctly rounded``.
-    ``evidence`` holds the rest: a rejection's stage and code, a crash's last output, a shrunken example as a case. ``repro`` is the
+    output, so that they are hardly judged. ``grade`` is a remark such as ``correctly rounded``. ``matched_answer`` is the basis of the
+    answer that a contested case matched. ``evidence`` holds the rest: a rejection's stage and code, a crash's last output, a shrunken example as a case. ``repro`` is the
     command that runs this case again. ``waiver`` is the reason of the waiver that applied. ``seconds`` is the time it took.
     """
 
@@ -67,7 +67,7 @@ class Result:
     worst_share: float | None = None
     vacuous: int = 0
     grade: str = ""
-    whose: str = ""
+    matched_answer: str = ""
     repro: str = ""
     waiver: str = ""
     evidence: dict[str, Any] = field(default_factory=dict)
@@ -75,9 +75,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What was run, on what, how: everything needed to run it again. Times are UTC in ISO 8601; ``selected`` counts the cases.
+    """What was run, on what and how: everything needed to run it again. Times are UTC in ISO 8601; ``selected`` counts the cases.
 
-    ``selection`` is the expression (-k) that chose among the cases, empty if none did. ``finished`` is empty until the run ends.
+    ``selection`` is the expression (-k) that selected the cases, empty if there was none. ``finished`` is empty until the run ends.
     """
 
     suite_version: str
@@ -118,7 +118,7 @@ _DEFAULTS = {f.name: f.default if f.default_factory is MISSING else f.default_fa
 
 
 def result_json(result: Result) -> dict[str, Any]:
-    """A result as JSON; what has its default is left out. Nothing is copied (``asdict`` would, at 13 times the time)."""
+    """A result as JSON without default values. Nothing is copied (``asdict`` would copy, and takes 13 times as long)."""
     found = {name: value for name, default in _DEFAULTS.items() if (value := getattr(result, name)) != default}
     if result.mismatches:
         found["mismatches"] = [asdict(mismatch) for mismatch in result.mismatches]
@@ -126,16 +126,16 @@ def result_json(result: Result) -> dict[str, Any]:
 
 
 def read_result(data: dict[str, Any]) -> Result:
-    """A result out of its JSON. Raises TypeError for what is none, KeyError for a mismatch without its index."""
+    """A result from its JSON. Raises TypeError if it is not one, KeyError for a mismatch without an index."""
     mismatches = tuple(Mismatch(**{**m, "index": tuple(m["index"])}) for m in data.get("mismatches", ()))
     result = Result(**{**data, "mismatches": mismatches})
     if result.status not in STATUSES:
-        raise TypeError(f"{result.status!r} is no status; there are {', '.join(STATUSES)}")
+        raise TypeError(f"{result.status!r} is not a status; known: {', '.join(STATUSES)}")
     return result
 
 
 def write_line(stream: TextIO, kind: str, data: dict[str, Any]) -> None:
-    """Writes one line of a record: ``{"result": {...}}``, in ASCII: what a crashed program printed may be no valid Unicode."""
+    """Writes one line of a record: ``{"result": {...}}``, in ASCII: the output of a crashed program may be invalid Unicode."""
     stream.write(json.dumps({kind: data}, separators=(",", ":")) + "\n")
 
 
@@ -153,7 +153,7 @@ def read_record(file: Path) -> Record:
     """Reads a record.
 
     Raises:
-        RecordError: the file cannot be read, a line is no JSON, or the manifest is missing. A last line that was cut off is left out.
+        RecordError: the file cannot be read, a line is not JSON, or the manifest is missing. A truncated last line is ignored.
     """
     manifest: Manifest | None = None
     results = []
@@ -166,14 +166,14 @@ def read_record(file: Path) -> Record:
         except (TypeError, KeyError) as error:
             raise RecordError(f"{file}:{line}: not a {kind}: {error}") from None
     if manifest is None:
-        raise RecordError(f"{file}: no manifest in it; a results file starts with one")
+        raise RecordError(f"{file}: has no manifest; a results file starts with one")
     return Record(manifest, tuple(results))
 
 
 def read_lines(file: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Line number, kind and data of every line. Raises RecordError."""
     try:
-        with file.open(encoding="utf-8", newline="\n") as stream:  # only \n ends a line: a message may hold U+2028
+        with file.open(encoding="utf-8", newline="\n") as stream:  # only \n ends a line: a message may contain U+2028
             lines = stream.readlines()
     except (OSError, UnicodeDecodeError) as error:
         raise RecordError(f"{file}: cannot be read: {error}") from None

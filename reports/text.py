@@ -1,4 +1,4 @@
-"""A result in plain text: what the formats have in common that carry lines and no layout."""
+"""A result in plain text, for all formats without layout."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from dmlcts.reports.record import Mismatch, Result
 
 
 def result_lines(result: Result) -> list[str]:
-    """Message, first wrong elements, evidence, waiver and the command that runs the case again, a line each."""
+    """Message, first wrong elements, evidence, waiver and the command that runs the case again, one line each."""
     found = [result.message] if result.message else []
     if result.wrong or result.mismatches:
         found.append(wrong_text(result))
         found += [f"  {mismatch_text(mismatch)}" for mismatch in result.mismatches]
     if result.vacuous:
-        found.append(f"hardly judged: {result.vacuous:,} of {result.elements:,} elements, whose bound excuses everything")
-    if result.whose:
-        found.append(f"whose answer: {result.whose}")
+        found.append(
+            f"vacuous bounds: {result.vacuous:,} of {result.elements:,} elements have a bound of more than half the largest magnitude"
+        )
+    if result.matched_answer:
+        found.append(f"matched answer: {result.matched_answer}")
     if result.waiver:
         found.append(f"waiver: {result.waiver}")
     found += [f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in result.evidence.items()]
@@ -41,5 +43,5 @@ def mismatch_text(mismatch: Mismatch) -> str:
 
 
 def ulp_text(ulp: float | None) -> str:
-    """An error in ULP with four digits; empty if it was not measured."""
+    """An error in ULP with four significant digits; empty if it was not measured."""
     return "" if ulp is None else f"{ulp:.4g}"

@@ -1,7 +1,7 @@
-"""What may be claimed of a run, in a sentence, and the operator x data type matrix: shared by every report and by the terminal.
+"""The claim that a run supports, in a sentence, and the operator x data type matrix: shared by every report and by the terminal.
 
-A claim rests on a basis. ``documented`` cases carry the claim of conformance to the documentation; ``measured`` and ``contested`` cases
-carry the further claim of behaving like DirectML itself where the documentation is silent or contradicted.
+A claim has a basis. ``documented`` cases support the claim of conformance to the documentation; ``measured`` and ``contested`` cases
+support the further claim of behaving like DirectML where the documentation is silent or contradicted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dmlcts.reports.record import (
 )
 
 MEASURED_VERSION = "DirectML 1.15.4"
-"""The version that the facts of basis ``measured`` were taken from."""
+"""The version on which the facts of basis ``measured`` were measured."""
 
 SEVERITY = (ERROR, FAIL, UNEXPECTED_PASS, NOT_RUN, WAIVED, UNSUPPORTED, PASS)
 """Every status, the worst first."""
@@ -46,16 +46,16 @@ WORDS = {
 _PLURALS = {ERROR: "errors", UNEXPECTED_PASS: "unexpected passes"}
 
 SYMBOLS = {PASS: "✓", FAIL: "✗", ERROR: "!", UNEXPECTED_PASS: "±", WAIVED: "~", UNSUPPORTED: "–", NOT_RUN: "○"}
-"""A status in one character, so that no report leans on colour alone."""
+"""A status in one character, so that no report relies on color alone."""
 
 MEANINGS = {
     PASS: "did what was expected",
-    FAIL: "gave a wrong result, or accepted what must be rejected",
-    ERROR: "crashed, hung, raised or answered nonsense",
-    UNEXPECTED_PASS: "passed although a waiver says that it fails: the waiver is out of date",
+    FAIL: "gave a wrong result, or accepted an invalid desc or binding",
+    ERROR: "crashed, hung, raised an exception or gave an answer that makes no sense",
+    UNEXPECTED_PASS: "passed although a waiver says that it fails: remove the waiver",
     WAIVED: "failed, and a waiver gives the reason",
     UNSUPPORTED: "is not claimed by the implementation; neither a pass nor a failure",
-    NOT_RUN: "was selected and never ran",
+    NOT_RUN: "was selected but did not run",
 }
 
 _DOCUMENTED = "documented"
@@ -67,9 +67,9 @@ Matrix = dict[str, dict[str, Counts]]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What may be said of a run.
+    """The verdict on a run.
 
-    ``claim`` is what may be claimed, empty if that is nothing; ``sentence`` says it with its numbers, or why there is none.
+    ``claim`` is the claim that it supports, empty if none; ``sentence`` states it with numbers, or why there is none.
     ``counts`` has every status; cases that were selected and have no result count as ``not_run``. ``ok``: everything that was selected
     ran, nothing failed, and something passed. ``statements`` are the parts of the sentence, each with its claim.
     """
@@ -82,11 +82,11 @@ class Verdict:
 
 
 def verdict(record: Record) -> Verdict:
-    """What may be claimed of ``record``.
+    """The verdict on ``record``.
 
-    Conformance is claimed only if no documented case failed, crashed, passed unexpectedly or was not run, and some passed; what is
-    waived or unsupported is named with its number. Likeness to DirectML is claimed by the same rule for the measured and contested cases,
-    and never by an implementation that breaks what is documented. A run that did not finish carries no claim.
+    Conformance is claimed only if no documented case failed, crashed, passed unexpectedly or was not run, and some passed; waived and
+    unsupported cases are counted in the sentence. Behavior like DirectML's is claimed by the same rule for the measured and contested
+    cases, and never for an implementation that contradicts the documentation. An unfinished run supports no claim.
     """
     groups: dict[bool, list[Result]] = {True: [], False: []}
     for result in record.results:
@@ -100,7 +100,7 @@ def verdict(record: Record) -> Verdict:
     if groups[True] or not groups[False]:
         claim = f"conforms to the documentation at {level_text(manifest)}"
         statements.append(_state(manifest, backend_name(manifest), claim, "documented cases", groups[True], reason))
-        reason = reason or ("" if statements[0][0] else "its documented cases carry no claim")
+        reason = reason or ("" if statements[0][0] else "its documented cases support no claim")
     if groups[False]:
         claim = f"behaves like {MEASURED_VERSION} where the documentation is silent or contested"
         who = "it" if statements else backend_name(manifest)
@@ -121,18 +121,18 @@ def missing_results(record: Record) -> int:
 
 
 def interruption(record: Record) -> str:
-    """In plain words, what an unfinished run leaves open; empty for a whole one."""
+    """A sentence about what an unfinished run did not cover; empty for a complete run."""
     missing = missing_results(record) + record.counts()[NOT_RUN]
     total = len(record.results) + missing_results(record)
     if missing:
         began = (
             "The run was interrupted" if record.manifest.interrupted or not record.manifest.finished else "The run is incomplete"
         )
-        return f"{began}: {missing:,} of {_number(total, 'case')} {'was' if missing == 1 else 'were'} not run. Nothing is known of them."
+        return f"{began}: {missing:,} of {_number(total, 'case')} {'was' if missing == 1 else 'were'} not run. Their results are unknown."
     return (
         ""
         if record.manifest.finished and not record.manifest.interrupted
-        else "The run did not finish in order; there may be more."
+        else "The run did not finish normally; there may be more."
     )
 
 
@@ -160,12 +160,12 @@ def worst(counts: Mapping[str, int]) -> str:
 
 
 def data_types(found: Matrix) -> list[str]:
-    """The data types of a matrix: by kind, then by width (``FLOAT16, FLOAT32, INT8...``); what is no such name comes last."""
+    """The data types of a matrix: by kind, then by width (``FLOAT16, FLOAT32, INT8...``); unknown names come last."""
     return sorted({data_type for row in found.values() for data_type in row}, key=_data_type_order)
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
-    """``3 failed, 117 passed``: what occurs, the worst first."""
+    """``3 failed, 117 passed``: nonzero counts, the worst first."""
     return ", ".join(number_text(status, counts[status]) for status in SEVERITY if counts[status])
 
 
@@ -175,7 +175,7 @@ def number_text(status: str, number: int) -> str:
 
 
 def plural(status: str) -> str:
-    """The word after a number that is not one."""
+    """The plural form of a status."""
     return _PLURALS.get(status, WORDS[status])
 
 
@@ -191,13 +191,13 @@ def level_text(manifest: Manifest) -> str:
 
 
 def backend_name(manifest: Manifest) -> str:
-    """What was tested: the name and version that it gave, or what the command line asked for."""
-    said = f"{manifest.backend.get('name') or manifest.backend_spec} {manifest.backend.get('version') or ''}"
-    return said.strip() or "The implementation"
+    """What was tested: the backend's name and version, or the option on the command line."""
+    name = f"{manifest.backend.get('name') or manifest.backend_spec} {manifest.backend.get('version') or ''}"
+    return name.strip() or "The implementation"
 
 
 def _state(manifest: Manifest, who: str, claim: str, what: str, results: Sequence[Result], reason: str) -> tuple[str, str]:
-    """The claim that ``results`` carry, empty if they carry none, and the sentence; ``reason`` is one to claim nothing whatever they say."""
+    """The claim that ``results`` support, empty if none, and the sentence. A non-empty ``reason`` forbids any claim."""
     counts = {**dict.fromkeys(STATUSES, 0), **Counter(result.status for result in results)}
     passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
     what = f"{what} of level {manifest.level}" if manifest.level else what
@@ -207,12 +207,12 @@ def _state(manifest: Manifest, who: str, claim: str, what: str, results: Sequenc
         return "", f"No claim that {who} {claim}{why}{numbers}."
     # An operator is claimed only if one of its cases passed.
     claim = f"{claim}, for {_number(len({result.operator for result in results if result.status == PASS}), 'operator')}{_part(manifest)}"
-    aside = f"; {rest}, which the claim leaves out" if rest else ""
+    aside = f"; {rest}, which the claim excludes" if rest else ""
     return claim, f"{'It' if who == 'it' else who} {claim}: {passed:,} of {len(results):,} {what} passed{aside}."
 
 
 def _part(manifest: Manifest) -> str:
-    """What a claim speaks of where only a part of the cases was chosen."""
+    """The restriction of a claim where only some of the cases were selected."""
     selected = f"the cases that {manifest.selection!r} selects" if manifest.selection else ""
     shard = f"shard {manifest.shard}" if manifest.shard else ""
     part = " of ".join(filter(None, (shard, selected)))

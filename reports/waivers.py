@@ -1,4 +1,4 @@
-"""Waivers: known failures that a gate lets pass, each with a reason, where it is tracked, and an end.
+"""Waivers: known failures that do not fail a run, each with a reason, an issue and an expiry date.
 
     waivers:
       - cases: ELEMENT_WISE_ROUND/FLOAT16/*
@@ -6,8 +6,8 @@
         issue: https://example.org/issues/12
         expires: 2027-03-01
 
-``cases`` is a pattern or a list of them. A failing case that a waiver matches is ``waived``; a passing one is an ``unexpected_pass``, so that a waiver goes when its reason is gone.
-An expired waiver applies no longer, and says so.
+``cases`` is a pattern or a list of them. A failing case that a waiver matches is ``waived``; a passing one is an
+``unexpected_pass``, so that outdated waivers are removed. An expired waiver has no effect; the failure's message mentions it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class WaiverError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One waiver: ``cases`` is an id, or a glob of ids with ``*`` and ``?``; ``expires`` is its last day (None: no end)."""
+    """One waiver: ``cases`` is an id, or a glob of ids with ``*`` and ``?``; ``expires`` is its last day (None: never)."""
 
     cases: str
     reason: str
@@ -38,7 +38,7 @@ class Waiver:
     expires: date | None = None
 
     def matches(self, case: str) -> bool:
-        """Whether it speaks of the case with this id. A bracket stands for itself: ids have them (``InputTensors[0]``)."""
+        """Whether it matches the case with this id. Brackets are literal: ids contain them (``InputTensors[0]``)."""
         return fnmatchcase(case, self.cases.replace("[", "[[]"))
 
 
@@ -46,11 +46,11 @@ def read_waivers(file: Path) -> tuple[Waiver, ...]:
     """The waivers of a YAML file.
 
     Raises:
-        WaiverError: it cannot be read, is not of the form, or an entry lacks its cases, reason or issue.
+        WaiverError: it cannot be read, is malformed, or an entry lacks its cases, reason or issue.
     """
     try:
         data: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: no UTF-8, or a date such as 2027-02-30
+    except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: invalid UTF-8, or a date such as 2027-02-30
         raise WaiverError(f"{file}: cannot be read: {error}") from None
     entries = data.get("waivers") if isinstance(data, dict) else None
     if not isinstance(entries, list):
@@ -83,17 +83,19 @@ def _waivers(file: Path, index: int, entry: Any) -> Iterator[Waiver]:
 def apply_waivers(result: Result, waivers: Sequence[Waiver], today: date) -> Result:
     """The result under the first waiver that matches its case and has not expired.
 
-    A failure is waived, a pass unexpected, anything else as it was. A failure whose waivers have all expired says so.
+    A failure becomes waived, a pass unexpected, anything else is unchanged. If all matching waivers have expired, the message says so.
     """
     matching = [waiver for waiver in waivers if waiver.matches(result.case)]
     valid = [waiver for waiver in matching if waiver.expires is None or waiver.expires >= today]
     failed = result.status in (FAIL, ERROR)
     if valid:
-        said = f"{valid[0].reason} ({valid[0].issue})"
+        reason = f"{valid[0].reason} ({valid[0].issue})"
         if failed:
-            return replace(result, status=WAIVED, waiver=said)
+            return replace(result, status=WAIVED, waiver=reason)
         if result.status == PASS:
-            return replace(result, status=UNEXPECTED_PASS, waiver=said, message=f"passes, and is waived: {said}; remove the waiver")
+            return replace(
+                result, status=UNEXPECTED_PASS, waiver=reason, message=f"passes although it is waived: {reason}; remove the waiver"
+            )
     elif matching and failed:
         return replace(result, message=f"{result.message} (its waiver expired on {matching[0].expires})")
     return result

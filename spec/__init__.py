@@ -1,1 +1,1 @@
-"""What DirectML promises, as data: one YAML file an operator, the ABI's numbers, and what reads and checks them."""
+"""What DirectML promises, as data: one YAML file for each operator, the ABI's numbers, and the code that reads and checks them."""

@@ -1,6 +1,6 @@
 """The numbers of the DirectML ABI: operator types, data types, feature levels and enumerations.
 
-They stand in ``abi.yaml``; this module reads them once and gives them types. Source: DirectML.h at DML_TARGET_VERSION 0x6400.
+They come from ``abi.yaml``; this module reads them once and gives them types. Source: DirectML.h at DML_TARGET_VERSION 0x6400.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class DataType:
 
     @property
     def size(self) -> float:
-        """Bytes an element takes: 0.5 for the 4-bit types."""
+        """Bytes of one element: 0.5 for the 4-bit types."""
         return self.bits / 8
 
     @property
@@ -83,7 +83,7 @@ class Enum:
 
     @property
     def prefix(self) -> str:
-        """What stands before a constant's short name in DirectML.h: ``DML_ROUNDING_MODE_``."""
+        """The prefix of a constant's name in DirectML.h: ``DML_ROUNDING_MODE_``."""
         return f"{self.name}_"
 
 
@@ -99,12 +99,12 @@ class Abi:
     execution_flags: dict[str, int]
     limits: dict[str, int]
     fused_activations: dict[str, str]
-    """The operators that most operators with a FusedActivation take, each with its feature level."""
+    """The operators that most FusedActivation fields allow, each with its feature level."""
 
 
 @cache
 def abi() -> Abi:
-    """The ABI's tables, read from the package once a process."""
+    """The ABI's tables, read from the package once for each process."""
     text = resources.files("dmlcts.spec").joinpath("abi.yaml").read_text(encoding="utf-8")
     raw: dict[str, Any] = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (a safe loader)
     data_types = {name: DataType(name, **entry) for name, entry in raw["data_types"].items()}
@@ -130,7 +130,7 @@ def data_type(name: str) -> DataType:
     """The data type called ``name``, with or without the DML_TENSOR_DATA_TYPE prefix.
 
     Raises:
-        KeyError: no such data type; the message lists those there are.
+        KeyError: no such data type; the message lists the known ones.
     """
     short = name.removeprefix("DML_TENSOR_DATA_TYPE_")
     try:
@@ -143,7 +143,7 @@ def feature_level(name: str) -> FeatureLevel:
     """The feature level called ``name``: ``6_4``, ``6.4`` or ``DML_FEATURE_LEVEL_6_4``.
 
     Raises:
-        KeyError: no such level; the message lists those there are.
+        KeyError: no such level; the message lists the known ones.
     """
     short = name.removeprefix("DML_FEATURE_LEVEL_").replace(".", "_")
     try:

@@ -1,4 +1,4 @@
-"""A value of an attribute as a spec file writes it: what an operator desc holds, or an expression that gives it.
+"""An attribute's value in a spec file: what an operator desc holds, or an expression that computes it.
 
 | field type | written as |
 |---|---|
@@ -26,10 +26,10 @@ _PAIRS: Mapping[str, tuple[Callable[..., object], tuple[str, str]]] = {
 
 
 def attribute_value(kind: str, enum: str | None, optional: bool, raw: object, compiled: Callable[[str], Expression]) -> object:
-    """What ``raw`` means for a field of type ``kind``; ``compiled`` compiles a text, or raises an error that names its place.
+    """What ``raw`` means for a field of type ``kind``; ``compiled`` compiles a text, or raises an error with its place.
 
     Raises:
-        ValueError: no value of such a field; the message says what is one.
+        ValueError: not a value of such a field; the message says what is allowed.
     """
     if raw is None:
         if not optional:

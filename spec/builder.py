@@ -1,7 +1,7 @@
-"""A parsed spec file into ``Operator``: one method a part, each of which checks what no JSON Schema can.
+"""Builds an ``Operator`` from a parsed spec file: one method for each part, which also checks what a JSON Schema cannot.
 
-What a file says must hang together: names exist, constants and levels are the ABI's, rows and examples are complete, expressions
-compile and read only what there is. Nothing is evaluated.
+A file must be consistent: names exist, constants and levels are the ABI's, rows and examples are complete, expressions
+compile and use only names that exist. Nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class _Builder(CaseReader):
         return field
 
     def attribute_values(self, entry: Mapping[str, Any]) -> tuple[object, ...]:
-        """What cases go through of the attribute with this entry."""
+        """The values that cases use for the attribute with this entry."""
         values = self.cases.get("attributes", {}).get(entry["name"], ())
         at = ("cases", "attributes", entry["name"])
         if values and entry["type"] not in _WITH_VALUES:
@@ -130,7 +130,7 @@ class _Builder(CaseReader):
         return tuple(self.attribute_value((*at, index), entry, raw) for index, raw in enumerate(values))
 
     def inner_operators(self, path: Path_, entry: Mapping[str, Any]) -> dict[str, FeatureLevel]:
-        """The operators that may stand in a field: with ``fused`` the ABI's fused activations, once the operator itself is there."""
+        """The operators that may stand in a field: with ``fused`` the ABI's fused activations, from the operator's own feature level on."""
         introduced = self.level(self.data["introduced"], ("introduced",))
         fused = abi().fused_activations if entry.get("fused") else {}
         found = {name: max(self.level(level, path), introduced) for name, level in fused.items()}
@@ -196,16 +196,16 @@ class _Builder(CaseReader):
         )
 
     def check_lengths(self, path: Path_, rows: Mapping[str, Sequence[str]], known: set[str]) -> None:
-        """Of each row's ``*`` parts all but one must have a length that is known, by a count or from a row before."""
+        """In each row, all ``*`` parts but one must have a known length: from a count or an earlier row."""
         for name, row in rows.items():
             stars = [size[1:] for size in row if size.startswith("*")]
             if len([star for star in stars if star not in known]) > 1:
-                said = " and ".join(f"*{star}" for star in stars)
-                raise self.document.error((*path, name), f"how many sizes are {said}? Give all but one of them a count")
+                names = " and ".join(f"*{star}" for star in stars)
+                raise self.document.error((*path, name), f"how many sizes are {names}? Give all but one of them a count")
             known.update(stars)
 
     def solved(self, path: Path_, rows: Mapping[str, Sequence[str]], symbols: set[str]) -> set[str]:
-        """The symbols that stand in expressions only, such as H in ``4 * H``: in two at least, as one alone would say nothing."""
+        """The symbols that occur only in expressions, such as H in ``4 * H``: at least twice, since a single use constrains nothing."""
         found: dict[str, Path_] = {}
         often: set[str] = set()
         for name, row in rows.items():
@@ -219,7 +219,7 @@ class _Builder(CaseReader):
                             often.add(symbol)
                         found[symbol] = at
         for symbol in found.keys() - often:
-            raise self.document.error(found[symbol], f"nothing says what {symbol} is: no other size has it")
+            raise self.document.error(found[symbol], f"the value of {symbol} cannot be known: no other size uses it")
         return often
 
     def in_place(self, path: Path_, entry: Mapping[str, Any]) -> InPlace:
@@ -266,17 +266,17 @@ class _Builder(CaseReader):
         count = prod(entry["sizes"])
         if len(entry["data"]) != count:
             sizes = "x".join(str(size) for size in entry["sizes"])
-            raise self.document.error((*path, "data"), f"sizes {sizes} need {count} values, and {len(entry['data'])} are given")
+            raise self.document.error((*path, "data"), f"sizes {sizes} need {count} values, but {len(entry['data'])} are given")
         data_type = abi().data_types[entry["type"]]
         for index, value in enumerate(entry["data"]):
             if not data_type.holds(value) and (value != UNDEFINED or kind != "output"):
-                raise self.document.error((*path, "data", index), f"{value} is no value of an {kind} of type {entry['type']}")
+                raise self.document.error((*path, "data", index), f"{value} is not a valid {kind} value of type {entry['type']}")
         return Literal(entry["type"], tuple(entry["sizes"]), tuple(entry["data"]))
 
     def example(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Example:
         basis = basis_of(entry)
         if (basis == CONTESTED) != ("answers" in entry):
-            raise self.document.error(path, "a contested example has `answers` of both sides, any other one has `outputs`")
+            raise self.document.error(path, "a contested example must have `answers` of both sides, any other example `outputs`")
         given = entry["answers"] if basis == CONTESTED else {basis: entry["outputs"]}
         where = "answers" if basis == CONTESTED else "outputs"
         answers = {
@@ -331,7 +331,7 @@ class _Builder(CaseReader):
 
     def relation(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Relation:
         given, uses = entry["given"], entry.get("uses", {})
-        for variable, name in given.items():  # of an output it takes the sizes alone
+        for variable, name in given.items():  # of an output only the sizes are used
             self.tensor(name, (*path, "given", variable), None if variable in entry.get("data", {}) else "input")
         for variable in entry.get("data", {}).keys() - given.keys():
             raise self.document.error((*path, "data", variable), f"the law has no variable {variable!r}")
@@ -365,7 +365,7 @@ class _Builder(CaseReader):
 
 
 def _source(entry: Mapping[str, Any]) -> Source:
-    """A page; of an operator desc's own page the struct's name and the commit are enough."""
+    """A page; for an operator desc's own page, the struct's name and the commit are enough."""
     if "page" not in entry:
         return Source(**entry)
     path = f"sdk-api-src/content/directml/ns-directml-{entry['page'].lower()}.md"
@@ -390,4 +390,4 @@ _ONLY_OF = {
     "packed": ("TENSOR_DESC", "TENSOR_DESC_ARRAY"),
     "fused": ("OPERATOR_DESC", "OPERATOR_DESC_ARRAY"),
 }
-"""The types of fields that a property can stand at."""
+"""The field types that can carry a property."""

@@ -1,4 +1,4 @@
-"""What cases go through, as a spec file says it: sizes, configurations of attributes, and what inputs hold."""
+"""The values to test, from a spec file: sizes, configurations of attributes, and input data."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dmlcts.spec.reader import Reader
 
 
 class CaseReader(Reader):
-    """Reads those parts of a document, once its fields are read."""
+    """Reads these parts of a document, after its fields."""
 
     def sizes(self) -> dict[str, tuple[int | tuple[int, ...], ...]]:
-        """What each free symbol goes through. A symbol must stand in some shape."""
+        """The values of each free symbol. A symbol must occur in some shape."""
         known = {
             size.removeprefix("*")
             for entry in self.data.get("shapes", ())
@@ -31,7 +31,7 @@ class CaseReader(Reader):
         }
 
     def configuration(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, dict[str, tuple[object, ...]]]:
-        """What a configuration limits each of its fields to, its ``basis`` apart. A value that is none of the field is an error."""
+        """The values that a configuration allows for each of its fields, without its ``basis``. A value that the field does not have is an error."""
         entries = {raw["name"]: raw for raw in self.data["fields"]}
         found: dict[str, tuple[object, ...]] = {}
         for name, raw in entry.items():
@@ -48,7 +48,7 @@ class CaseReader(Reader):
             elif field.operators:
                 for operator in given:
                     if operator is not None and operator not in field.operators:
-                        raise self.document.error(at, f"{operator} cannot stand in {name}")
+                        raise self.document.error(at, f"{operator} is not allowed in {name}")
                 found[name] = tuple(given)
             elif (
                 field.type.endswith("_ARRAY") and not isinstance(raw, str) and not any(isinstance(v, list | str) for v in raw or ())
@@ -64,7 +64,7 @@ class CaseReader(Reader):
         return RandomData(entry["recipe"], parameters, entry.get("basis", DOCUMENTED))
 
     def values(self, path: Path_, name: str, entry: Mapping[str, Any]) -> tuple[str, Values]:
-        """What goes into an input, or stands in an output that is read before it is written."""
+        """The content of an input, or of an output that is read before it is written."""
         self.tensor(name, path, None if "when" in entry else "input")
         parameters = self.random(entry["random"]).parameters
         special, measured = tuple(entry.get("special", ())), tuple(entry.get("measured", ()))

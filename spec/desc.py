@@ -14,7 +14,7 @@ from dmlcts.spec.abi import DataType as AbiDataType
 from dmlcts.spec.abi import abi
 
 UNKNOWN = "UNKNOWN"
-"""DML_TENSOR_DATA_TYPE_UNKNOWN: never valid in a desc, so cases that must be rejected use it."""
+"""DML_TENSOR_DATA_TYPE_UNKNOWN: never valid in a desc; negative cases use it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class TensorDesc:
     """A buffer tensor desc.
 
     ``sizes`` and ``strides`` are in elements; ``strides`` None means packed. ``total_size`` is TotalTensorSizeInBytes and
-    None means the least that DMLCalcBufferTensorSize gives. ``alignment`` is GuaranteedBaseOffsetAlignment in bytes, 0 for none.
-    A desc may be invalid on purpose: what is wrong with one is said by ``rules.violations``.
+    None means the minimum, as DMLCalcBufferTensorSize gives it. ``alignment`` is GuaranteedBaseOffsetAlignment in bytes, 0 for none.
+    A desc may be invalid on purpose; ``rules.violations`` lists what is wrong with it.
     """
 
     data_type: str
@@ -33,7 +33,7 @@ class TensorDesc:
     total_size: int | None = None
     alignment: int = 0
 
-    # Constraints in spec files speak DirectML's field names.
+    # Constraints in spec files use DirectML's field names.
     @property
     def DataType(self) -> str:  # noqa: N802
         """The data type's name, as constraints spell it."""
@@ -66,17 +66,17 @@ class TensorDesc:
 
     @property
     def bytes(self) -> int:
-        """TotalTensorSizeInBytes: as given, or the least that is valid."""
+        """TotalTensorSizeInBytes: as given, or the minimum."""
         return self.least_bytes if self.total_size is None else self.total_size
 
     @property
     def least_bytes(self) -> int:
-        """The least valid TotalTensorSizeInBytes (DMLCalcBufferTensorSize)."""
+        """The minimum valid TotalTensorSizeInBytes (DMLCalcBufferTensorSize)."""
         return buffer_tensor_size(self.type, self.sizes, self.effective_strides)
 
 
 def field_of(name: str) -> str:
-    """The field of a tensor's name: ``InputTensors`` of ``InputTensors[0]``."""
+    """The field that a tensor belongs to: ``InputTensors`` of ``InputTensors[0]``."""
     return name.partition("[")[0]
 
 
@@ -130,7 +130,7 @@ class OperatorDesc:
     _tensors: tuple[tuple[str, str, TensorDesc], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Takes note of the tensors: what asks for them asks often."""
+        """Caches the tensors, which are read often."""
         found = []
         for name, value in self.fields.items():
             if isinstance(value, TensorDesc):
@@ -144,7 +144,7 @@ class OperatorDesc:
         return ((name, tensor) for _, name, tensor in self._tensors)
 
     def by_field(self) -> Iterator[tuple[str, str, TensorDesc]]:
-        """The same with their fields: ``("ATensor", "ATensor", desc)``, ``("InputTensors", "InputTensors[0]", desc)``..."""
+        """The same, with their fields: ``("ATensor", "ATensor", desc)``, ``("InputTensors", "InputTensors[0]", desc)``..."""
         return iter(self._tensors)
 
     def tensor(self, name: str) -> TensorDesc:

@@ -1,9 +1,9 @@
 """Operator descs as JSON, in the form of DxDispatch's models: DirectML's field names, enumeration constants by name.
 
 ``{"Type": "ELEMENT_WISE_ROUND", "InputTensor": {"DataType": "FLOAT32", "Sizes": [3]}, ..., "RoundingMode": "TOWARD_ZERO"}``.
-What may be left out is left out (packed strides, no flags, the least total size). NaN and infinities are the strings "nan", "inf"
-and "-inf", as JSON has no numbers for them. Everything that DxDispatch reads is read: the fields beside ``Type`` or below ``Desc``, both
-in lower case too; flags as a list; a scalar union as a number or as its member (``{"Float32": 9}``, the bits of a half as ``UInt16``).
+Defaults are omitted (packed strides, no flags, the minimum total size). NaN and infinities are the strings "nan", "inf"
+and "-inf", as JSON has no numbers for them. The reader accepts everything that DxDispatch does: fields beside ``Type`` or below ``Desc``, both
+also in lower case; flags as a list; a scalar union as a number or as its member (``{"Float32": 9}``; FLOAT16 bits as ``UInt16``).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def read_tensor(data: Any, where: str) -> TensorDesc:
     strides = None if body.get("Strides") is None else _integers(body["Strides"], f"{where}.Strides")
     count = body.get("DimensionCount", len(sizes))
     if count != len(sizes):
-        raise DescError(f"{where}.DimensionCount is {count}, and there are {len(sizes)} Sizes")
+        raise DescError(f"{where}.DimensionCount is {count}, but there are {len(sizes)} Sizes")
     flags = 0
     given = body.get("Flags", 0)
     for flag in given if isinstance(given, list) else [given]:
@@ -87,7 +87,7 @@ def read_tensor(data: Any, where: str) -> TensorDesc:
         ("TotalTensorSizeInBytes", () if total is None else (total,), 64),
         ("GuaranteedBaseOffsetAlignment", (alignment,), 32),
     ):
-        for value in values:  # whether a number is right is for rules.py to say; here it must be one that the struct can hold
+        for value in values:  # rules.py decides whether a number is valid; here it only must fit into the struct
             if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << bits:
                 raise DescError(f"{where}.{name} must be whole numbers from 0 to {(1 << bits) - 1}, not {value!r}")
     return TensorDesc(data_type, sizes, strides, flags, total, alignment)
@@ -136,7 +136,7 @@ _KEYS = (("Type", "type"), ("Desc", "desc"))
 
 
 def _member(data: Mapping[str, Any], data_type: object, where: str) -> int | float:
-    """A scalar union that is written as one of its members."""
+    """A scalar union given as one of its members."""
     if len(data) != 1:
         raise DescError(f"{where} must be a number or one member of the union, such as {{'Float32': 9}}, not {data!r}")
     ((member, value),) = data.items()
@@ -168,7 +168,7 @@ def read_field(field: Field, data: Any, find: Callable[[str], Operator], where: 
             raise DescError(f"{where} must have {keys[0]} and {keys[1]}")
         return pair(*(_number(value, where) for value in values))
     if field.type == "SCALAR_UNION" and isinstance(data, Mapping):
-        return None  # read_desc reads it, when it knows the data type
+        return None  # read_desc reads it once it knows the data type
     return _number(data, where)
 
 
@@ -179,7 +179,7 @@ _PAIRS: dict[str, tuple[Callable[..., tuple[Any, ...]], tuple[str, str]]] = {
 
 
 def _constant(enum: str, data: Any, where: str) -> str | int:
-    """A constant's name. A number is read as its constant; one that no constant has stays a number, which rules.py refuses."""
+    """A constant's name. A number becomes its constant; one that is not a constant stays a number, which rules.py rejects."""
     if isinstance(data, int) and not isinstance(data, bool):
         return next((name for name, number in abi().enums[enum].values.items() if number == data), data)
     short = str(data).removeprefix(f"{enum}_")

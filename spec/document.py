@@ -1,8 +1,8 @@
-"""YAML with places: every value of a spec file keeps the line that it stands on, and errors name file, line and field.
+"""YAML with line numbers: every value of a spec file keeps its line, and errors name file, line and field.
 
-The YAML is the part that every reader of YAML takes alike. ``NO``, ``on``, ``0x10``, ``1_0`` or ``2021-02-10`` without quotes are a
-boolean, a number or a date to some readers and text to others: here they are errors that ask for quotes. Numbers are JSON's.
-Anchors, aliases and merge keys work; a file that they would blow up is refused.
+Only the part of YAML that all readers interpret alike is allowed. ``NO``, ``on``, ``0x10``, ``1_0`` or ``2021-02-10`` without quotes are a
+boolean, a number or a date to some readers and text to others; here they are errors that ask for quotes. Numbers are JSON's.
+Anchors, aliases and merge keys work; a file that expands too far is rejected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 Path_ = tuple[str | int, ...]
-"""Where a value stands in a document: ``("support", 0, "tensors", "ATensor")``."""
+"""A value's path in a document: ``("support", 0, "tensors", "ATensor")``."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -29,7 +29,7 @@ _CALLED = {"bool": "a boolean", "int": "a number", "float": "a number", "timesta
 _DEEPEST = 32
 _MOST = 100_000
 _MOST_OPENED = 4_000
-"""Bounds on nesting, on values (an alias's counted wherever it is used) and on lists and mappings: ten times what a large spec needs."""
+"""Limits on nesting, on values (those of an alias counted at each use) and on lists and mappings: ten times what a large spec needs."""
 
 
 class SpecError(ValueError):
@@ -46,7 +46,7 @@ class SpecError(ValueError):
 class Document:
     """A parsed YAML file: plain data, and the line (from 1) of every value in it.
 
-    ``parts`` are what a document has from others (spec/inherit): the document that a value stands in, and its path there.
+    ``parts`` are values inherited from other documents (spec/inherit): the document that contains the value, and its path there.
     """
 
     data: Mapping[str, Any]
@@ -66,12 +66,12 @@ class Document:
         return self.file, None
 
     def error(self, path: Path_, problem: str) -> SpecError:
-        """An error about the value at ``path``, ready to be raised."""
+        """An error about the value at ``path``, to be raised."""
         return SpecError(*self.place(path), path, problem)
 
 
 def schema_error(document: Document, error: Any) -> SpecError:
-    """What a JSON Schema's validator found, at the key that is missing or too much, and without the document quoted in it."""
+    """A JSON Schema validator's error, located at the missing or superfluous key, without the quoted document."""
     path: Path_ = tuple(error.instance_path)
     kind = error.kind
     message = str(error.message)
@@ -113,10 +113,10 @@ def parse(text: str, file: Path | None = None) -> Document:
     """Parses a YAML mapping.
 
     Raises:
-        SpecError: not YAML, a key given twice, a key that is no string, a value that readers of YAML take differently, or a file that is
-            no mapping.
+        SpecError: not YAML, a duplicate key, a key that is not a string, a value that YAML readers interpret differently, or a file
+            that is not a mapping.
     """
-    # libyaml's composer calls itself in C: brackets without end would overrun its stack and take the process with it.
+    # libyaml's composer recurses in C: too many open brackets would overflow its stack and crash the process.
     if sum(text.count(opened) for opened in ("[", "{", "- ", "? ")) > _MOST_OPENED:
         raise SpecError(file, None, (), f"more than {_MOST_OPENED} lists and mappings")
     loader: Any = None
@@ -134,7 +134,7 @@ def parse(text: str, file: Path | None = None) -> Document:
         raise SpecError(file, mark.line + 1 if mark else None, (), f"not YAML: {problem}") from None
     except yaml.reader.ReaderError as error:
         line = text.encode("utf-8")[: error.position].count(b"\n") + 1
-        raise SpecError(file, line, (), f"not YAML: the character #x{error.character:02X} may not stand in it") from None
+        raise SpecError(file, line, (), f"not YAML: the character #x{error.character:02X} is not allowed") from None
     finally:
         if loader is not None:
             loader.dispose()
@@ -142,7 +142,7 @@ def parse(text: str, file: Path | None = None) -> Document:
 
 @dataclass(slots=True)
 class _Reader:
-    """Turns YAML's nodes into plain data and writes down the lines."""
+    """Turns YAML nodes into plain data and records the lines."""
 
     file: Path | None
     lines: dict[Path_, int] = field(default_factory=dict)
@@ -153,10 +153,10 @@ class _Reader:
         self.lines[path] = line = line or node.start_mark.line + 1
         self.count += 1
         if self.count > _MOST:
-            raise SpecError(self.file, line, path[:2], f"more than {_MOST} values, those of an alias counted wherever it is used")
+            raise SpecError(self.file, line, path[:2], f"more than {_MOST} values, those of an alias counted at each use")
         if len(path) + self.merging > _DEEPEST:
             raise SpecError(
-                self.file, line, path[:2], f"nested deeper than {_DEEPEST} levels; an alias inside its own anchor has no end"
+                self.file, line, path[:2], f"nested deeper than {_DEEPEST} levels; an alias inside its own anchor never ends"
             )
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, path, node.start_mark.line + 1)
@@ -186,7 +186,7 @@ class _Reader:
         return merged | found if merged else found
 
     def merge(self, node: yaml.Node, path: Path_) -> dict[str, Any]:
-        """What ``<<`` adds: the mapping that it names, or several, of which the first counts."""
+        """What ``<<`` adds: a mapping, or several, the first of which has priority."""
         merged: dict[str, Any] = {}
         self.merging += 1
         for part in node.value if isinstance(node, yaml.SequenceNode) else [node]:
@@ -207,8 +207,8 @@ class _Reader:
             if text in _WORDS:
                 return _WORDS[text]
             if kind in _CALLED:
-                said = f"{text!r} without quotes is {_CALLED[kind]} to some readers of YAML and text to others"
-                raise SpecError(self.file, line, path, f'{said}: write it in quotes, "{text}"')
+                problem = f"{text!r} without quotes is {_CALLED[kind]} to some readers of YAML and text to others"
+                raise SpecError(self.file, line, path, f'{problem}: write it in quotes, "{text}"')
         if kind != "str":
             raise SpecError(self.file, line, path, f"the tag {node.tag} has no meaning in a spec file")
         return text
@@ -218,5 +218,5 @@ class _Reader:
             return int(text)
         number = float(text)
         if not isfinite(number):
-            raise SpecError(self.file, line, path, f"{text} is more than a number can hold; infinity is written inf")
+            raise SpecError(self.file, line, path, f"{text} is too large for a number; write inf for infinity")
         return number

@@ -1,6 +1,6 @@
 """DirectML's data types as NumPy's. Kept apart from ``abi``, so that reading a spec does not import NumPy.
 
-An element of a 4-bit type takes a byte in an array (ml_dtypes); in a buffer two share one (conformance/backends/buffers).
+An element of a 4-bit type takes one byte in an array (ml_dtypes); in a buffer, two share a byte (conformance/backends/buffers).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def bits_dtype(name: str) -> np.dtype[Any]:
 def literal_array(literal: Literal) -> NDArray[Any]:
     """A literal tensor as an array of its type and sizes.
 
-    A string such as ``0x7FC00001`` is a bit pattern, ``nan``, ``inf`` and ``-inf`` are values. What is UNDEFINED becomes 0
+    A string such as ``0x7FC00001`` is a bit pattern, ``nan``, ``inf`` and ``-inf`` are values. UNDEFINED elements become 0
     (``literal_defined`` says where).
 
     Raises:
@@ -60,7 +60,7 @@ def literal_defined(literal: Literal) -> NDArray[np.bool_] | None:
 
 
 def array_literal(array: NDArray[Any], name: str) -> Literal:
-    """An array of the DirectML data type ``name`` as a literal that gives the same bits: numbers, and patterns for NaN and -0."""
+    """An array of the DirectML data type ``name`` as a literal with the same bits: numbers, and patterns for NaN and -0."""
     if not data_type(name).is_float:
         return Literal(name, array.shape, tuple(int(value) for value in array.ravel()))
     digits = 2 * array.dtype.itemsize

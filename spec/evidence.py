@@ -1,4 +1,4 @@
-"""Evidence as a spec file gives it, and the sentence that it stands for.
+"""Evidence in a spec file, and its sentence for readers.
 
 | in the file | the sentence |
 |---|---|
@@ -22,7 +22,7 @@ _PAGE = "the operator's reference page"
 
 
 def basis_of(entry: Mapping[str, Any]) -> str:
-    """The basis of an example: as given, or what its answers and its evidence make it."""
+    """The basis of an example: as given, or as it follows from its answers and its evidence."""
     if "basis" in entry:
         return str(entry["basis"])
     if "answers" in entry:
@@ -32,7 +32,7 @@ def basis_of(entry: Mapping[str, Any]) -> str:
 
 
 def sentence(evidence: str | Mapping[str, Any], example: str = "") -> str:
-    """Evidence in words; what was measured about an example is followed by the command that measures it again."""
+    """Evidence in words; a measured example includes the command that measures it again."""
     if isinstance(evidence, str):
         return evidence
     found = []

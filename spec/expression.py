@@ -1,8 +1,8 @@
-"""The small expression language of spec files: constraints, symbolic sizes and relations are written in it.
+"""The small expression language of spec files, for constraints, symbolic sizes and relations.
 
-It is Python's expression syntax, cut down to arithmetic, comparison, logic, subscripts, attributes of tensors and a few functions:
+It is Python's expression syntax, reduced to arithmetic, comparison, logic, subscripts, attributes of tensors and a few functions:
 ``all(o + w <= s for o, w, s in zip(InputWindowOffsets, InputWindowSizes, InputTensor.Sizes))``. An expression is checked and compiled
-when the spec is loaded, so that an unknown name is an error of the file and not of the run; nothing is computed then.
+when the spec is loaded, so that an unknown name is an error of the file and not of the run. Nothing is evaluated then.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import CodeType
 
 
 class ExpressionError(ValueError):
-    """An expression is not of the language; ``column`` is its place in the text, from 0."""
+    """An expression is not valid in the language; ``column`` is the position in the text, from 0."""
 
     def __init__(self, message: str, column: int = 0) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "sum": sum,
     "zip": zip,
 }
-"""What any expression may call. ``effective_rank`` is the number of sizes without the leading ones; ``operator`` the name of a fused one."""
+"""Functions for all expressions. ``effective_rank`` is the number of sizes without leading ones; ``operator`` the name of a fused operator."""
 
 _NODES = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.Invert, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
@@ -54,7 +54,7 @@ _NODES = (
 _ATTRIBUTES = frozenset({"DataType", "Sizes", "DimensionCount"})
 
 _LONGEST = 1000
-"""Characters. A longer text is no constraint, and one without bound could be nested deeper than Python's parser goes."""
+"""The longest expression, in characters: one without a limit could be nested deeper than Python's parser can handle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +66,24 @@ class Expression:
     _code: CodeType = field(repr=False, compare=False)
 
     def evaluate(self, values: Mapping[str, object]) -> object:
-        """The expression's value where each free name has the given value. Raises what Python's arithmetic raises."""
-        # A generator expression reads its free names as globals, so that everything must stand there.
+        """The expression's value, with the given values of its free names. Raises what Python's arithmetic raises."""
+        # A generator expression reads its free names as globals, so all values go there.
         scope = {"__builtins__": {}, **FUNCTIONS, **values}
         return eval(self._code, scope)  # noqa: S307 (every node was checked against the language above)
 
 
 @lru_cache(maxsize=4096)
 def compile_expression(text: str, functions: frozenset[str] = frozenset()) -> Expression:
-    """Checks and compiles ``text``. ``functions`` may be called besides ``FUNCTIONS``; ``evaluate`` must be given them.
+    """Checks and compiles ``text``. ``functions`` may be called besides ``FUNCTIONS``; pass them to ``evaluate``.
 
     Raises:
         ExpressionError: not an expression, or one with something outside the language.
     """
     if len(text) > _LONGEST:
-        raise ExpressionError(f"an expression has at most {_LONGEST} characters, and this one {len(text)}")
+        raise ExpressionError(f"an expression may have at most {_LONGEST} characters, and this one has {len(text)}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python's compiler warns of, such as calling a number, is refused
+            warnings.simplefilter("ignore")  # what Python's compiler warns about, such as calling a number, is rejected
             return _compile(text, FUNCTIONS.keys() | functions)
     except SyntaxError as error:
         raise ExpressionError(f"not an expression: {error.msg}", (error.offset or 1) - 1) from None
@@ -103,7 +103,7 @@ def _compile(text: str, functions: Set[str]) -> Expression:
 
 
 def _problem(node: ast.AST, functions: Set[str]) -> str | None:
-    """What of a node is outside the language, None if nothing is."""
+    """What is not allowed about a node, None if nothing."""
     if not isinstance(node, _NODES):
         return f"{type(node).__name__} is not part of the expression language"
     if isinstance(node, ast.Attribute) and node.attr not in _ATTRIBUTES:
@@ -122,7 +122,7 @@ def _problem(node: ast.AST, functions: Set[str]) -> str | None:
 
 
 def _free(node: ast.AST, bound: Set[str]) -> Iterator[str]:
-    """The names that a node reads and that nothing around them binds: a comprehension's variables are known inside it only."""
+    """The free names that a node reads. A comprehension's variables are bound inside it only."""
     if isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Load) and node.id not in bound:
             yield node.id

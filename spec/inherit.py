@@ -1,10 +1,10 @@
-"""What a spec file has from another: ``extends`` names an operator, or a profile of ``spec/profiles``, and the file says how it differs.
+"""Inheritance of spec files: ``extends`` names an operator, or a profile in ``spec/profiles``, and the file states the differences.
 
 - ``operator``, ``type``, ``introduced``, ``summary`` and ``sources`` are a file's own and never inherited.
-- ``constraints``, ``examples``, ``errata`` and each section of ``cases`` are inherited entry by entry: an entry that is given again stands
-  for itself, whole; a new one comes after the inherited ones.
-- ``fields`` likewise, by name; a new one stands last, or behind the field that its ``after`` names.
-- Everything else that is given again (``support``, ``shapes``, ``tolerance``, a list of ``cases``) stands for itself, whole.
+- ``constraints``, ``examples``, ``errata`` and each section of ``cases`` are merged by entry: an entry with the same name replaces the
+  inherited one, a new one comes after the inherited ones.
+- ``fields`` likewise, by name; a new one comes last, or after the field that its ``after`` names.
+- Everything else (``support``, ``shapes``, ``tolerance``, a list in ``cases``) is replaced as a whole.
 - ``without`` lists what is not inherited: ``examples.padding``, ``fields.Axis``, ``cases.relations.copy``, ``in_place``.
 
 An error about an inherited part names the file that it stands in.
@@ -21,13 +21,13 @@ OWN = ("operator", "profile", "type", "introduced", "summary", "sources", "exten
 """What no file inherits."""
 
 BY_ENTRY = ("constraints", "examples", "errata", "cases")
-"""The sections that are inherited entry by entry; those of ``cases`` are so in turn."""
+"""The sections that are merged by entry; so are those of ``cases``."""
 
 _NOTHING = object()
 
 
 def inherited(own: Document, base: Document) -> Document:
-    """The document that ``own`` means: what ``base`` says, but for what ``own`` says. Raises SpecError."""
+    """The resolved document: ``base`` with the differences in ``own``. Raises SpecError."""
     return _Inheritance(own, base).document()
 
 
@@ -72,14 +72,14 @@ class _Inheritance:
         return base
 
     def fields(self, base: list[Any], own: list[Any]) -> Iterator[Any]:
-        """The inherited fields, with those that are given again or new in their places."""
+        """The inherited fields, with replaced and new ones in their places."""
         again = {entry.get("name"): index for index, entry in enumerate(own) if isinstance(entry, Mapping)}
         places = {entry["name"]: index for index, entry in enumerate(base) if ("fields", entry["name"]) not in self.without}
         order = list(places)
         for name, index in again.items():
             after = own[index].get("after")
             if after is not None and after not in order:
-                raise self.own.error(("fields", index, "after"), f"there is no field {after!r} to stand behind")
+                raise self.own.error(("fields", index, "after"), f"there is no field {after!r}")
             if name not in order:
                 order.insert(len(order) if after is None else order.index(after) + 1, name)
         for position, name in enumerate(order):

@@ -1,6 +1,6 @@
-"""What a relation of a spec file may say (conformance/properties/laws evaluates it), as far as no JSON Schema can tell.
+"""Checks of a spec file's relations beyond the JSON Schema (conformance/properties/laws evaluates relations).
 
-Each check gives the place of what is wrong, below the relation, and a message.
+Each problem is a path below the relation, and a message.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ Problem = tuple[Path_, str]
 
 
 def name_problems(entry: Mapping[str, Any]) -> Iterator[Problem]:
-    """Variables and operators under a name that means something else in a law, and operators that the ABI has not."""
+    """Variables and operators with a reserved name, and operators that the ABI does not have."""
     reserved = {*RELATION_FUNCTIONS, *FUNCTIONS, "f", "width"}
     given, uses = entry["given"], entry.get("uses", {})
     for key, taken in (("given", reserved), ("uses", {*reserved, *given})):
         for name in entry.get(key, {}):
             if name in taken:
-                yield (key, name), f"{name!r} means something else in a law: choose another name"
+                yield (key, name), f"{name!r} is reserved in laws: choose another name"
     for name, operator in uses.items():
         if operator not in abi().operator_types:
             yield ("uses", name), f"the ABI has no operator {operator}"
@@ -67,7 +67,7 @@ def law_problems(data: Mapping[str, Any], fields: Sequence[Field], entry: Mappin
             yield from ((("law",), problem) for problem in _call_problems(fields, node))
     if "near" in law.names:
         yield from (
-            (("law",), f"near has no bound for a number of tolerance class {name}: say how far apart, as in abs(a - b) <= 0.001")
+            (("law",), f"near has no bound for tolerance class {name}: state the difference, as in abs(a - b) <= 0.001")
             for name in _output_classes(data, fields)
             if name not in _BOUNDED
         )
@@ -75,21 +75,21 @@ def law_problems(data: Mapping[str, Any], fields: Sequence[Field], entry: Mappin
     rows = ({**table, **table.get("tensors", {}).get(first, {})} for table in data["support"])
     listed = {name for row in rows for name in row.get("types", ())}
     for index, name in enumerate(entry.get("types", ())):
-        if name not in listed:  # the law would never be tried with it
+        if name not in listed:  # the law would never be tested with it
             yield ("types", index), f"no table lists {name} for {first}"
 
 
 def _call_problems(fields: Sequence[Field], call: ast.Call) -> Iterator[str]:
-    """What is wrong with the arguments of a call of ``f``: inputs in order, then inputs, attributes, sizes of outputs and the output by name."""
+    """What is wrong with the arguments of a call of ``f``: inputs by position, then inputs, attributes, output sizes and the output by name."""
     inputs = [field for field in fields if field.kind == "input"]
     named = {keyword.arg for keyword in call.keywords}
     known = {field.name for field in fields} | {"output"}
     for name in sorted(str(name) for name in named - known):
         yield f"f has no field called {name}, in {ast.unparse(call)}"
     least = max((index for index, field in enumerate(inputs, 1) if not field.optional and field.name not in named), default=0)
-    if not least <= len(call.args) <= len(inputs):  # the last may be left out
+    if not least <= len(call.args) <= len(inputs):  # the last ones may be omitted
         takes = f"{least} to {len(inputs)} inputs" if least < len(inputs) else f"{least} input{'s' * (least != 1)}"
-        yield f"f takes {takes}, and {ast.unparse(call)} gives it {len(call.args)}"
+        yield f"f takes {takes}, but {ast.unparse(call)} passes {len(call.args)}"
 
 
 def _output_classes(data: Mapping[str, Any], fields: Sequence[Field]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Spec files into ``Operator``: read, parse, validate against the JSON Schema, build.
+"""Loads spec files as ``Operator``: read, parse, validate against the JSON Schema, build.
 
 Every error is a ``SpecError`` that names file, line and field.
 """
@@ -23,17 +23,17 @@ from dmlcts.spec.model import Operator
 
 
 def operators_folder() -> Path:
-    """The folder of the spec files that come with the package."""
+    """The folder of the package's spec files."""
     return Path(str(resources.files("dmlcts.spec"))) / "operators"
 
 
 def profiles_folder() -> Path:
-    """The folder of the profiles: what many operators have in common."""
+    """The folder of the profiles, which many operators extend."""
     return operators_folder().parent / "profiles"
 
 
 def measured_folder() -> Path:
-    """The folder of what probes found, one file an implementation and device."""
+    """The folder of measurements: one file for each implementation and device."""
     return operators_folder().parent / "measured"
 
 
@@ -55,10 +55,10 @@ def family_of(name: str) -> str | None:
 
 
 def load(name: str) -> Operator:
-    """The operator called ``name``, with or without DML_OPERATOR_. No other file is read but those that its own extends.
+    """The operator called ``name``, with or without DML_OPERATOR_. Reads only its own file and those that it extends.
 
     Raises:
-        KeyError: no spec file for it; the message says which there are.
+        KeyError: it has no spec file; the message says how to list those that exist.
         SpecError: its file is wrong.
     """
     return _load(name.removeprefix("DML_OPERATOR_"))
@@ -67,7 +67,7 @@ def load(name: str) -> Operator:
 @cache
 def _load(name: str) -> Operator:
     if name not in _files():
-        raise KeyError(f"no spec for operator {name!r}; `dmlcts spec list` shows those there are")
+        raise KeyError(f"no spec for operator {name!r}; `dmlcts spec list` shows the available ones")
     return load_file(_files()[name], measured_folder())
 
 
@@ -77,10 +77,10 @@ def load_all() -> tuple[Operator, ...]:
 
 
 def load_file(file: Path, measured: Path | None = None) -> Operator:
-    """The operator in ``file``, with the measurements of the folder ``measured``, which are read when they are needed.
+    """The operator in ``file``, with the measurements in the folder ``measured``, which are read on demand.
 
     Raises:
-        SpecError: the file cannot be read, is not YAML, is not of the schema, or contradicts itself.
+        SpecError: the file cannot be read, is not YAML, does not match the schema, or contradicts itself.
     """
     operator = load_text(read(file), file)
     if file.name != f"{operator.name.lower()}.yaml":
@@ -89,7 +89,7 @@ def load_file(file: Path, measured: Path | None = None) -> Operator:
 
 
 def with_measurements(operator: Operator, folder: Path) -> Operator:
-    """The operator with what the files of a folder say about it."""
+    """The operator with its measurements in a folder."""
     tensors = tuple(field.name for field in operator.fields if field.is_tensor)
     return replace(operator, measurements=partial(measurements_of, folder, operator.name, tensors))
 
@@ -100,7 +100,7 @@ def load_text(text: str, file: Path | None = None) -> Operator:
 
 
 def load_document(text: str, file: Path | None = None) -> Document:
-    """A spec file's text as data, with what it extends, and of the schema. Raises SpecError."""
+    """A spec file's text as resolved and validated data. Raises SpecError."""
     document = _resolved(parse(text, file))
     error = next(iter(_validator().iter_errors(document.data)), None)
     if error is not None:
@@ -109,7 +109,7 @@ def load_document(text: str, file: Path | None = None) -> Document:
 
 
 def _resolved(document: Document) -> Document:
-    """A document with what it extends, and what that extends in turn."""
+    """A document merged with everything that it extends."""
     chain, names = [document], [document.data.get("operator", document.data.get("profile"))]
     while "extends" in chain[-1].data:
         child, name = chain[-1], chain[-1].data["extends"]
@@ -130,7 +130,7 @@ def _resolved(document: Document) -> Document:
 
 @cache
 def _parsed(name: str) -> Document:
-    """The file of an operator (``MAX_POOLING``) or a profile (``unary``), as it stands."""
+    """The file of an operator (``MAX_POOLING``) or a profile (``unary``), unresolved."""
     file = (_files() | _profiles())[name]
     return parse(read(file), file)
 

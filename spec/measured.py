@@ -1,8 +1,8 @@
-"""What probes found: one file of ``spec/measured`` an implementation and device, which ``dmlcts probe --write`` writes and nobody by hand.
+"""Measurements: one file in ``spec/measured`` for each implementation and device, written by ``dmlcts probe --write``, never by hand.
 
-The head says what holds for all operators: who was measured, when, and by which command. ``usual`` are differences that most operators
-have, ``*`` standing for each of their tensors. Of an operator stand the figures, and what is unlike the usual: an entry of its own about
-the same thing takes the usual one's place, and ``not`` lists what is usual and was not found.
+The head holds what is common to all operators: implementation, date and command. ``usual`` lists the differences that most operators have;
+``*`` stands for each of their tensors. An operator's entry has its figures and its deviations from the usual: an entry about the same thing
+replaces the usual one, and ``not`` lists usual differences that it does not have.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from dmlcts.spec.document import Document, parse, read, schema_error
 from dmlcts.spec.measurement import Difference, Measurement, types_of
 
 LISTS = {"accepts": "rule", "refuses": "what", "unknown": "what"}
-"""The lists of differences, and the key under which an entry says what it is about."""
+"""The lists of differences, and the key that names an entry's subject."""
 
 OF_ALL = ("date", "level", "suite")
-"""What an operator's entry says only where it is unlike the head."""
+"""What an operator's entry has only where it differs from the head."""
 
 
 def measurements_of(folder: Path, operator: str, tensors: Sequence[str]) -> tuple[Measurement, ...]:
-    """What the files of a folder say about an operator with these tensor fields. Raises SpecError."""
+    """An operator's measurements in the files of a folder; ``tensors`` are its tensor fields. Raises SpecError."""
     documents = (document(file) for file in measured_files(folder))
     return tuple(measurement(found, operator, tensors) for found in documents if operator in found.data["operators"])
 
@@ -46,13 +46,13 @@ def document(file: Path) -> Document:
 
 
 def forget() -> None:
-    """Called when a file was written: the next question reads the files anew."""
+    """Clears the cache after a file was written."""
     measured_files.cache_clear()
     document.cache_clear()
 
 
 def checked(text: str, file: Path | None = None) -> Document:
-    """The text of a file of measurements, of the schema. Raises SpecError."""
+    """The text of a file of measurements, validated. Raises SpecError."""
     found = parse(text, file)
     error = next(iter(_validator().iter_errors(found.data)), None)
     if error is not None:
@@ -67,7 +67,7 @@ def checked(text: str, file: Path | None = None) -> Document:
 
 
 def measurement(found: Document, operator: str, tensors: Sequence[str]) -> Measurement:
-    """What a file says about one operator."""
+    """A file's measurement of one operator."""
     head, entry = found.data, found.data["operators"][operator]
     usual = head.get("usual", {})
     excepted = set(entry.get("not", ()))
@@ -92,7 +92,7 @@ def measurement(found: Document, operator: str, tensors: Sequence[str]) -> Measu
 def _differences(
     usual: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]], what: str, tensors: Sequence[str], excepted: set[str]
 ) -> Iterator[Difference]:
-    """An operator's own differences, then the usual ones that nothing of its own takes the place of."""
+    """An operator's own differences, then the usual ones that they do not replace."""
     known = {name for entry in own for name in expanded(entry[what], tensors)} | excepted
     for entry in own:
         yield from _of_each_tensor(entry, what, tensors)
@@ -101,7 +101,7 @@ def _differences(
 
 
 def expanded(what: str, tensors: Sequence[str]) -> list[str]:
-    """What an entry is about: ``*`` is each of the tensors."""
+    """The subjects of an entry: ``*`` stands for each of the tensors."""
     return [what.replace("*", tensor) for tensor in tensors] if "*" in what else [what]
 
 

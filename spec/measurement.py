@@ -1,4 +1,4 @@
-"""What was measured about an operator: what a probe of one implementation found, and which rules are not required for that reason."""
+"""What a probe of one implementation found about an operator, and which rules need not be enforced for that reason."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ALL = ("all",)
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Something a documented rule forbids and DirectML.dll accepts: its rejection is not required. ``rule`` is the rule's label.
+    """A documented rule that DirectML.dll does not enforce: a rejection is not required. ``rule`` is the rule's label.
 
-    It holds for what it was seen with and no more. ``ways`` are changes of a valid desc or binding, each with the value put in
+    It covers only what was measured. ``ways`` are changes of a valid desc or binding, each with the new value
     (``data-type/InputTensor+OutputTensor=FLOAT64``); ``types`` are whole combinations of the tensors' data types before the change
-    (``FLOAT32-UINT64``), or ALL. ``until`` is the feature level up to which was measured, None where a person states the acceptance.
+    (``FLOAT32-UINT64``), or ALL. ``until`` is the highest feature level that was measured, None if a person states the acceptance.
     """
 
     rule: str
@@ -46,9 +46,9 @@ ORACLE = "DirectML"
 class Difference:
     """Where an implementation and the documentation differ. ``what`` is the rule that it does not enforce, or what it refuses.
 
-    ``ways`` are those of breaking the rule or of asking for the thing, all that were tried where empty; ``types`` the combinations of data
-    types with which, all where empty. ``said`` is the stage and code of a refusal, or the evidence. ``waived`` says that the ways and types
-    are those of negative cases, which are not demanded for that reason: then both are always given, and ``types`` may be ALL.
+    ``ways`` are the tested ways to break the rule or to use the feature, empty for all; ``types`` the combinations of data types, empty
+    for all. ``said`` is the stage and code of a rejection, or the evidence. ``waived`` says that the ways and types are those of negative
+    cases, which are not required for that reason: then both are always given, and ``types`` may be ALL.
     """
 
     what: str
@@ -60,11 +60,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What ``dmlcts probe`` found out about one implementation: ``by`` is its name and version, ``date`` a UTC one.
+    """What ``dmlcts probe`` found about one implementation: ``by`` is its name and version, ``date`` a UTC one.
 
     ``cells`` are those of the tables up to ``level``, of which ``confirmed`` were accepted. ``rejections`` counts refusals by stage.
-    ``accepts`` is what the documentation does not list and it accepts, ``refuses`` what is listed and refused, ``unknown`` what it gave
-    no answer about.
+    ``accepts`` lists what it accepts beyond the documentation, ``refuses`` what it rejects although documented, ``unknown`` what got no
+    answer.
     """
 
     by: str

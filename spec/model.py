@@ -1,4 +1,4 @@
-"""What a spec file says, as data: an operator's fields, tensor support, constraints, values, tolerance, examples and errata.
+"""A spec file's content as data: an operator's fields, tensor support, constraints, values, tolerance, examples and errata.
 
 Everything the suite knows about an operator hangs on ``Operator``. A promise carries its basis: ``documented`` (the published page
 says it), ``measured`` (the page is silent and DirectML.dll does it) or ``contested`` (page and DLL disagree).
@@ -21,7 +21,7 @@ BASES = (DOCUMENTED, MEASURED, CONTESTED)
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The least and the most that something may be, both inclusive; None where it is unbounded. A bound may be a sequence, element by element."""
+    """Inclusive lower and upper bounds, None where unbounded. A bound may be a sequence, element by element."""
 
     least: Expression | None = None
     most: Expression | None = None
@@ -33,10 +33,10 @@ class Field:
 
     ``optional_since`` is the feature level from which an optional field may be absent, None if always. ``count`` is the attribute that
     counts the elements of an array, ``data_type`` the one that says how a scalar union is read. ``domain`` bounds a number, or every
-    element of an array of them. ``operators`` are those that an operator desc may be of, each with the level that allows it; any where
+    element of an array. ``operators`` are those allowed in an operator desc, each with the level that allows it; any where
     empty. ``owned_by_dml`` says whether an input may have DML_TENSOR_FLAG_OWNED_BY_DML, ``packed`` that its elements
-    must lie next to each other. ``values`` are those of an attribute that cases
-    go through, the usual one first; an Expression among them is computed from the desc's tensors and the attributes before it.
+    must be contiguous. ``values`` are an attribute's values in cases, the default first; an Expression among them is computed from the
+    desc's tensors and the attributes before it.
     """
 
     name: str
@@ -81,16 +81,16 @@ class Support:
     basis: str = DOCUMENTED
 
     def applies(self, attributes: Mapping[str, object]) -> bool:
-        """Whether the table speaks of a desc with these attribute values."""
+        """Whether the table applies to a desc with these attribute values."""
         return all(attributes.get(name) in allowed for name, allowed in self.when.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A rule that a valid desc keeps: either ``same`` (a property equal over tensors) or ``that`` (an expression that is true).
+    """A rule for valid descs: either ``same`` (a property that is equal in all tensors) or ``that`` (an expression that must be true).
 
-    ``when`` is the condition under which it speaks, if not always; ``before`` is the feature level that lifted it. It is silent about
-    tensors and attributes that are absent. ``label`` names it in cases, coverage and messages.
+    ``when`` is the condition under which it applies, if not always; ``before`` is the feature level that lifted it. It does not apply to
+    absent tensors and attributes. ``label`` names it in cases, coverage and messages.
     """
 
     label: str
@@ -103,9 +103,9 @@ class Constraint:
 
     @property
     def text(self) -> str:
-        """The rule in words that a message can carry."""
-        said = f"{', '.join(self.tensors)} have the same {self.same}" if self.same else self.that.text if self.that else ""
-        return f"{said}, when {self.when.text}" if self.when else said
+        """The rule as text for messages."""
+        text = f"{', '.join(self.tensors)} have the same {self.same}" if self.same else self.that.text if self.that else ""
+        return f"{text}, when {self.when.text}" if self.when else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,9 @@ class Shape:
     """Sizes as the documentation writes them, with symbols: ``{InputTensor: [N, C, H, W]}``.
 
     ``*S`` stands for any number of dimensions, or for as many as ``counts`` says, and ``*1`` for any number of ones. ``A[i]`` in the
-    row of a tensor array has a value for each of its tensors, so that A is a sequence elsewhere. A symbol that ``where`` defines is
-    derived; the others are free, within ``domains``. Attributes may stand in the expressions. Of an operator's shapes, those hold whose
-    ``when`` does, each with symbols of its own.
+    row of a tensor array has a value for each of its tensors; elsewhere A is a sequence. A symbol defined in ``where`` is derived; the
+    others are free, within ``domains``. Expressions may use attributes. A shape applies if its ``when`` is true; each shape has its own
+    symbols.
     """
 
     sizes: Mapping[str, tuple[str, ...]]
@@ -127,7 +127,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class RandomData:
-    """A recipe of generator/recipes and its parameters; ``basis`` says whether the documentation answers for what they give."""
+    """A recipe of generator/recipes and its parameters; ``basis`` says whether the documentation defines the result for such data."""
 
     recipe: str
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
@@ -136,14 +136,14 @@ class RandomData:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What to put into an input tensor: a recipe for random data, and named sets of special values by basis.
+    """The content of an input tensor: a recipe for random data, and named sets of special values by basis.
 
-    An output that the operator reads before it writes it has values too: when ``when`` is true of the desc, they stand in it.
+    An output that the operator reads before it writes it has values too; they apply if ``when`` is true of the desc.
 
-    A set is one of generator/special, or one of the operator's own: of ``sets`` each data type takes what it can hold, and ``parts`` are
-    those values ``x`` of a set of generator/special for which a condition is true (of all at once: it joins by ``&`` and ``|``).
-    ``where`` is what the documentation demands of every element ``x``; the result for other data is not defined. ``data`` are other
-    random data by name, which have cases of their own.
+    A set is one of generator/special, or the operator's own. From ``sets``, each data type uses the values that it can represent. ``parts``
+    are those values ``x`` of a set of generator/special for which a condition is true (an array expression: join by ``&`` and ``|``).
+    ``where`` is what the documentation requires of every element ``x``; the result for other data is undefined. ``data`` are further
+    random data by name, with separate cases.
     """
 
     recipe: str
@@ -181,7 +181,7 @@ class Tolerance:
     exceptions: tuple[ToleranceException, ...] = ()
 
     def of(self, output: str, data_type: str, fields: Mapping[str, object], basis: str = DOCUMENTED) -> Tolerance:
-        """The tolerance of one output of a desc with these fields, in a case of that basis: the first exception that speaks of it, or this."""
+        """The tolerance of one output of a desc with these fields, in a case of that basis: the first exception that applies, or this."""
         return next((e.tolerance for e in self.exceptions if e.applies(output, data_type, fields, basis)), self)
 
     def parameter(self, name: str, data_type: str, default: float | None = None) -> float:
@@ -196,9 +196,9 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class ToleranceException:
-    """Where another tolerance holds: for these outputs and data types (all where empty), when the condition is true of the desc.
+    """Another tolerance for these outputs and data types (all where empty), if the condition is true of the desc.
 
-    With ``basis`` measured it holds in cases of that basis alone: they demand what every known implementation reaches, where that is
+    With ``basis`` measured it applies only in cases of that basis: they require what every known implementation achieves, where that is
     better than what the documentation promises.
     """
 
@@ -209,7 +209,7 @@ class ToleranceException:
     basis: str = DOCUMENTED
 
     def applies(self, output: str, data_type: str, fields: Mapping[str, object], basis: str = DOCUMENTED) -> bool:
-        """Whether it speaks of this output (``OutputTensor``, ``OutputTensors[0]``)."""
+        """Whether it applies to this output (``OutputTensor``, ``OutputTensors[0]``)."""
         named = not self.outputs or output.partition("[")[0] in self.outputs
         typed = not self.data_types or data_type in self.data_types
         meant = self.basis in (DOCUMENTED, basis)
@@ -217,15 +217,15 @@ class ToleranceException:
 
 
 PRESENT, ABSENT = "present", "absent"
-"""What an optional tensor is in a choice of attributes."""
+"""The two states of an optional tensor in a combination of attributes."""
 
 UNDEFINED = "_"
-"""An element of a literal whose value the documentation leaves open."""
+"""An element of a literal that the documentation leaves undefined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A tensor written out: ``data`` is flat, in row-major order.
+    """A tensor as a list of values: ``data`` is flat, in row-major order.
 
     An element is a number, or nan, inf, -inf, a bit pattern ``0x7FC00001``, or ``UNDEFINED`` in an output.
     """
@@ -254,12 +254,12 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A law that outputs keep among themselves, so that no reference is needed: ``f(f(a, b), b) == a``.
+    """A law between outputs, for which no reference is needed: ``f(f(a, b), b) == a``.
 
-    ``given`` maps each variable to the tensor whose values it takes; ``where`` limits them. ``f`` runs the operator, and the names in
-    ``uses`` other operators. The law is about those data types of the first tensor (all where empty) and those fields of a desc alone
-    for which ``when`` is true. A variable in ``data`` has those instead of its tensor's random data. What a law may say stands in
-    conformance/properties/laws.
+    ``given`` maps each variable to the tensor that provides its values; ``where`` limits them. ``f`` runs the operator, and the names in
+    ``uses`` run other operators. The law applies to these data types of the first tensor (all where empty), and to descs for which
+    ``when`` is true. A variable in ``data`` has these data instead of its tensor's random data. conformance/properties/laws describes the
+    language of laws.
     """
 
     label: str
@@ -273,7 +273,7 @@ class Relation:
     data: Mapping[str, RandomData] = field(default_factory=dict)
 
     def speaks_of(self, data_type: str, fields: Mapping[str, object]) -> bool:
-        """Whether it is about a desc with these fields and this data type of its first tensor. It needs the tensors that it is given."""
+        """Whether it applies to a desc with these fields and this data type of its first tensor. All tensors in ``given`` must be present."""
         typed = not self.data_types or data_type in self.data_types
         present = all(fields.get(name.partition("[")[0]) is not None for name in self.given.values())
         return typed and present and (self.when is None or bool(self.when.evaluate(fields)))
@@ -292,7 +292,7 @@ class Erratum:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A published page: repository, path and commit, or a title for what has no repository."""
+    """A published page: repository, path and commit, or only a title if there is no repository."""
 
     title: str
     repo: str = ""
@@ -302,13 +302,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
-    """Everything written down about one operator, compared and hashed by identity. ``file`` is where it was read from.
+    """Everything that the suite knows about one operator, compared and hashed by identity. ``file`` is its source.
 
-    ``sizes`` are what the shapes' free symbols go through, the usual one first. ``configurations`` say what may stand together: each
-    limits attributes to some of their values, and optional tensors to being there or not; ``bases`` are those of the configurations that
-    do not rest on the documentation. ``layouts`` are those of generator/layouts
-    that mean something for this operator alone. ``lenient`` are the acceptances that the spec file states itself, and ``measurements`` reads
-    what probes found, which is no promise and stands in spec/measured.
+    ``sizes`` are the values of the shapes' free symbols, the default first. ``configurations`` are the valid combinations: each limits
+    attributes to some values, and optional tensors to present or absent; ``bases`` has the basis of those that are not documented.
+    ``layouts`` are the extra layouts (generator/layouts) for this operator. ``lenient`` are the acceptances in the spec file itself;
+    ``measurements`` reads the findings of probes from spec/measured, which are not promises.
     """
 
     name: str
@@ -337,12 +336,12 @@ class Operator:
 
     @property
     def measured(self) -> tuple[Measurement, ...]:
-        """What probes found, one measurement an implementation."""
+        """The findings of probes, one measurement for each implementation."""
         return self.measurements()
 
     @property
     def accepts(self) -> tuple[Acceptance, ...]:
-        """What need not be rejected although it breaks a rule: as the spec file says, and as DirectML.dll was measured."""
+        """What need not be rejected although it breaks a rule: from the spec file, and as measured on DirectML.dll."""
         measured = (
             Acceptance(entry.what, f"probe of {found.by} on {found.date}", entry.ways, entry.types, feature_level(found.level))
             for found in self.measured
@@ -353,7 +352,7 @@ class Operator:
         return (*self.lenient, *measured)
 
     def strict(self) -> Operator:
-        """The same operator, whose every rule is enforced."""
+        """The same operator with every rule enforced."""
         return replace(self, lenient=(), measurements=tuple)
 
     def field(self, name: str) -> Field:
@@ -371,7 +370,7 @@ class Operator:
         """The output tensor fields."""
         return tuple(f for f in self.fields if f.kind == "output")
 
-    def held(self, fields: Mapping[str, object]) -> frozenset[str]:
+    def read_outputs(self, fields: Mapping[str, object]) -> frozenset[str]:
         """The outputs that the operator reads before it writes them, for a desc with these fields."""
         names = {output.name for output in self.outputs() if fields.get(output.name) is not None}
         return frozenset(
@@ -381,7 +380,7 @@ class Operator:
         )
 
     def configuration(self, fields: Mapping[str, object]) -> str:
-        """The label of the first configuration that these fields are of, empty if there is none."""
+        """The label of the first configuration that allows these fields, empty if none does."""
         found = (
             label
             for label, limits in self.configurations.items()
@@ -394,7 +393,7 @@ class Operator:
         return tuple(f for f in self.fields if f.kind == "attribute")
 
     def tables(self, at: FeatureLevel | None = None, attributes: Mapping[str, object] | None = None) -> Iterator[Support]:
-        """The tensor-support tables in force at a level (all if None), newest first, that speak of these attributes (any if None)."""
+        """The tensor-support tables in force at a level (all if None), newest first, that apply to these attributes (any if None)."""
         for table in newest_first(self):
             if (at is None or table.level <= at) and (attributes is None or table.applies(attributes)):
                 yield table
@@ -407,9 +406,9 @@ def newest_first(operator: Operator) -> tuple[Support, ...]:
 
 
 def _allowed(name: str, values: tuple[object, ...], fields: Mapping[str, object]) -> bool:
-    """Whether a configuration lets the desc with these fields have its value of one of them."""
+    """Whether a configuration allows the value of one field of a desc."""
     value = fields.get(name)
     if set(values) <= {PRESENT, ABSENT}:
         return (ABSENT if value is None else PRESENT) in values
-    value = getattr(value, "type", value)  # an operator stands there by its name
+    value = getattr(value, "type", value)  # a configuration lists operators by name
     return any(value == (other.evaluate(fields) if isinstance(other, Expression) else other) for other in values)

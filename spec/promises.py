@@ -14,11 +14,11 @@ from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
 
 NO_PROMISE = frozenset({"file", "measurements", "summary", "errata", "sources", "evidence", "note"})
-"""What of an operator and its examples says nothing about what implementations do: where it was read, why it is believed, what a page lacks."""
+"""Fields that say nothing about an implementation's behavior: file, evidence, errata."""
 
 
 def plain(value: object, without: frozenset[str] = frozenset({"measurements"})) -> Any:
-    """A part of the model as JSON has it: an expression as its text, a feature level as its name."""
+    """A part of the model as JSON: an expression as its text, a feature level as its name."""
     if isinstance(value, Expression):
         return value.text
     if isinstance(value, FeatureLevel):
@@ -33,7 +33,7 @@ def plain(value: object, without: frozenset[str] = frozenset({"measurements"})) 
 
 
 def promises(operator: Operator) -> Any:
-    """What an operator promises and what cases do with it, as plain data: comments, references, evidence and measurements are no part of it."""
+    """An operator's promises and its cases block as plain data, without comments, references, evidence and measurements."""
     return plain(operator, NO_PROMISE)
 
 

@@ -1,4 +1,4 @@
-"""What every part of a spec file is read with: names, levels and expressions, each checked, each error with its place."""
+"""Common parts of reading a spec file: names, levels and expressions, checked, with errors that name the line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Reader:
-    """A document, and what is known of its fields: ``names`` of all, ``by_name`` once they are read, ``tensors`` those that are tensors."""
+    """A document and its fields: the ``names`` of all, ``by_name`` once they are read, and the ``tensors`` among them."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -26,7 +26,7 @@ class Reader:
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise document.error(("fields", index, "name"), f"the field {name} is given twice")
-        # Expressions in the fields name other fields, so that all names must be known first.
+        # Expressions in the fields use other fields, so all names must be known first.
         self.names = set(names)
         self.by_name: dict[str, Field] = {}
         self.tensors: set[str] = set()
@@ -55,7 +55,7 @@ class Reader:
         return self.level(entry[key], (*path, key)) if key in entry else None
 
     def tensor(self, name: str, path: Path_, kind: str | None = None) -> str:
-        """A tensor's name, or that of one tensor of an array: ``QuantizationTensors[0]``."""
+        """The name of a tensor, or of one tensor of an array: ``QuantizationTensors[0]``."""
         field = self.by_name.get(name.partition("[")[0])
         indexed = bool(INDEXED.fullmatch(name))
         if field is None or not field.is_tensor or (kind and field.kind != kind) or indexed > field.type.endswith("_ARRAY"):
@@ -64,7 +64,7 @@ class Reader:
         return name
 
     def compiled(self, text: object, path: Path_, calls: frozenset[str] = frozenset()) -> Expression:
-        """A text as an expression, which may call ``calls`` besides the language's functions."""
+        """Compiles a text, which may call ``calls`` besides the language's functions."""
         try:
             return compile_expression(str(text), calls)
         except ExpressionError as error:
@@ -73,14 +73,14 @@ class Reader:
     def expression(
         self, text: object, path: Path_, names: set[str] | None = None, calls: frozenset[str] = frozenset()
     ) -> Expression:
-        """A text as an expression that reads ``names`` alone, the operator's fields where None."""
+        """Compiles a text that may use only ``names``, the operator's fields where None."""
         expression = self.compiled(text, path, calls)
         unknown = sorted(expression.names - (self.names if names is None else names) - calls)
         if unknown:
-            said = ", ".join(repr(name) for name in unknown)
+            listed = ", ".join(repr(name) for name in unknown)
             what = "tensor or attribute" if names is None else "name"
             known = ", ".join(sorted(self.names if names is None else names))
-            raise self.document.error(path, f"{text!r} names an unknown {what}: {said}; known: {known}")
+            raise self.document.error(path, f"{text!r} names an unknown {what}: {listed}; known: {known}")
         return expression
 
     def optional(self, entry: Mapping[str, Any], key: str, path: Path_, names: set[str] | None = None) -> Expression | None:
@@ -93,7 +93,7 @@ class Reader:
         return Domain(least, most) if least or most else None
 
     def check_attribute(self, name: str, values: Sequence[object], path: Path_) -> None:
-        """An error unless ``name`` is an attribute and the values are constants of its enumeration, if it has one."""
+        """Raises SpecError unless ``name`` is an attribute and, if it is an enumeration, the values are its constants."""
         field = self.by_name.get(name)
         if field is None or field.kind != "attribute":
             raise self.document.error(path, f"unknown attribute {name!r}")
@@ -103,7 +103,7 @@ class Reader:
                 raise self.document.error(path, f"{field.enum} has no {value!r}; it has {', '.join(constants)}")
 
     def attribute_value(self, path: Path_, entry: Mapping[str, Any], raw: object) -> object:
-        """What a value of the attribute with this entry means."""
+        """The value of the attribute with this entry."""
         optional = entry.get("optional", False) or "optional_since" in entry
         try:
             return attribute_value(

@@ -1,27 +1,27 @@
 """What is wrong with an operator desc: every rule that it breaks, by label.
 
-The same labels stand in negative cases, in coverage and in a rejecting backend's message. Sources: the operator's own tables and
+Negative cases, coverage and the reference's rejections use the same labels. Sources: the operator's own tables and
 constraints; for tensors in general the DML_BUFFER_TENSOR_DESC page; for fused operators the page on fused activations.
 
 | label | rule |
 |---|---|
-| ``field/NAME`` | a field that must be there is, and its value is one that the struct can hold |
+| ``field/NAME`` | a required field is present, and its value fits into the struct |
 | ``enum/NAME`` | the value is a constant of the enumeration, at this feature level |
-| ``operator/NAME`` | the operator desc inside is of an operator allowed there at this level, and has no tensors |
+| ``operator/NAME`` | the inner operator desc is allowed there at this level, and has no tensors |
 | ``count/NAME`` | an array has as many elements as its count field says |
 | ``domain/NAME`` | a number, or every element of an array, is within its bounds |
 | ``support/TENSOR/data-type``, ``support/TENSOR/dimension-count`` | the table of the feature level lists it |
 | ``tensor/TENSOR/sizes`` | no size is 0 |
 | ``tensor/TENSOR/strides`` | as many strides as sizes, if any |
-| ``tensor/TENSOR/total-size`` | TotalTensorSizeInBytes holds every element, and is a multiple of 4 |
+| ``tensor/TENSOR/total-size`` | TotalTensorSizeInBytes covers every element, and is a multiple of 4 |
 | ``tensor/TENSOR/flags`` | known flags; OWNED_BY_DML only on inputs that may have it |
 | ``tensor/TENSOR/alignment`` | GuaranteedBaseOffsetAlignment is 0, or a power of two no smaller than an element |
-| ``tensor/TENSOR/overlap`` | measured: an output has no stride of 0, no two equal strides, and an extent that holds every element |
+| ``tensor/TENSOR/overlap`` | measured: an output has no stride of 0, no two equal strides, and an extent that covers every element |
 | ``constraint/LABEL`` | the operator's constraint of that label |
-| ``shape/TENSOR`` | the sizes are of the documented shape |
+| ``shape/TENSOR`` | the sizes match the documented shape |
 
-What follows from a broken rule is not said again: fields that are wrong hide the rest, domains hide constraints, and both hide shapes, as
-does a dimension count that no table lists.
+Follow-up errors are not reported: wrong fields hide all other rules, domains hide constraints, and both hide shapes, as does a dimension
+count that no table lists.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Found = Iterator["Violation"]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken rule: its label, what breaks it, and what the rule rests on."""
+    """A broken rule: its label, a message, and the rule's basis."""
 
     label: str
     message: str
@@ -64,7 +64,7 @@ def violations(operator: Operator, desc: OperatorDesc, level: FeatureLevel | Non
 
 
 def allowed_at(operator: Operator, desc: OperatorDesc, level: FeatureLevel) -> bool:
-    """Whether a desc keeps those rules that differ between feature levels: fields, tables and constraints."""
+    """Whether a desc follows the rules that differ between feature levels: fields, tables and constraints."""
     if next(_fields(operator, desc, level), None) is not None:
         return False
     fields = named_constants(operator, desc)
@@ -73,7 +73,7 @@ def allowed_at(operator: Operator, desc: OperatorDesc, level: FeatureLevel) -> b
 
 
 def named_constants(operator: Operator, desc: OperatorDesc) -> dict[str, object]:
-    """A desc's fields with the constants of enumerations by name, as conditions in specs name them, whether given so or as numbers."""
+    """A desc's fields with enumeration constants by name, as conditions in specs use them, whether the desc has names or numbers."""
     fields = dict(desc.fields)
     for field in operator.fields:
         value = fields.get(field.name)
@@ -115,7 +115,7 @@ def _field(field: Field, fields: Mapping[str, object], level: FeatureLevel) -> F
         yield from _value(field, f"{field.name}[{index}]", element_type, element, fields, level)
     if field.count and len(value) != fields.get(field.count):
         yield Violation(
-            f"count/{field.name}", f"{field.name} has {len(value)} elements, and {field.count} is {fields.get(field.count)}"
+            f"count/{field.name}", f"{field.name} has {len(value)} elements, but {field.count} is {fields.get(field.count)}"
         )
 
 
@@ -142,14 +142,14 @@ def _value(field: Field, name: str, value_type: str, value: object, fields: Mapp
     elif field.data_type:
         data_type = abi().data_types.get(str(fields.get(field.data_type)))
         if data_type and not data_type.holds(value):
-            yield Violation(label, f"{name} is {value}, which is no {data_type.name}")
+            yield Violation(label, f"{name} is {value}, which {data_type.name} cannot represent")
 
 
 def _constant(field: Field, enum: str, value: object, level: FeatureLevel) -> Found:
     constants = abi().enums[enum]
     name = value if isinstance(value, str) else next((k for k, v in constants.values.items() if v == value), None)
     if name not in constants.values:
-        yield Violation(f"enum/{field.name}", f"{value} is no {enum}")
+        yield Violation(f"enum/{field.name}", f"{value} is not a {enum}")
     elif name in constants.since and abi().feature_levels[constants.since[name]] > level:
         yield Violation(f"enum/{field.name}", f"{enum} has {name} from feature level {constants.since[name]} on")
 
@@ -175,12 +175,12 @@ def _support(operator: Operator, desc: OperatorDesc, fields: Mapping[str, object
     for name, tensor in desc.tensors():
         row = table.tensors[name.partition("[")[0]]
         if tensor.data_type not in row.data_types:
-            said = f"{tensor.data_type}; feature level {table.level} lists {', '.join(row.data_types)}"
-            yield Violation(f"support/{name}/data-type", f"{name} is {said}", table.basis)
+            found = f"{tensor.data_type}; feature level {table.level} lists {', '.join(row.data_types)}"
+            yield Violation(f"support/{name}/data-type", f"{name} is {found}", table.basis)
         low, high = row.dimensions
         if not low <= tensor.DimensionCount <= high:
-            said = f"{tensor.DimensionCount} dimensions; feature level {table.level} lists {low} to {high}"
-            yield Violation(f"support/{name}/dimension-count", f"{name} has {said}", table.basis)
+            found = f"{tensor.DimensionCount} dimensions; feature level {table.level} lists {low} to {high}"
+            yield Violation(f"support/{name}/dimension-count", f"{name} has {found}", table.basis)
 
 
 def _tensors(operator: Operator, desc: OperatorDesc) -> Found:
@@ -197,28 +197,34 @@ def _tensor(name: str, tensor: TensorDesc, field: Field) -> Found:
         return
     if tensor.total_size is not None:
         if tensor.total_size < tensor.least_bytes:
-            yield Violation(f"tensor/{name}/total-size", f"{name} says {tensor.total_size} bytes and needs {tensor.least_bytes}")
+            yield Violation(
+                f"tensor/{name}/total-size", f"{name} has a total size of {tensor.total_size} bytes but needs {tensor.least_bytes}"
+            )
         elif tensor.total_size % abi().limits["total_size_multiple"]:
-            yield Violation(f"tensor/{name}/total-size", f"{name} says {tensor.total_size} bytes, no multiple of 4")
+            yield Violation(
+                f"tensor/{name}/total-size", f"{name} has a total size of {tensor.total_size} bytes, which is not a multiple of 4"
+            )
     owned = abi().tensor_flags["OWNED_BY_DML"]
     if tensor.flags & ~owned or (tensor.flags and not (field.kind == "input" and field.owned_by_dml)):
-        yield Violation(f"tensor/{name}/flags", f"{name} has the flags {tensor.flags}")
+        yield Violation(f"tensor/{name}/flags", f"{name} has invalid flags: {tensor.flags}")
     if tensor.alignment and (tensor.alignment & (tensor.alignment - 1) or tensor.alignment < tensor.type.size):
-        yield Violation(f"tensor/{name}/alignment", f"{name} guarantees an alignment of {tensor.alignment} bytes")
+        yield Violation(
+            f"tensor/{name}/alignment", f"{name} has an invalid GuaranteedBaseOffsetAlignment: {tensor.alignment} bytes"
+        )
     if field.kind == "output" and tensor.strides is not None and _overlaps(tensor):
-        said = f"{name} has elements in one place: sizes {list(tensor.sizes)}, strides {list(tensor.strides)}"
-        yield Violation(f"tensor/{name}/overlap", said, MEASURED)
+        message = f"{name} has overlapping elements: sizes {list(tensor.sizes)}, strides {list(tensor.strides)}"
+        yield Violation(f"tensor/{name}/overlap", message, MEASURED)
     if field.packed and tensor.strides is not None:
         pairs = zip(tensor.sizes, tensor.strides, packed_strides(tensor.sizes), strict=True)
         if any(stride != packed for size, stride, packed in pairs if size > 1):
-            said = f"{name} must be packed: sizes {list(tensor.sizes)}, strides {list(tensor.strides)}"
-            yield Violation(f"tensor/{name}/packed", said, MEASURED)
+            message = f"{name} must be packed: sizes {list(tensor.sizes)}, strides {list(tensor.strides)}"
+            yield Violation(f"tensor/{name}/packed", message, MEASURED)
 
 
 def _overlaps(tensor: TensorDesc) -> bool:
-    """What DirectML.dll 1.15.4 was measured to refuse an output for. Dimensions of size 1 do not count.
+    """Whether DirectML.dll 1.15.4 rejects an output with these strides (measured). Dimensions of size 1 do not count.
 
-    It is no exact test: sizes 3x4 with strides 3, 2 overlap and are accepted.
+    The test is not exact: sizes 3x4 with strides 3, 2 overlap and are accepted.
     """
     steps = [(size, stride) for size, stride in zip(tensor.sizes, tensor.effective_strides, strict=True) if size > 1]
     strides = [stride for _, stride in steps]
@@ -226,7 +232,7 @@ def _overlaps(tensor: TensorDesc) -> bool:
     return 0 in strides or len(set(strides)) < len(strides) or extent < tensor.count
 
 
-# What the operator's own spec demands
+# Rules of the operator's own spec
 
 
 def _domains(operator: Operator, fields: Mapping[str, object]) -> Found:
@@ -237,7 +243,7 @@ def _domains(operator: Operator, fields: Mapping[str, object]) -> Found:
 
 
 def broken_without_sizes(operator: Operator, desc: OperatorDesc, level: FeatureLevel | None = None) -> list[Violation]:
-    """The operator's own constraints that a desc breaks at a level (the newest where None), but for those that speak of sizes."""
+    """The operator's own constraints that a desc breaks at a level (the newest where None), except those about sizes."""
     fields = named_constants(operator, desc)
     found = _constraints(operator, desc, fields, level or max(abi().feature_levels.values()))
     sized = {f"constraint/{c.label}" for c in operator.constraints if "Sizes" in c.text}
@@ -267,12 +273,12 @@ def _constraint(constraint: Constraint, desc: OperatorDesc, fields: Mapping[str,
             if name in constraint.tensors or name.partition("[")[0] in constraint.tensors
         }
         if len(set(found.values())) > 1:
-            said = ", ".join(f"{n} {_shown(v)}" for n, v in found.items())
-            yield Violation(label, f"{constraint.same} differ: {said}", constraint.basis)
+            values = ", ".join(f"{n} {_shown(v)}" for n, v in found.items())
+            yield Violation(label, f"{constraint.same} differ: {values}", constraint.basis)
 
 
 def _holds(expression: Expression, fields: Mapping[str, object]) -> bool | None:
-    """Whether a condition is true; None if it cannot be computed because an optional field that it reads is absent."""
+    """Whether a condition is true; None if it reads an optional field that is absent."""
     try:
         return bool(expression.evaluate(fields))
     except FAILURES:

@@ -1,8 +1,7 @@
-"""Whether a desc's sizes are of a documented shape: symbols take the values that they meet, and everything else follows from them.
+"""Whether a desc's sizes match a documented shape: symbols are bound to the sizes found, and everything else follows from them.
 
-``InputTensor: [N, C, "*Spatial"]`` gives N, C and Spatial their values; a size that contradicts one met before, or an expression over
-them, is a mismatch of its tensor. A size such as ``4 * H`` whose H nothing else tells is solved for it, as it is linear in what
-documentation writes.
+``InputTensor: [N, C, "*Spatial"]`` binds N, C and Spatial. A size that contradicts an earlier one, or an expression over them, is a
+mismatch of its tensor. A size such as ``4 * H``, where nothing else determines H, is solved for H; such expressions are linear in practice.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _SYMBOL = re.compile(r"\*?([A-Za-z]\w*)")
 _EACH = re.compile(r"([A-Za-z]\w*)\[i\]")
 
 FAILURES = (ArithmeticError, AttributeError, IndexError, NameError, TypeError, ValueError)
-"""What evaluating an expression over a wrong desc may raise."""
+"""What evaluating an expression over an invalid desc may raise."""
 
 
 @cache
@@ -35,7 +34,7 @@ def size_symbol(size: str) -> str | None:
 
 
 def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Each tensor whose sizes are not of the shape, and what is wrong with them. ``fields`` are the desc's, constants by name."""
+    """Each tensor with sizes that do not match the shape, and a message. ``fields`` are the desc's, with constants by name."""
     matching = Matching(shape, dict(fields))
     for key, row in shape.sizes.items():
         for name, tensor in desc.tensors():
@@ -47,7 +46,7 @@ def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -
 
 @dataclass(slots=True)
 class Matching:
-    """The symbols met so far (``known``), and the sizes still to be compared with an expression (``open``)."""
+    """The symbols bound so far (``known``), and the sizes that still have to be compared with an expression (``open``)."""
 
     shape: Shape
     fields: dict[str, Any]
@@ -57,10 +56,10 @@ class Matching:
     holder: dict[str, str] = field(default_factory=dict)
 
     def meet(self, tensor: str, row: Sequence[str], sizes: tuple[int, ...]) -> None:
-        """Takes up a tensor's sizes: binds what stands alone, keeps what has to be computed."""
+        """Adds a tensor's sizes: binds single symbols, and defers expressions."""
         parts = self.parts(row, sizes)
         if parts is None:
-            self.wrong[tensor] = f"{tensor} has {len(sizes)} dimensions, which cannot be {self.said(row)}"
+            self.wrong[tensor] = f"{tensor} has {len(sizes)} dimensions, which do not match {self.row_text(row)}"
             return
         for size, actual in parts:
             symbol = size_symbol(size)
@@ -79,7 +78,7 @@ class Matching:
                 self.differs(tensor, size, actual, self.known[symbol])
 
     def parts(self, row: Sequence[str], sizes: tuple[int, ...]) -> list[tuple[str, Any]] | None:
-        """Each size of the row with what stands there: a number, or a tuple for a ``*``. None if the number of sizes does not fit."""
+        """Each size of the row with the actual value: a number, or a tuple for a ``*``. None if the number of sizes does not fit."""
         lengths = [self.length(size) if size.startswith("*") else 1 for size in row]
         if None in lengths:
             lengths[lengths.index(None)] = len(sizes) - sum(length or 0 for length in lengths)
@@ -94,7 +93,7 @@ class Matching:
         return found
 
     def length(self, size: str) -> int | None:
-        """How many sizes ``*S`` stands for, None if that follows from the tensor alone."""
+        """How many sizes ``*S`` stands for, None if only the tensor determines it."""
         symbol = size[1:]
         if symbol in self.shape.counts:
             count = number(self.shape.counts[symbol], self.fields)
@@ -102,7 +101,7 @@ class Matching:
         return len(self.known[symbol]) if symbol in self.known else None
 
     def settle(self) -> None:
-        """Derives, compares and solves until nothing more follows; what is still unknown then is free."""
+        """Derives, compares and solves until nothing changes; symbols that are still unknown are free."""
         progress = True
         while progress:
             progress = False
@@ -123,7 +122,7 @@ class Matching:
                 self.wrong.setdefault(tensor, f"{tensor}: {symbol} is {_shown(self.known[symbol])}, outside {bounds(domain)}")
 
     def compare(self, tensor: str, expression: Expression, actual: Any) -> bool:
-        """Whether something could be said of a size that an expression gives: right, wrong, or what its unknown symbol is."""
+        """Compares a size with its expression, or solves for its unknown symbol. False if more than one symbol is unknown."""
         unknown = expression.names - self.scope().keys()
         if not unknown:
             expected = number(expression, self.scope())
@@ -137,13 +136,13 @@ class Matching:
         slope, start = line
         solution, rest = divmod(actual - start, slope)
         if rest or solution < 1:
-            self.wrong.setdefault(tensor, f"{tensor}: no {symbol} gives {expression.text} = {actual}")
+            self.wrong.setdefault(tensor, f"{tensor}: no value of {symbol} gives {expression.text} = {actual}")
         else:
             self.known[symbol] = solution
         return True
 
     def line(self, expression: Expression, unknown: Set[str]) -> tuple[int, int] | None:
-        """Slope and start of an expression that is linear in the one free symbol that is unknown, None for any other."""
+        """Slope and offset of an expression that is linear in its only unknown symbol, None for any other."""
         if len(unknown) != 1 or unknown & self.shape.where.keys():
             return None
         (symbol,) = unknown
@@ -158,18 +157,18 @@ class Matching:
         return {**self.fields, **self.known}
 
     def differs(self, tensor: str, size: str, actual: Any, expected: Any) -> None:
-        """Notes that a tensor's size is another one."""
+        """Records that a tensor's size differs from the expected one."""
         self.wrong.setdefault(tensor, f"{tensor} has {_shown(actual)} where {size} is {_shown(expected)}")
 
-    def said(self, row: Sequence[str]) -> str:
-        """A row as messages show it."""
+    def row_text(self, row: Sequence[str]) -> str:
+        """A row as text for messages."""
         return "[" + ", ".join(row) + "]"
 
 
 def within(domain: Domain, value: Any, values: Mapping[str, object]) -> bool:
-    """Whether a number, or every element of a sequence, is in a domain; ``values`` are what its bounds read.
+    """Whether a number, or every element of a sequence, is in a domain; ``values`` are the variables of its bounds.
 
-    A bound that cannot be computed, because what it reads is absent, does not bound.
+    A bound that reads an absent field is ignored.
     """
     elements = value if isinstance(value, tuple) else (value,)
     for bound, sign in ((domain.least, 1), (domain.most, -1)):
@@ -189,7 +188,7 @@ def bounds(domain: Domain) -> str:
 
 
 def number(expression: Expression, values: Mapping[str, object]) -> Any:
-    """What an expression gives, a list as a tuple; why it gives nothing, as text, where it cannot be computed."""
+    """The value of an expression, a list as a tuple; an error text if it cannot be computed."""
     try:
         value = expression.evaluate(values)
     except FAILURES as error:

@@ -1,4 +1,4 @@
-"""Why some bounds excuse everything: the reasons in ``vacuous.yaml``, by operator."""
+"""Why some bounds are vacuous: the reasons in ``vacuous.yaml``, by operator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 
 @cache
 def vacuous_reasons() -> Mapping[str, tuple[str, ...]]:
-    """Of each operator with elements whose bound is more than half the largest magnitude of their output, why that is so."""
+    """The reasons, for each operator with elements that have a bound of more than half the largest magnitude of their output."""
     text = resources.files("dmlcts.spec").joinpath("vacuous.yaml").read_text(encoding="utf-8")
     found: defaultdict[str, list[str]] = defaultdict(list)
     for entry in yaml.safe_load(text):

@@ -1,4 +1,4 @@
-"""Plain data as YAML that every reader takes alike: on one line where it fits, otherwise a line an entry."""
+"""Plain data as YAML that every reader interprets alike: on one line if it fits, otherwise one line for each entry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def yaml_text(data: Mapping[str, object]) -> str:
 
 
 def entry(lead: str, value: object, indent: int) -> Iterator[str]:
-    """The lines of a value behind ``lead``, which is a key or the dash of a list and stands ``indent`` from the left."""
+    """The lines of a value after ``lead``, a key or the dash of a list, indented by ``indent``."""
     first = f"{' ' * indent}{lead} "
     text = flow(value)
     if not _nested(value) or not value or len(first) + len(text) <= WIDTH:

@@ -1,4 +1,4 @@
-"""A backend for implementations that think in arrays: derive from ``ArrayBackend``, say what you compute, and that is all.
+"""A backend for implementations that work on arrays: derive from ``ArrayBackend`` and implement ``compute``.
 
 class Mine(ArrayBackend):
     info = BackendInfo("mine", "1.0", data_types=("UINT32",))
@@ -34,23 +34,23 @@ class ArrayBackend:
     info = BackendInfo("array backend")
 
     def compute(self, desc: OperatorDesc, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        """The outputs by tensor name, each of its tensor's sizes and data type. Raise Unsupported for what you do not do."""
+        """The outputs by tensor name, each of its tensor's sizes and data type. Raise Unsupported for what you do not implement."""
         raise NotImplementedError
 
     def refuse(self, broken: list[Violation], dispatch: Dispatch) -> None:
-        """Called for an invalid desc or binding. Raises.
+        """Called for an invalid desc or binding. Must raise.
 
-        An implementation that thinks in arrays has no validation that could be tested, so that is what this says. One that
-        validates overrides it and raises Rejected.
+        By default it raises Unsupported, since an implementation that works on arrays does not validate. To have validation
+        tested, override it and raise Rejected.
         """
         raise Unsupported(f"{self.info.name} does not validate descs ({broken[0].label}: {broken[0].message})")
 
     def describe(self) -> BackendInfo:
-        """What the class says in ``info``."""
+        """The class's ``info``."""
         return self.info
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     def run(self, dispatch: Dispatch) -> None:
         """Executes one dispatch; see Backend."""
@@ -60,37 +60,43 @@ class ArrayBackend:
             broken = binding_violations(dispatch)
         if broken:
             self.refuse(broken, dispatch)
-        tensors, held = dict(desc.tensors()), load(desc.type).held(desc.fields)
+        tensors, read_outputs = dict(desc.tensors()), load(desc.type).read_outputs(desc.fields)
         inputs = {
             name: read_tensor(dispatch.resources[binding.resource], tensors[name], binding.offset)
             for name, binding in dispatch.bindings.items()
-            if name not in dispatch.outputs or name in held
+            if name not in dispatch.outputs or name in read_outputs
         }
         outputs = self.compute(desc, inputs)
         if isinstance(outputs, Mapping) and outputs.keys() - set(dispatch.outputs):
-            raise BackendFault(f"the outputs are {', '.join(dispatch.outputs)}", f"compute returned {_said(outputs)}")
+            raise BackendFault(
+                f"compute must return a mapping with {', '.join(dispatch.outputs)}", f"compute returned {_described(outputs)}"
+            )
         for name in dispatch.outputs:
             tensor, binding = tensors[name], dispatch.bindings[name]
             array = outputs.get(name) if isinstance(outputs, Mapping) else None
             if array is None:
-                raise BackendFault(f"no {name} among the outputs", f"compute returned {_said(outputs)}")
+                raise BackendFault(f"compute did not return the output {name}", f"compute returned {_described(outputs)}")
             expected = numpy_dtype(tensor.data_type)
             if not isinstance(array, np.ndarray) or array.dtype != expected or array.shape != tensor.sizes:
-                raise BackendFault(f"{name} must be {expected} of sizes {list(tensor.sizes)}, and is {_said(array)}")
+                raise BackendFault(
+                    f"compute must return {name} as {expected} of sizes {list(tensor.sizes)}, not {_described(array)}"
+                )
             write_tensor(dispatch.resources[binding.resource], tensor, array, binding.offset)
 
 
 def binding_violations(dispatch: Dispatch) -> list[Violation]:
-    """What is wrong with the bindings of a valid desc: a tensor left unbound, a part too small, an offset that is not aligned."""
+    """What is wrong with the bindings of a valid desc: an unbound tensor, a binding that is too small, a misaligned offset."""
     found = []
     for name, tensor in dispatch.desc.tensors():
         binding = dispatch.bindings.get(name)
         if binding is None:
             found.append(Violation(f"binding/{name}", f"{name} is not bound"))
         elif binding.size < tensor.bytes or not _inside(binding, dispatch):
-            found.append(Violation(f"binding/{name}/size", f"{name} needs {tensor.bytes} bytes, and {binding.size} are bound"))
+            found.append(Violation(f"binding/{name}/size", f"{name} needs {tensor.bytes} bytes, but {binding.size} are bound"))
         elif binding.offset % 16:
-            found.append(Violation(f"binding/{name}/offset", f"{name} is bound at {binding.offset}, no multiple of 16"))
+            found.append(
+                Violation(f"binding/{name}/offset", f"{name} is bound at offset {binding.offset}, which is not a multiple of 16")
+            )
     return found
 
 
@@ -98,7 +104,7 @@ def _inside(binding: BufferBinding, dispatch: Dispatch) -> bool:
     return binding.offset + binding.size <= dispatch.resources[binding.resource].size
 
 
-def _said(value: object) -> str:
+def _described(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of sizes {list(value.shape)}"
     if isinstance(value, Mapping):

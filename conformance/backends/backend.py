@@ -1,12 +1,11 @@
 """The backend interface, at the level of buffers: what an implementation under test must offer.
 
 ``run`` gets a ``Dispatch`` (an operator desc, resources that are plain bytes, and which part of which resource is bound to which
-tensor) and writes into the resources, as DirectML does through its binding table. An implementation that thinks in arrays derives
+tensor) and writes into the resources, as DirectML does through its binding table. An implementation that works on arrays derives
 from ``ArrayBackend`` instead and needs ten lines.
 
-What can happen besides success is said by three exceptions, and never by a status that could be folded into another:
-``Rejected`` (the implementation refuses: what negative cases demand), ``Unsupported`` (it does not claim this at all) and
-``BackendFault`` (it crashed, hung, or answered nonsense).
+Three exceptions report everything but success: ``Rejected`` (the implementation rejects the desc or bindings, as negative cases require),
+``Unsupported`` (it does not claim this at all) and ``BackendFault`` (it crashed, hung, or gave an answer that makes no sense).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ STAGES = ("create", "compile", "initialize", "bind", "dispatch", "read back")
 
 
 class Rejected(Exception):
-    """The implementation refused the desc or the bindings. ``stage`` is one of STAGES; ``code`` its own code, such as an HRESULT."""
+    """The implementation rejected the desc or the bindings. ``stage`` is one of STAGES; ``code`` its own code, such as an HRESULT."""
 
     def __init__(self, message: str, stage: str = "create", code: str = "") -> None:
         super().__init__(message)
@@ -39,7 +38,7 @@ class Unsupported(Exception):
 
 
 class BackendFault(Exception):
-    """The implementation crashed, hung or answered nonsense. ``evidence`` is what there is to see: exit code, last lines, bytes."""
+    """The implementation crashed, hung or gave an answer that makes no sense. ``evidence``: exit code, last lines, bytes."""
 
     def __init__(self, message: str, evidence: str = "") -> None:
         super().__init__(message)
@@ -52,10 +51,10 @@ class BackendUnavailable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BackendInfo:
-    """What a backend says of itself.
+    """A backend's description.
 
     ``denormals`` is its policy: preserve, flush or any. ``half_store`` is how FLOAT16 results are stored: nearest or truncate.
-    ``accumulator`` is p_acc, the bits of precision of FLOAT32 and FLOAT16 accumulation, 0 if unknown; ``nearest`` says whether it rounds
+    ``accumulator`` is p_acc, the mantissa bits of FLOAT32 and FLOAT16 accumulation, 0 if unknown; ``nearest`` says whether it rounds
     to nearest while accumulating.
     """
 
@@ -88,7 +87,7 @@ class BufferBinding:
 class Dispatch:
     """One execution. ``resources`` are writable and changed in place; two bindings of one resource are an in-place execution.
 
-    ``bindings`` has every tensor that the desc has, by name (``ATensor``, ``InputTensors[0]``). ``outputs`` are the names of those
+    ``bindings`` has every tensor of the desc by name (``ATensor``, ``InputTensors[0]``). ``outputs`` are the names of the tensors
     that the operator writes. ``timeout`` is in seconds, None for no limit.
     """
 
@@ -103,7 +102,7 @@ class Backend(Protocol):
     """An implementation under test."""
 
     def describe(self) -> BackendInfo:
-        """What it is. Called once, after it was opened."""
+        """The description. Called once, after opening."""
         ...
 
     def run(self, dispatch: Dispatch) -> None:
@@ -111,5 +110,5 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None:
-        """Gives back what it holds. Called once, at the end."""
+        """Releases resources. Called once, at the end."""
         ...

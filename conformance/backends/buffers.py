@@ -1,4 +1,4 @@
-"""Tensors in buffers: elements at their strides, gaps between them, and what is at which byte.
+"""Tensors in buffers: elements at their strides, and the gaps between them.
 
 A buffer is a 1-D array of bytes; ``offset`` is where the tensor begins in it. Strides and sizes are in elements.
 """
@@ -29,9 +29,9 @@ def read_tensor(buffer: Bytes, desc: TensorDesc, offset: int = 0) -> Array:
 
 
 def write_tensor(buffer: Bytes, desc: TensorDesc, array: Array, offset: int = 0) -> None:
-    """Writes a packed array at the desc's strides and leaves every other byte.
+    """Writes a packed array at the desc's strides and leaves all other bytes unchanged.
 
-    Where two elements share a place (a zero stride), the last one in row-major order stays.
+    Where elements share an address (a zero stride), the last one in row-major order wins.
 
     Raises:
         ValueError: the buffer is too small for the desc, or the array has other sizes.
@@ -62,12 +62,12 @@ def _view(buffer: Array, desc: TensorDesc, offset: int = 0) -> Array:
     dtype = numpy_dtype(desc.data_type)
     steps = None if desc.strides is None else tuple(stride * dtype.itemsize for stride in desc.strides)
     try:
-        if offset >= 0:  # NumPy takes a negative one, and reads what lies before the buffer
+        if offset >= 0:  # NumPy accepts a negative offset, and reads before the buffer
             return np.ndarray(desc.sizes, dtype, buffer.data, offset, steps)
     except (TypeError, ValueError):
         pass
-    said = f"{desc.data_type} of sizes {list(desc.sizes)} takes {desc.least_bytes} bytes"
-    raise ValueError(f"the buffer is too small: {said} from byte {offset} on")
+    needed = f"{desc.data_type} of sizes {list(desc.sizes)} takes {desc.least_bytes} bytes"
+    raise ValueError(f"the buffer is too small: {needed} from byte {offset} on")
 
 
 def _nibbles(buffer: Bytes, offset: int) -> Bytes:

@@ -1,4 +1,4 @@
-"""The backends that come with the suite, by what stands before the colon on the command line."""
+"""The suite's backends, by the word before the colon on the command line."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _directml(argument: str) -> Backend:
 
 
 def _onnxruntime(argument: str) -> Backend:
-    from dmlcts.conformance.backends.opinions.onnxruntime import open_onnxruntime
+    from dmlcts.conformance.backends.second_opinions.onnxruntime import open_onnxruntime
 
     return open_onnxruntime(argument)
 
 
 def _torch(argument: str) -> Backend:
-    from dmlcts.conformance.backends.opinions.torch import open_torch
+    from dmlcts.conformance.backends.second_opinions.torch import open_torch
 
     return open_torch(argument)
 
@@ -47,10 +47,10 @@ def _in_process(argument: str) -> Backend:
     if not (module and colon and name):
         raise BackendUnavailable(f"{argument!r} must be MODULE:CLASS, such as mine.backend:Mine")
     if str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # a class in the folder that the user stands in, as with `python -m`
+        sys.path.insert(0, str(Path.cwd()))  # so that a class in the current folder is found, as with `python -m`
     try:
         factory = getattr(import_module(module), name)
-    except (Exception, SystemExit) as error:  # whatever the user's module raises
+    except (Exception, SystemExit) as error:  # a user's module may raise anything
         raise BackendUnavailable(f"cannot be imported: {_text(error)}") from error
     try:
         backend: Backend = factory()
@@ -64,7 +64,7 @@ def _in_process(argument: str) -> Backend:
 
 
 def _check_description(backend: Backend) -> None:
-    """A description must have the fields that a process backend's has. Raises BackendUnavailable."""
+    """Checks that a description has the fields of a process backend's. Raises BackendUnavailable."""
     from dmlcts.conformance.backends.protocol import ProtocolError, read_info
 
     try:
@@ -72,7 +72,7 @@ def _check_description(backend: Backend) -> None:
     except (Exception, SystemExit) as error:
         raise BackendUnavailable(f"cannot describe itself: {_text(error)}") from error
     if not isinstance(info, BackendInfo):
-        raise BackendUnavailable(f"must describe itself by a BackendInfo, and gave a {type(info).__name__}")
+        raise BackendUnavailable(f"must return a BackendInfo from describe(), not a {type(info).__name__}")
     try:
         read_info({"status": "ok", **json.loads(json.dumps(info.to_json()))})
     except (ProtocolError, TypeError, ValueError) as error:
@@ -84,20 +84,20 @@ def _text(error: BaseException) -> str:
 
 
 OURS: dict[str, Callable[[str], Backend]] = {"reference": _reference, "directml": _directml, "process": _process}
-"""Backends whose code is the suite's own: what is not runs in a process of its own behind them."""
+"""Backends with code of the suite only; foreign code runs in a separate process behind them."""
 
 FOREIGN: dict[str, Callable[[str], Backend]] = {"inprocess": _in_process, "onnxruntime": _onnxruntime, "torch": _torch}
-"""Backends that are other people's code. ``open_backend`` runs them in a child process, but for ``inprocess``."""
+"""Backends with foreign code. ``open_backend`` runs them in a child process, except ``inprocess``."""
 
 KINDS = (*OURS, "python", *FOREIGN)
-"""What may stand before the colon."""
+"""The words before the colon."""
 
 
 def open_backend(spec: str) -> Backend:
-    """The backend that ``spec`` names: ``reference``, ``directml``, ``python:MODULE:CLASS``, ``process:COMMAND`` (`dmlcts backends` has them all).
+    """The backend that ``spec`` names: ``reference``, ``directml``, ``python:MODULE:CLASS``, ``process:COMMAND`` (`dmlcts backends` lists them).
 
-    Code that is not the suite's own runs in a child process: what it does ends at worst that process. ``inprocess:MODULE:CLASS`` is the same class
-    as ``python:MODULE:CLASS`` without one: faster, and a crash, a hang or ``os._exit`` of it is one of the process that runs the cases.
+    Foreign code runs in a child process, so that a crash ends only that process. ``inprocess:MODULE:CLASS`` is the same as
+    ``python:MODULE:CLASS`` without a child process: faster, but a crash, a hang or ``os._exit`` affects the process that runs the cases.
 
     Raises:
         BackendUnavailable: no such backend, or it cannot be started; the message says what to do.
@@ -115,16 +115,16 @@ def open_backend(spec: str) -> Backend:
 
 
 def is_in_process(spec: str) -> bool:
-    """Whether a backend's code would run in the process that opens it, and is not the suite's own."""
+    """Whether a backend runs foreign code in the process that opens it."""
     return spec.partition(":")[0] == "inprocess"
 
 
 def opened_to_describe(spec: str) -> Backend:
-    """The backend as a process may open it that must survive it: for what it says of itself, and not to run in-process code."""
+    """The backend for a process that only needs its description and must survive it: in-process code is run in a child process."""
     return open_backend(f"python:{spec.partition(':')[2]}" if is_in_process(spec) else spec)
 
 
 def open_in_process(spec: str) -> Backend:
-    """A backend of other people's code, in this process. Raises BackendUnavailable."""
+    """A backend with foreign code, in this process. Raises BackendUnavailable."""
     kind, _, argument = spec.partition(":")
     return FOREIGN[kind](argument)

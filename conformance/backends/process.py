@@ -1,8 +1,8 @@
 """``process:COMMAND``: an implementation in any language, as a program that speaks the protocol on its standard streams.
 
-A host that crashes, hangs or answers nonsense costs the case that it was asked, which gets the evidence; the next case starts it anew.
-Waiting is done on threads that the waiter can give up, since no platform lets a blocked pipe be abandoned otherwise, and a program
-that the host started may hold the pipe open when the host itself is gone.
+A host that crashes, hangs or sends malformed answers costs only the current case, which gets the evidence; the next case starts a new host.
+Waiting happens on threads that can be abandoned, since no platform allows to abandon a blocked pipe otherwise, and a child process of the
+host may hold the pipe open after the host itself has ended.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ STDERR_TAIL = 4096
 KILLED = "was killed"
 PIPE_SIZE = 1 << 20
 GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 2.0, 1.0, 0.05
-"""Seconds a host has to end by itself before it is killed: when asked to; when its output ended; when its output made no sense."""
+"""Seconds that a host has to exit before it is killed: after close; after its output ended; after malformed output."""
 
 
 def open_process(command: str, timeout: float = 30.0) -> ProcessBackend:
-    """Starts the host and asks what it is. ``timeout`` is the limit in seconds of a request that brings none of its own.
+    """Starts the host and requests its description. ``timeout`` is the limit in seconds of a request without one of its own.
 
     Raises:
         BackendUnavailable: it cannot be started, or does not describe itself.
@@ -59,10 +59,10 @@ def open_process(command: str, timeout: float = 30.0) -> ProcessBackend:
 
 
 def split_command(command: str, windows: bool = os.name == "nt") -> list[str]:
-    """A command's words. On Windows a backslash is a part of a path, and quotes around a word are taken off.
+    """A command's words. On Windows a backslash is part of a path, and quotes around a word are removed.
 
     Raises:
-        BackendUnavailable: there is no word in it, or a quote is not closed.
+        BackendUnavailable: it is empty, or a quote is not closed.
     """
     try:
         words = shlex.split(command, posix=not windows)
@@ -76,12 +76,12 @@ def split_command(command: str, windows: bool = os.name == "nt") -> list[str]:
 
 
 def _in_numbers(dispatch: Dispatch, number: int) -> Pieces:
-    """The documented request, for a host in any language."""
+    """The documented form of a request, for a host in any language."""
     return run_request(dispatch, number, load)
 
 
 class ProcessBackend:
-    """A backend that is a program of its own. Used by one thread at a time.
+    """A backend in a separate program. Used by one thread at a time.
 
     ``argv`` is the program and its arguments; ``environment`` is the program's, this process's own if None. ``request`` makes the
     request for a dispatch and a number; ``shown`` is what the user called the backend.
@@ -105,14 +105,14 @@ class ProcessBackend:
             raise BackendUnavailable(f"{text}\n{fault.evidence}" if fault.evidence else text) from None
 
     def describe(self) -> BackendInfo:
-        """What the host said of itself when it was started first."""
+        """The host's description from its first start."""
         return self._info
 
     def run(self, dispatch: Dispatch) -> None:
-        """Executes, in a host that is started again if the last case was its end.
+        """Executes a dispatch, and first starts the host again if the last case ended it.
 
         Raises:
-            Rejected, Unsupported: the host said so. BackendFault: it crashed, hung, answered nonsense or reported a fault.
+            Rejected, Unsupported: the host answered so. BackendFault: it crashed, hung, sent a malformed answer or reported a fault.
             WireError, KeyError: the desc cannot be sent, which is not the host's fault.
         """
         self._number += 1
@@ -131,7 +131,7 @@ class ProcessBackend:
         self._ask(request, place, limit, raise_status)
 
     def close(self) -> None:
-        """Asks the host to end, and ends it if it has not after two seconds. Raises BackendFault if it ended by itself, and not with 0."""
+        """Asks the host to exit, and kills it after two seconds. Raises BackendFault if it exits with a code other than 0."""
         host, self._host = self._host, None
         if host is not None:
             end = host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
@@ -143,15 +143,15 @@ class ProcessBackend:
         try:
             self._host = _Host(self._argv, self._environment)
         except (OSError, ValueError) as error:
-            said = getattr(error, "strerror", None) or error
+            reason = getattr(error, "strerror", None) or error
             raise BackendFault(
-                f"cannot start {self._argv[0]!r}: {said}; name a program by its full path, or one on the PATH"
+                f"cannot start {self._argv[0]!r}: {reason}; name a program by its full path, or one on the PATH"
             ) from None
         try:
             return self._ask([frame(DESCRIBE)], no_views, self._timeout, read_info)
-        except (Rejected, Unsupported, BackendFault) as said:
+        except (Rejected, Unsupported, BackendFault) as failure:
             self._drop()
-            raise BackendFault(f"describe: {said}", getattr(said, "evidence", "")) from None
+            raise BackendFault(f"describe: {failure}", getattr(failure, "evidence", "")) from None
 
     def _ask(self, request: Pieces, place: Place, limit: float, read: Callable[[Header], T]) -> T:
         """Sends a request and reads its answer. Raises BackendFault, after which there is no host, and what ``read`` raises."""
@@ -159,7 +159,7 @@ class ProcessBackend:
         try:
             return read(self._host.exchange(request, place, monotonic() + limit))
         except Empty:
-            raise self._fault(f"no answer within {limit:g} s", self._host.source.held, 0.0) from None
+            raise self._fault(f"no answer within {limit:g} s", self._host.source.unread, 0.0) from None
         except ProtocolError as error:
             raise self._fault(str(error), error.seen, GRACE_AT_END if error.ended else GRACE_OF_GARBLED) from None
         except OSError as error:
@@ -167,7 +167,7 @@ class ProcessBackend:
         except (Rejected, Unsupported, BackendFault):
             raise
         except BaseException:
-            self._drop()  # Ctrl-C, say: the answer is still under way, and must not be taken for the next one
+            self._drop()  # such as Ctrl-C: the answer is still to come, and must not be read as the next one
             raise
 
     def _fault(self, problem: str, seen: bytes, grace: float) -> BackendFault:
@@ -177,7 +177,7 @@ class ProcessBackend:
         evidence = [f"exit: {end}", f"requests answered since it was started: {host.answered}"]
         if seen:
             evidence += [
-                f"bytes that it sent: {seen[:64].hex(' ')}{' ...' if len(seen) > 64 else ''}",
+                f"bytes received: {seen[:64].hex(' ')}{' ...' if len(seen) > 64 else ''}",
                 f"as text: {_text(seen[:1024])}",
             ]
         if host.stderr:
@@ -191,10 +191,10 @@ class ProcessBackend:
 
 
 class _Host:
-    """One run of the program: its streams, and the threads that alone touch them."""
+    """One run of the program: its streams, and the only threads that use them."""
 
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str] | None) -> None:
-        # A session or group of its own: Ctrl-C is for the suite, which ends its hosts in an orderly way.
+        # Its own session or process group: Ctrl-C reaches only the suite, which closes its hosts.
         self.popen = subprocess.Popen(
             argv,
             bufsize=0,
@@ -216,7 +216,7 @@ class _Host:
         self.listener.submit(lambda: _keep_tail(stderr, self.stderr))
 
     def exchange(self, request: Pieces, place: Place, deadline: float) -> Header:
-        """Sends a request while its answer is awaited. Raises Empty at the deadline, and ProtocolError."""
+        """Sends a request and waits for its answer at the same time. Raises Empty at the deadline, and ProtocolError."""
         pieces = parts(request)
         self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), pieces))
         self.reader.submit(lambda: _read(self.source, place))
@@ -224,33 +224,33 @@ class _Host:
         try:
             self.writer.result(deadline)
         except (OSError, Empty):
-            raise ProtocolError("it answered a request that it had not read to its end") from None
+            raise ProtocolError("it answered before it had read the whole request") from None
         self.answered += 1
         return header
 
     def end(self, grace: float, farewell: Pieces = ()) -> str:
-        """Ends it, by force if it has not ended within ``grace`` seconds; says how it ended."""
+        """Ends it, by force after ``grace`` seconds; returns how it ended."""
         if farewell:
             self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), farewell))
             self.writer.stop()
         try:
-            said = _exit_text(self.popen.wait(grace))
+            ended = _exit_text(self.popen.wait(grace))
         except subprocess.TimeoutExpired:
             self.popen.kill()
-            said = KILLED
+            ended = KILLED
             with suppress(subprocess.TimeoutExpired):
                 self.popen.wait(5.0)
         workers = (self.writer, self.reader, self.listener)
         for worker in workers:
             worker.stop()
-        deadline = monotonic() + 1.0  # a program that it started may hold the pipes for longer: its words are not waited for
+        deadline = monotonic() + 1.0  # a child process of the host may hold the pipes longer: its output is not awaited
         for worker in workers:
             worker.thread.join(max(0.0, deadline - monotonic()))
-        return said
+        return ended
 
 
 class _Worker:
-    """A thread that does one task at a time on a stream, and closes the stream when it is stopped: no other thread could."""
+    """A thread that does one task at a time on a stream, and closes the stream when it is stopped, as no other thread can."""
 
     def __init__(self, stream: FileIO) -> None:
         self.stream = stream
@@ -263,7 +263,7 @@ class _Worker:
         while (task := self.tasks.get()) is not None:
             try:
                 result = task()
-            except Exception as error:  # whatever it is, who waits gets it
+            except Exception as error:  # any exception goes to the waiting thread
                 result = error
             del task  # it holds the resources of a case
             self.results.put(result)
@@ -306,7 +306,7 @@ def _keep_tail(stream: FileIO, tail: bytearray) -> None:
 
 
 def _widen(stream: FileIO) -> None:
-    """Lets a pipe hold more, so that a large tensor costs fewer changes between the processes. Linux only; it may be refused."""
+    """Enlarges a pipe's buffer, so that a large tensor needs fewer context switches. Linux only; may fail."""
     if sys.platform == "linux":
         import fcntl
 

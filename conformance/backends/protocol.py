@@ -1,8 +1,8 @@
-"""The protocol that ``process:COMMAND`` speaks: frames, requests and answers as bytes. docs/process-protocol.md is its text.
+"""The protocol that ``process:COMMAND`` speaks: frames, requests and answers as bytes. docs/process-protocol.md describes it.
 
-A frame is a magic number, two lengths, a header in JSON and a payload of raw bytes. Everything in a request is a number already, so
-that a host needs no tables: operator and data types, enumeration constants, scalar unions laid out. Nothing an answer says is
-believed before it was checked: ``ProtocolError`` carries what came instead.
+A frame is a magic number, two lengths, a header in JSON and a payload of raw bytes. A request has only numbers, so that a
+host needs no tables: operator and data types, enumeration constants, scalar unions in memory order. Answers are checked completely:
+``ProtocolError`` carries what was received instead.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from dmlcts.spec.model import Field, Operator
 
 MAGIC = b"DMLCTS\x01\n"
 PREFIX = struct.Struct("<8sIQ")
-"""What every frame starts with: magic, bytes of the header, bytes of the payload."""
+"""The prefix of every frame: magic, header length, payload length."""
 
 MAX_HEADER = 1 << 20
-"""The longest header in bytes. A payload needs no such limit: its length must be that of the resources that it returns."""
+"""The longest header in bytes. A payload needs no limit: its length must equal that of the returned resources."""
 
 Header = dict[str, Any]
 Find = Callable[[str], Operator]
 
 
 class ProtocolError(Exception):
-    """What came is not what the protocol says.
+    """The received bytes violate the protocol.
 
-    ``seen`` is the beginning of what came instead, where that is of use; ``ended`` says that nothing more can come.
+    ``seen`` is the beginning of what was received, where that helps; ``ended`` says that the stream has ended.
     """
 
     def __init__(self, message: str, seen: bytes = b"", ended: bool = False) -> None:
@@ -44,42 +44,42 @@ class ProtocolError(Exception):
 
 
 class WireError(ValueError):
-    """A desc holds what the struct that it stands for cannot: the message names the field. The case is at fault, not the host."""
+    """A desc has a value that its struct cannot hold; the message names the field. The case is at fault, not the host."""
 
 
 # Frames
 
 
 class Source:
-    """The bytes of a raw stream, with those that were read and not yet used (``held``).
+    """The bytes of a raw stream, with those that were read but not yet used (``unread``).
 
-    A BufferedReader would wait until a whole prefix is there; this one lets the first wrong byte be seen at once, and what came of an
-    answer that never ended.
+    A BufferedReader would wait for a whole prefix; this one reports the first wrong byte at once, and the beginning of an answer that
+    never ended.
     """
 
     def __init__(self, stream: RawIOBase) -> None:
         self.stream = stream
-        self.held = b""
+        self.unread = b""
 
     def more(self, what: str) -> None:
-        """Reads some bytes. Raises ProtocolError at the end of the stream, before ``what`` was whole."""
+        """Reads some bytes. Raises ProtocolError if the stream ends before ``what`` is complete."""
         chunk = self.stream.read(1 << 16)
         if not chunk:
-            raise ProtocolError(f"the output ended {'inside' if self.held else 'before'} {what}", self.held, ended=True)
-        self.held += chunk
+            raise ProtocolError(f"the output ended {'inside' if self.unread else 'before'} {what}", self.unread, ended=True)
+        self.unread += chunk
 
     def take(self, size: int, what: str) -> bytes:
         """Exactly ``size`` bytes, a small number of them. Raises ProtocolError."""
-        while len(self.held) < size:
+        while len(self.unread) < size:
             self.more(what)
-        taken, self.held = self.held[:size], self.held[size:]
+        taken, self.unread = self.unread[:size], self.unread[size:]
         return taken
 
     def fill(self, view: memoryview) -> None:
-        """Fills ``view``, in place and without a copy in between. Raises ProtocolError."""
-        filled = min(len(view), len(self.held))
-        view[:filled] = self.held[:filled]
-        self.held = self.held[filled:]
+        """Fills ``view`` in place, without a copy. Raises ProtocolError."""
+        filled = min(len(view), len(self.unread))
+        view[:filled] = self.unread[:filled]
+        self.unread = self.unread[filled:]
         while filled < len(view):
             count = self.stream.readinto(view[filled:])
             if not count:
@@ -97,31 +97,31 @@ def frame(header: Mapping[str, Any], payload_length: int = 0) -> bytes:
 
 def read_header(source: Source) -> tuple[Header, int]:
     """The next frame's header and the length of its payload, which stays unread. Raises ProtocolError."""
-    while len(source.held) < PREFIX.size:
-        _check_magic(source.held)
+    while len(source.unread) < PREFIX.size:
+        _check_magic(source.unread)
         source.more("a frame")
-    _check_magic(source.held)
+    _check_magic(source.unread)
     prefix = source.take(PREFIX.size, "a frame")
     _, header_length, payload_length = PREFIX.unpack(prefix)
     if header_length > MAX_HEADER:
-        raise ProtocolError(f"a frame claims a header of {header_length} bytes; {MAX_HEADER} are the most", prefix)
+        raise ProtocolError(f"a frame has a header of {header_length} bytes; the maximum is {MAX_HEADER}", prefix)
     text = source.take(header_length, "a header")
     try:
         header = json.loads(text.decode("utf-8"), parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"a header is no JSON: {error}", text) from None
+        raise ProtocolError(f"a header is not JSON: {error}", text) from None
     if not isinstance(header, dict):
-        raise ProtocolError("a header is no JSON object", text)
+        raise ProtocolError("a header is not a JSON object", text)
     return header, payload_length
 
 
 def _check_magic(held: bytes) -> None:
     if held[: len(MAGIC)] != MAGIC[: len(held)]:
-        raise ProtocolError("the output is no frame; only frames may be written to standard output", held)
+        raise ProtocolError("the output is not a frame; only frames may be written to standard output", held)
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 # Descs in numbers
@@ -166,14 +166,14 @@ def _total_size(tensor: TensorDesc) -> int:
     try:
         return max(tensor.bytes, 0)
     except (KeyError, ValueError):
-        return 4 * tensor.count  # a desc that is wrong on purpose has no least size, and must be sent all the same
+        return 4 * tensor.count  # an invalid desc may have no minimum size, but must be sent too
 
 
 def scalar_bytes(value: float, data_type: str, where: str = "a scalar union") -> bytes:
     """The 8 bytes of a DML_SCALAR_UNION that holds ``value``: the number in its type, little endian, and zeros. Raises WireError."""
     known = abi().data_types[data_type]
     if known.is_float:
-        with np.errstate(over="ignore"):  # too large is infinity, as it is for C
+        with np.errstate(over="ignore"):  # too large becomes infinity, as in C
             return np.asarray(value, f"<f{known.bits // 8}").tobytes().ljust(8, b"\0")
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -182,10 +182,10 @@ def scalar_bytes(value: float, data_type: str, where: str = "a scalar union") ->
 
 
 def _scalar_type(field: Field, operator: Operator, desc: OperatorDesc) -> str:
-    """The data type of a scalar union: what the field that its spec names says, or the operator's only one; FLOAT32 if it says none."""
+    """The data type of a scalar union: the value of the field that its spec names, or of the operator's only such field; FLOAT32 if there is none."""
     names = [field.data_type] if field.data_type else [f.name for f in operator.fields if f.enum == "DML_TENSOR_DATA_TYPE"]
-    said = [desc.fields.get(name) for name in names]
-    return next((name for name, known in abi().data_types.items() if name in said or known.value in said), "FLOAT32")
+    named = [desc.fields.get(name) for name in names]
+    return next((name for name, known in abi().data_types.items() if name in named or known.value in named), "FLOAT32")
 
 
 _INTEGERS = {"UINT": (0, (1 << 32) - 1), "UINT64": (0, (1 << 64) - 1), "INT": (-(1 << 31), (1 << 31) - 1), "BOOL": (0, 1)}
@@ -219,7 +219,7 @@ def _wire(kind: str, field: Field, value: Any, scalar: str, find: Find) -> Any:
 
 
 def _float(value: float) -> float | str:
-    """A FLOAT: rounded here, so that every host gets the same one. JSON has no number for NaN and the infinities."""
+    """A FLOAT, rounded here so that every host gets the same value. JSON has no numbers for NaN and infinities."""
     with np.errstate(over="ignore"):
         rounded = float(np.float32(value))
     return rounded if math.isfinite(rounded) else str(rounded)
@@ -237,7 +237,7 @@ def _constant(enum: str, value: object, where: str) -> int:
         if value not in constants:
             raise WireError(f"{where}: {enum} has no {value!r}; it has {', '.join(constants)}")
         return constants[value]
-    return _integer(value, _INTEGERS["UINT"], where)  # a number may be no constant on purpose
+    return _integer(value, _INTEGERS["UINT"], where)  # a negative case may use a number that is not a constant
 
 
 # Requests and answers
@@ -247,7 +247,7 @@ CLOSE: Header = {"request": "close"}
 
 
 def run_request(dispatch: Dispatch, number: int, find: Find) -> list[bytes | memoryview]:
-    """The request to execute, in parts to be written one after the other: the frame's beginning, then the resources uncopied.
+    """The run request, in pieces to be written in order: the frame's prefix and header, then the resources without a copy.
 
     Raises:
         KeyError: ``find`` knows no such operator. WireError: a value that the struct cannot hold.
@@ -268,9 +268,9 @@ def run_request(dispatch: Dispatch, number: int, find: Find) -> list[bytes | mem
 
 
 def answer_views(header: Header, payload_length: int, number: int, dispatch: Dispatch) -> list[memoryview]:
-    """Where the payload of the answer to request ``number`` goes: parts of the dispatch's resources. Raises ProtocolError."""
+    """The destination of the payload of the answer to request ``number``: views of the dispatch's resources. Raises ProtocolError."""
     if _get(header, "id", int) != number:
-        raise ProtocolError(f"the answer has the id {header['id']}, and the request had {number}")
+        raise ProtocolError(f"the answer has the id {header['id']}, but the request had {number}")
     views: list[memoryview] = []
     if _get(header, "status", str) == "ok":
         returned = _get(header, "resources", list)
@@ -279,23 +279,23 @@ def answer_views(header: Header, payload_length: int, number: int, dispatch: Dis
             raise ProtocolError(f"resources must be different integers from 0 to {count - 1}, not {_shown(returned)}")
         bound = {dispatch.bindings[name].resource: name for name in dispatch.outputs if name in dispatch.bindings}
         for index in sorted(bound.keys() - set(returned)):
-            raise ProtocolError(f"resource {index} did not come back, and {bound[index]} is bound to it")
+            raise ProtocolError(f"the answer lacks resource {index}, to which the output {bound[index]} is bound")
         views = [dispatch.resources[index].data for index in returned]
     expected = sum(len(view) for view in views)
     if payload_length != expected:
-        raise ProtocolError(f"the answer's payload has {payload_length} bytes, and what it returns has {expected}")
+        raise ProtocolError(f"the answer's payload has {payload_length} bytes, but its resources have {expected}")
     return views
 
 
 def no_views(header: Header, payload_length: int) -> list[memoryview]:
-    """That an answer has no payload. Raises ProtocolError."""
+    """Checks that an answer has no payload. Raises ProtocolError."""
     if payload_length:
         raise ProtocolError(f"the answer's payload has {payload_length} bytes; it must have none")
     return []
 
 
 def raise_status(header: Header) -> None:
-    """Raises what an answer's status stands for: nothing, Rejected, Unsupported or BackendFault; ProtocolError if it is none of them."""
+    """Raises Rejected, Unsupported or BackendFault according to an answer's status, nothing for ok, and ProtocolError for any other."""
     status = _get(header, "status", str)
     if status == "ok":
         return
@@ -328,17 +328,17 @@ _DESCRIBED: dict[str, Callable[[Any], bool]] = {
 
 
 def read_info(header: Header) -> BackendInfo:
-    """What the answer to describe says. Raises ProtocolError for a field that is wrong or unknown, and as ``raise_status``."""
+    """The description in the answer to describe. Raises ProtocolError for a wrong or unknown field, and as ``raise_status``."""
     raise_status(header)
-    said = {key: value for key, value in header.items() if key != "status"}
-    for key, value in said.items():
+    given = {key: value for key, value in header.items() if key != "status"}
+    for key, value in given.items():
         if key not in _DESCRIBED:
             raise ProtocolError(f"the description has an unknown field {_shown(key)}; there are {', '.join(_DESCRIBED)}")
         if not _DESCRIBED[key](value):
             raise ProtocolError(f"the description's {key} cannot be {_shown(value)}")
-    if "name" not in said:
+    if "name" not in given:
         raise ProtocolError("the description has no name")
-    described: Header = {key: tuple(value) if isinstance(value, list) else value for key, value in said.items()}
+    described: Header = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
     return BackendInfo(**described)
 
 
@@ -353,11 +353,11 @@ _KINDS: dict[type, str] = {str: "a string", int: "an integer", list: "an array"}
 
 
 def _shown(value: object) -> str:
-    """A value for a message: not the whole of a long one."""
+    """A value for a message, shortened if long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:76]} ..."
 
 
 def parts(pieces: Sequence[bytes | memoryview], small: int = 1 << 16) -> list[bytes | memoryview]:
-    """``pieces`` as they are best written: a small request in one piece, a large one as it stands, uncopied."""
+    """``pieces`` for fast writing: a small request joined into one piece, a large one unchanged and uncopied."""
     return [b"".join(pieces)] if sum(len(piece) for piece in pieces) <= small else list(pieces)

@@ -1,8 +1,8 @@
-"""The child process in which a Python backend runs, so that what it does ends at worst this process: a crash or a hang costs one case.
+"""The child process in which a Python backend runs, so that a crash or a hang ends at most this process and costs one case.
 
-Started by ``open_hosted`` as ``python -m dmlcts.conformance.backends.python_host SPEC``, SPEC being a backend for ``open_in_process``. It speaks the
-frames of docs/process-protocol.md. A run request is Python's own form: its payload begins with the pickled dispatch, since the suite, which
-sends it, is trusted; answers are plain JSON and bytes, since the backend, which is behind them, is not.
+Started by ``open_hosted`` as ``python -m dmlcts.conformance.backends.python_host SPEC``, where SPEC is a backend for ``open_in_process``. It
+uses the frames of docs/process-protocol.md. A run request has its own form: its payload begins with the pickled dispatch, as the suite, which
+sends it, is trusted. Answers are plain JSON and bytes, as the backend is not trusted.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def open_hosted(spec: str, shown: str) -> ProcessBackend:
 
 
 def run_request(dispatch: Dispatch, number: int) -> Sequence[bytes | memoryview]:
-    """The request to execute: a frame whose payload is the pickled dispatch and the resources, uncopied."""
+    """The run request: a frame with the pickled dispatch and the resources as payload, without a copy."""
     sent = pickle.dumps(Sent(dispatch.desc, dict(dispatch.bindings), dispatch.outputs, dispatch.timeout))
     views = [resource.data for resource in dispatch.resources]
     header = {"request": "run", "id": number, "dispatch": len(sent), "resources": [view.nbytes for view in views]}
@@ -70,7 +70,7 @@ def run_request(dispatch: Dispatch, number: int) -> Sequence[bytes | memoryview]
 
 
 def main(spec: str) -> None:
-    """Answers requests on standard input until they end. What the backend prints goes to standard error."""
+    """Answers requests on standard input until it ends. The backend's prints go to standard error."""
     _end_with_the_suite()
     answers = _answers_alone()
     source = Source(FileIO(0, closefd=False))
@@ -88,10 +88,10 @@ def main(spec: str) -> None:
 
 
 def _end_with_the_suite() -> None:
-    """Ends this process when the one that started it is gone, also while the backend hangs: nothing outlives a run."""
+    """Ends this process when its parent is gone, even while the backend hangs, so that nothing outlives a run."""
     parent = os.getppid()
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: works even where the backend never lets Python run again
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: works even if the backend never returns to Python
 
     def watch() -> None:
         if sys.platform == "win32":
@@ -106,7 +106,7 @@ def _end_with_the_suite() -> None:
 
 
 def _answers_alone() -> FileIO:
-    """Standard output for frames alone: a stray print would end the exchange."""
+    """Standard output for frames only: a stray print would break the protocol."""
     own = os.dup(1)
     os.dup2(2, 1)
     if os.name == "nt":
@@ -143,7 +143,7 @@ def _described(spec: str) -> tuple[Backend | None, Header]:
 
 
 def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | memoryview]:
-    """The pieces of the answer to a run request: those resources come back that are bound to outputs, or were changed."""
+    """The pieces of the answer to a run request: it returns the resources that are bound to outputs or were changed."""
     view = memoryview(payload)
     sent: Sent = pickle.loads(view[: header["dispatch"]])  # noqa: S301 (the suite sent it)
     before, start = [], header["dispatch"]

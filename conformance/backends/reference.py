@@ -1,4 +1,4 @@
-"""The built-in baseline: the reference's answers, rounded to the output's type. On NumPy, or on a GPU through CuPy."""
+"""The reference as a backend: its answers, rounded to the output's type. On NumPy, or on a GPU with CuPy."""
 
 from __future__ import annotations
 
@@ -64,5 +64,5 @@ def open_reference(argument: str) -> ReferenceBackend:
     try:
         name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     except Exception as error:  # CuPy's own exceptions: no driver, no device
-        raise BackendUnavailable(f"reference:cuda finds no usable GPU: {error}") from None
+        raise BackendUnavailable(f"reference:cuda found no usable GPU: {error}") from None
     return ReferenceBackend(cupy, f"CuPy on {name}")

@@ -13,8 +13,8 @@ from dmlcts.conformance.commands.common import json_option, print_json
 _TRIED = ("reference", "reference:cuda", "directml", "onnxruntime", "torch")
 _FORMS = {
     "directml:PATH": "another DirectML.dll; the host's options may follow, such as --adapter 1 (docs/directml.md)",
-    "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.ArrayBackend, in a process of its own",
-    "inprocess:MODULE:CLASS": "the same without that process: faster; a hang is never timed out, and a crash ends the process that runs the cases",
+    "python:MODULE:CLASS": "a Python class, such as one that derives from dmlcts.conformance.ArrayBackend, in a child process",
+    "inprocess:MODULE:CLASS": "the same without a child process: faster, but a hang is never timed out, and a crash ends the process that runs the cases",
     "process:COMMAND": "any program that speaks the protocol of docs/process-protocol.md on its standard streams",
 }
 
@@ -23,17 +23,17 @@ _FORMS = {
 @click.argument("specs", nargs=-1)
 @json_option
 def command(specs: tuple[str, ...], as_json: bool) -> None:
-    """What is usable here, and why not; or what the given backends say of themselves."""
+    """Lists which backends are usable here, and what the others lack; or describes the given backends."""
     rows = [_tried(spec) for spec in specs or _TRIED]
     if as_json:
         print_json(rows)
     else:
         for row in rows:
             mark = "usable    " if row["usable"] else "not usable"
-            click.echo(f"{mark}  {row['backend']:<20} {row['said']}")
+            click.echo(f"{mark}  {row['backend']:<20} {row['message']}")
         if not specs:
-            for form, said in _FORMS.items():
-                click.echo(f"{'':<10}  {form:<20} {said}")
+            for form, message in _FORMS.items():
+                click.echo(f"{'':<10}  {form:<20} {message}")
     raise click.exceptions.Exit(3 if specs and not all(row["usable"] for row in rows) else 0)
 
 
@@ -41,11 +41,11 @@ def _tried(spec: str) -> dict[str, Any]:
     try:
         backend = open_backend(spec)
     except BackendUnavailable as error:
-        return {"backend": spec, "usable": False, "said": str(error), "info": None}
+        return {"backend": spec, "usable": False, "message": str(error), "info": None}
     try:
         info = backend.describe()
     finally:
         backend.close()
     where = ", ".join(part for part in (info.device, info.details.get("driver")) if isinstance(part, str) and part)
-    said = " ".join(part for part in (info.name, info.version, f"({where})" if where else "") if part)
-    return {"backend": spec, "usable": True, "said": f"{said}, feature level {info.feature_level}", "info": info.to_json()}
+    message = " ".join(part for part in (info.name, info.version, f"({where})" if where else "") if part)
+    return {"backend": spec, "usable": True, "message": f"{message}, feature level {info.feature_level}", "info": info.to_json()}

@@ -1,4 +1,4 @@
-"""``dmlcts bounds``: the spec's bounds beside the errors that were measured, so that a person can tighten them."""
+"""``dmlcts bounds``: the specs' tolerances beside measured errors, so that a person can tighten them."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from dmlcts.spec.model import MEASURED, Operator, Tolerance
 from dmlcts.spec.vacuous import vacuous_reasons
 
 LOOSE = 8
-"""A bound of more than this many times the worst error seen is called loose: what it hides is as large as a bug."""
+"""A bound of more than this many times the worst measured error is called loose: it could hide a bug."""
 
 _STEPS = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
-"""The numbers, times a power of ten, that a suggested share is rounded up to."""
+"""A suggested share is rounded up to one of these numbers times a power of ten."""
 
 _PREFACE = (
-    "What the spec allows, and the largest errors that implementations were seen to make. Written by `dmlcts bounds RESULTS.jsonl...",
-    "--table FILE`, not by hand. An error is in ULP of the output's data type, and in percent of what was allowed of that element, where",
-    "both are the largest of all cases that passed; they may be of different elements: where digits cancel, an error of many ULP may be a small",
-    "share. What would do is twice the largest share, rounded up. A bound is loose if it is more than",
-    f"{LOOSE} times the worst error seen, failures included. Few cases prove little. A bound excuses everything if it is more than half the",
-    "largest magnitude of its output: 0 could pass, or twice the value. Where that is so, and why, stands below.",
+    "The specs' tolerances, and the largest errors measured on implementations. Written by `dmlcts bounds RESULTS.jsonl... --table FILE`,",
+    "not by hand. An error is given in ULP of the output's data type, and in percent of the error allowed for that element. Both are the",
+    "largest of all cases that passed, and may come from different elements: after cancellation, an error of many ULP may be a small",
+    "share. The column `would do` is twice the largest share, rounded up. A bound is loose if it is more than",
+    f"{LOOSE} times the worst measured error, failures included. Few cases prove little. A bound is vacuous if it is more than half the",
+    "largest magnitude of its output: 0 could pass, or twice the value. Vacuous bounds are listed below, with the reasons.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one run measured of an operator with an output data type.
+    """The errors of one run for an operator and output data type.
 
-    ``worst`` is the largest error of the ``passed`` cases in ULP, ``share`` the largest as a share of what was allowed, None if that is
-    not known; ``case`` is where ``worst`` stands. ``failed`` cases have errors of up to ``failed_by`` ULP. ``used`` is the largest share
-    of all cases, failures included, None if it is not known of one of them.
+    ``worst`` is the largest error of the ``passed`` cases in ULP, ``share`` the largest relative to the allowed error, None if
+    unknown; ``case`` is the case of ``worst``. ``failed`` cases have errors of up to ``failed_by`` ULP. ``used`` is the largest share
+    of all cases, failures included, None if it is unknown for one of them.
     """
 
     passed: int
@@ -71,7 +71,7 @@ class Row:
 
     @property
     def would_do(self) -> str:
-        """How much of the bound would accept twice what the worst error of those that passed took of it."""
+        """The share of the bound that would accept twice the worst error of the cases that passed."""
         shares = [run.share for run in self.runs if run is not None and run.passed]
         known = [share for share in shares if share is not None]
         if not known or len(known) < len(shares):
@@ -86,14 +86,14 @@ class Row:
         known = [share for share in used if share is not None]
         if len(known) < len(used) or LOOSE * max(known) >= 1:
             return ""
-        return f"loose: {_number(floor(1 / max(known)))} times the worst" if max(known) else "loose: nothing is off"
+        return f"loose: {_number(floor(1 / max(known)))} times the worst" if max(known) else "loose: no error at all"
 
 
 @dataclass(frozen=True, slots=True)
 class Excused:
-    """The elements of an operator with an output data type whose bound excuses everything, in one run.
+    """The elements with vacuous bounds of an operator and output data type, in one run.
 
-    ``elements`` of the ``judged`` ones, in ``cases`` cases, most of them in ``worst``; ``why`` is what the spec says of them.
+    ``elements`` of the ``judged`` ones, in ``cases`` cases, most of them in the case ``worst``; ``why`` is the reason in the spec.
     """
 
     operator: str
@@ -111,9 +111,9 @@ class Excused:
 @click.option(
     "--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write the table in Markdown"
 )
-@click.option("--verbose", "-v", is_flag=True, help="also name the case in which each worst error stands")
+@click.option("--verbose", "-v", is_flag=True, help="also name the case of each worst error")
 def command(results: tuple[Path, ...], table_file: Path | None, verbose: bool) -> None:
-    """What the spec allows, and how much of it each run needed.
+    """Compares the specs' tolerances with the errors of runs.
 
     RESULTS are results files, or the output folders of runs, of one implementation or several. Only cases that passed or failed with a
     measured error count.
@@ -134,8 +134,8 @@ def command(results: tuple[Path, ...], table_file: Path | None, verbose: bool) -
         for line in lines:
             printed.add_row(*map(escape, line))
         out.print(printed)
-    for said in _notes(records, names, found):
-        out.print(escape(said))
+    for note in _notes(records, names, found):
+        out.print(escape(note))
 
 
 def rows(records: Sequence[Record]) -> list[Row]:
@@ -156,7 +156,7 @@ def rows(records: Sequence[Record]) -> list[Row]:
 
 
 def excused(records: Sequence[Record]) -> list[Excused]:
-    """Where bounds excuse everything, by operator, output data type and run.
+    """Vacuous bounds, by operator, output data type and run.
 
     Raises:
         UsageError: a result is of an operator that has no spec.
@@ -182,12 +182,12 @@ def operator_of(result: Result) -> Operator:
     try:
         return load(result.operator)
     except KeyError:
-        said = f"{result.case} is a case of the operator {result.operator!r}, which has no spec here"
-        raise UsageError(f"{said}; use the version of the suite that ran it") from None
+        problem = f"{result.case} is a case of the operator {result.operator!r}, which has no spec here"
+        raise UsageError(f"{problem}; use the version of the suite that ran it") from None
 
 
 def seen(results: Sequence[Result]) -> Seen | None:
-    """What the measured results of one run come to; None if there are none."""
+    """The summary of one run's measured results; None if there are none."""
     if not results:
         return None
     passed, failed = ([result for result in results if result.status == status] for status in (PASS, FAIL))
@@ -214,7 +214,7 @@ def _share(results: Iterable[Result]) -> float | None:
 
 
 def simple(number: float) -> float:
-    """The least number of one or two digits that is no smaller than ``number``, which is above 0."""
+    """The smallest number with one or two digits that is at least ``number``, which is positive."""
     power = 10.0 ** floor(log10(number))
     return next(step * power for step in _STEPS if step * power >= number * (1 - 1e-12))
 
@@ -233,11 +233,11 @@ def output_types(operator: Operator) -> Mapping[str, frozenset[str]]:
 
 
 def output_type(operator: Operator, data_type: str) -> str:
-    """The output's data type in a case whose first tensor has ``data_type``; where outputs have other types, all of those, with spaces."""
+    """The output's data type in a case whose first tensor has ``data_type``; if outputs have other types, all of them, separated by spaces."""
     listed = frozenset[str]().union(*output_types(operator).values())
     if data_type in listed or not listed:
         return data_type
-    # An error in ULP was measured of a floating-point output.
+    # An error in ULP belongs to a floating-point output.
     floats = {name for name in listed if abi().data_types[name].is_float}
     return " ".join(name for name in abi().data_types if name in (floats or listed))
 
@@ -249,7 +249,7 @@ def bound_text(operator: Operator, data_types: str) -> str:
 
 
 def _tolerances(operator: Operator, output: str, data_type: str) -> Iterator[str]:
-    """The tolerance of an output in words, after those that hold under a condition."""
+    """The tolerance of an output in words, preceded by those with a condition."""
     for exception in operator.tolerance.exceptions:
         named = not exception.outputs or output in exception.outputs
         if named and (not exception.data_types or data_type in exception.data_types):
@@ -278,19 +278,19 @@ def tolerance_text(tolerance: Tolerance, data_type: str) -> str:
         case "ulp":
             return f"ulp: {value('ulps', 1.0):g} ULP"
         case "mixed":
-            said = parts((value("ulps", 1.0), " ULP"), (value("absolute"), ""))
+            bounds = parts((value("ulps", 1.0), " ULP"), (value("absolute"), ""))
             if "argument" in tolerance.parameters:
-                said.append(f"abs(r) 2^-{FORMATS[data_type].p} ({value('argument') + 1:g} + abs(x))")
-            return f"mixed: {' or '.join(said)}"
+                bounds.append(f"abs(r) 2^-{FORMATS[data_type].p} ({value('argument') + 1:g} + abs(x))")
+            return f"mixed: {' or '.join(bounds)}"
         case "accumulate" | "product":
-            said = parts(
+            bounds = parts(
                 (value("accumulator"), " bits"),
-                (value("terms"), " terms more"),
-                (value("ulps"), " ULP more"),
+                (value("terms"), " more terms"),
+                (value("ulps"), " more ULP"),
                 (value("absolute"), " more"),
             )
             what = "rounding of L terms" if tolerance.judge == "accumulate" else "rounding of L factors"
-            return ", ".join((f"{tolerance.judge}: {what}", *said))
+            return ", ".join((f"{tolerance.judge}: {what}", *bounds))
         case "discrete":
             return "discrete: the integers that rounding may give"
         case "check":
@@ -304,14 +304,14 @@ def tolerance_text(tolerance: Tolerance, data_type: str) -> str:
 def markdown(
     records: Sequence[Record], names: Sequence[str], found: Sequence[Row], hardly: Sequence[Excused], verbose: bool
 ) -> str:
-    """Bounds and errors in Markdown. Nothing that names the machine is in it."""
-    said = ["# Bounds and errors", "", *_PREFACE, ""]
+    """Bounds and errors in Markdown, without anything that identifies the machine."""
+    page = ["# Bounds and errors", "", *_PREFACE, ""]
     for title, head, lines in _tables(names, found, hardly, verbose):
-        said += [f"## {title}", ""] if title else []
-        said += [f"| {' | '.join(map(plain, line))} |" for line in (head, *lines)]
-        said.insert(len(said) - len(lines), f"|{' --- |' * len(head)}")
-        said.append("")
-    return "\n".join([*said, *(f"- {plain(note)}" for note in _notes(records, names, found))]) + "\n"
+        page += [f"## {title}", ""] if title else []
+        page += [f"| {' | '.join(map(plain, line))} |" for line in (head, *lines)]
+        page.insert(len(page) - len(lines), f"|{' --- |' * len(head)}")
+        page.append("")
+    return "\n".join([*page, *(f"- {plain(note)}" for note in _notes(records, names, found))]) + "\n"
 
 
 def _tables(
@@ -322,17 +322,17 @@ def _tables(
         lines = [(row.operator, row.data_type, row.bound, *map(seen_text, row.runs), row.would_do, row.remark) for row in found]
         yield "", ("operator", "data type", "bound", *names, "would do", "remark"), lines
     if hardly:
-        head = ("operator", "data type", "run", "elements", "most of them in", "why")
+        head = ("operator", "data type", "run", "elements", "most of them in case", "why")
         explained: list[tuple[str, ...]] = [
             (one.operator, one.data_type, names[one.run], excused_text(one), one.worst, one.why) for one in hardly
         ]
-        yield "Bounds that excuse everything", head, explained
+        yield "Vacuous bounds", head, explained
     if found and verbose:
         worst = [
             (row, name, run) for row in found for name, run in zip(names, row.runs, strict=True) if run is not None and run.passed
         ]
         cases: list[tuple[str, ...]] = [(row.operator, row.data_type, name, run.case) for row, name, run in worst]
-        yield "Where the worst errors stand", ("operator", "data type", "run", "case"), cases
+        yield "Cases of the worst errors", ("operator", "data type", "run", "case"), cases
 
 
 def excused_text(one: Excused) -> str:
@@ -341,18 +341,18 @@ def excused_text(one: Excused) -> str:
 
 
 def seen_text(run: Seen | None) -> str:
-    """``3.2 ULP (20 %), 41 cases``; what failed is said apart."""
+    """``3.2 ULP (20 %), 41 cases``; failures are listed separately."""
     if run is None:
         return "-"
     share = "" if run.share is None else f" ({100 * run.share:.3g} %)"
-    said = [f"{_number(run.worst)} ULP{share}, {counted(run.passed, 'case')}"] if run.passed else []
+    texts = [f"{_number(run.worst)} ULP{share}, {counted(run.passed, 'case')}"] if run.passed else []
     if run.failed:
-        said.append(f"{run.failed:,} failed, by up to {_number(run.failed_by)} ULP")
-    return "; ".join(said)
+        texts.append(f"{run.failed:,} failed, by up to {_number(run.failed_by)} ULP")
+    return "; ".join(texts)
 
 
 def _notes(records: Sequence[Record], names: Sequence[str], found: Sequence[Row]) -> Iterator[str]:
-    """Of each run, what it was; what was not measured, and what the figures do not mean."""
+    """A description of each run, and notes on the figures' limits."""
     for number, (record, name) in enumerate(zip(records, names, strict=True)):
         failed = sum(run.failed for row in found if (run := row.runs[number]) is not None)
         judged = sum(run.passed for row in found if (run := row.runs[number]) is not None) + failed
@@ -360,9 +360,9 @@ def _notes(records: Sequence[Record], names: Sequence[str], found: Sequence[Row]
         which = f"level {manifest.level}, {manifest.started[:10]}, spec {manifest.spec_version}"
         yield f"{name}: {which}; {counted(judged, 'case')} with a measured error, {failed:,} of them failed"
     if len({record.manifest.spec_version for record in records}) > 1:
-        yield "The runs are of different specs or operators: a percentage is of the bound at that time."
+        yield "The runs used different specs or operators: a percentage refers to the bound at that time."
     if not found:
-        yield "No case of an operator with a tolerance was measured: exact results have no error."
+        yield "No errors to show: no case of an operator with a tolerance was measured."
 
 
 def _run_names(records: Iterable[Record]) -> Iterator[str]:
@@ -375,5 +375,5 @@ def _run_names(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _number(value: float) -> str:
-    """Three or more digits, and none that mean nothing: ``0.25``, ``3.2``, ``8,192``, ``1.2e+09``."""
+    """A number with three significant digits, or more if it is large: ``0.25``, ``3.2``, ``8,192``, ``1.2e+09``."""
     return f"{value:,.0f}" if 1000 <= value < 1e6 else f"{value:.3g}"

@@ -1,7 +1,7 @@
 """``dmlcts``: the command line. One module a subcommand, in conformance/commands; each is imported when it is called.
 
 Exit codes: 0 all passed, 1 something failed (or differs, or survives, or nothing passed), 2 usage or input error, 3 a backend could not be started,
-130 stopped by Ctrl-C.
+130 stopped by Ctrl-C, 128 + N stopped by signal N.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import click
 from dmlcts.conformance.runner.terminal import set_encoding, silence
 
 COMMANDS = {
-    "backends": "what is usable here, and why not",
-    "bounds": "what the spec allows, against the errors of runs",
+    "backends": "list usable backends, and what the others lack",
+    "bounds": "compare the specs' tolerances with the errors of runs",
     "exec": "run a DxDispatch model",
     "generate": "write pytest modules",
-    "merge": "put the results of several shards together",
-    "mutants": "how many planted faults the suite finds",
-    "probe": "what a backend accepts and refuses, against the documentation",
+    "merge": "merge the results of several shards",
+    "mutants": "count the planted faults that the suite finds",
+    "probe": "compare what a backend accepts with the documentation",
     "report": "write the reports of a results file",
-    "repro": "write a case out: its model and its arrays",
-    "run": "execute cases on a backend and report",
-    "setup": "prepare what the backend directml needs",
+    "repro": "write a case as a model, with its arrays",
+    "run": "run cases on a backend and write reports",
+    "setup": "prepare DirectML.dll and its host",
     "show": "print a case, or list cases",
-    "spec": "begin, list, show, check, cover and compare the specs",
+    "spec": "begin, list, show and check specs, their coverage, and pages",
 }
-"""Each subcommand and its help in a line; its module is ``commands/NAME.py`` (``exec`` has another name)."""
+"""Each subcommand with one line of help; its module is ``commands/NAME.py`` (``exec`` has another name)."""
 
 _MODULES = {"exec": "exec_model"}
 
@@ -62,7 +62,7 @@ def dmlcts() -> None:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Runs the command line and exits. What a user can mend is said in a line and never shown as a traceback."""
+    """Runs the command line and exits. Errors that a user can fix are printed as one line, never as a traceback."""
     set_encoding()
     try:
         code = dmlcts.main(args=arguments, prog_name="dmlcts", standalone_mode=False)
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> Any:
         sys.exit(130)
     except BrokenPipeError:
         silence()
-        sys.exit(1)  # as click has it, and much like the signal that ends other programs then
+        sys.exit(1)  # as click does, and similar to programs that SIGPIPE ends
     except Exception as error:
         known = exit_code_of(error)
         if known is None:
@@ -86,7 +86,7 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def exit_code_of(error: Exception) -> int | None:
-    """The exit code that an exception stands for, None if it is a defect. The classes are imported here, so that ``--help`` is quick."""
+    """The exit code for an exception, None if it is a defect of the suite. The classes are imported here, so that ``--help`` is quick."""
     from dmlcts.conformance.backends.backend import BackendUnavailable
     from dmlcts.conformance.dxdispatch.model_json import ModelError
     from dmlcts.conformance.runner.options import UsageError

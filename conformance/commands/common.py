@@ -1,4 +1,4 @@
-"""What several commands share; it imports little, so that a command reads only what it needs."""
+"""Shared by several commands. Imports little, so that a command loads only what it needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def print_json(data: Any) -> None:
 
 
 def operator_named(name: str) -> Operator:
-    """The operator that a user names, in any case. Raises UsageError."""
+    """The operator with a name given by a user, in any letter case. Raises UsageError."""
     from dmlcts.conformance.runner.options import UsageError
     from dmlcts.spec.loader import load
 

@@ -20,21 +20,24 @@ _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
 
 @click.command("exec")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("--backend", "-b", default="reference", show_default=True, help="what runs it; see `dmlcts backends`")
+@click.option("--backend", "-b", default="reference", show_default=True, help="the backend; see `dmlcts backends`")
 @click.option(
-    "--out", "-o", type=click.Path(path_type=Path, file_okay=False), help="write outputs as .npy there, and do not print them"
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="write outputs as .npy into this folder instead of printing them",
 )
-@click.option("--timeout", type=click.FloatRange(0.1), default=30.0, show_default=True, help="seconds that one dispatch may take")
+@click.option("--timeout", type=click.FloatRange(0.1), default=30.0, show_default=True, help="limit for one dispatch, in seconds")
 @json_option
 def command(model: Path, backend: str, out: Path | None, timeout: float, as_json: bool) -> None:
     """Runs a model in DxDispatch's JSON form: the format of Microsoft's dxdispatch.exe.
 
-    What its print commands say is printed, and at the end every tensor that was bound as an output.
-    Files that the model writes go to the --out folder, or else to the current one.
+    Executes its print commands, and at the end prints every tensor that was bound as an output.
+    Files that the model writes go to the --out folder, by default the current one.
 
     \b
-    Exit codes: 0 it ran, 1 the backend refused it, does not support it or failed,
-    2 the model is wrong, 3 the backend could not be started.
+    Exit codes: 0 it ran, 1 the backend rejected it, does not support it or failed,
+    2 the model is invalid, 3 the backend could not be started.
     """
     report = _Report(as_json)
     try:
@@ -64,7 +67,7 @@ def command(model: Path, backend: str, out: Path | None, timeout: float, as_json
 
 
 class _Report:
-    """Says what happens while it happens, or collects it for JSON."""
+    """Prints progress, or collects it for JSON."""
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
@@ -100,11 +103,11 @@ class _Report:
 
     def to_json(self, resources: dict[str, Values]) -> dict[str, Any]:
         stopped = self.stopped
-        said = {"status": "completed"}
+        status = {"status": "completed"}
         if stopped is not None:
-            said = {"status": _STATUS[stopped.outcome.status], "where": stopped.where, "message": stopped.outcome.message}
+            status = {"status": _STATUS[stopped.outcome.status], "where": stopped.where, "message": stopped.outcome.message}
         return {
-            **said,
+            **status,
             "printed": [{"resource": values.resource, **to_json(values)} for values in self.printed],
             "resources": {name: to_json(values) for name, values in resources.items()},
             "files": [file.as_posix() for file in self.files],
@@ -112,6 +115,6 @@ class _Report:
 
 
 def _same(values: Values, printed: Values) -> bool:
-    """Whether a print command has said it already."""
+    """Whether a print command has printed the same already."""
     alike = values.resource == printed.resource and values.data_type == printed.data_type
     return alike and values.array.tobytes() == printed.array.tobytes()

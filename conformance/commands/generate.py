@@ -15,17 +15,17 @@ from dmlcts.generator.case import LEVELS
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path, file_okay=False), help="the folder to write to")
 @click.option("--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True)
 @click.option("--basis", type=click.Choice(["documented", "measured"]), default="documented", show_default=True)
-@click.option("--feature-level", default="", help="up to which feature level, such as 4_1  [default: all]")
-@click.option("-k", "expression", default="", metavar="EXPR", help="only cases whose id has these words")
+@click.option("--feature-level", default="", help="highest feature level, such as 4_1  [default: all]")
+@click.option("-k", "expression", default="", metavar="EXPR", help="only cases with these words in the id")
 def command(out: Path, **given: str) -> None:
-    """Writes pytest modules, one an operator, that run with plain pytest: pytest DIR --dmlcts-backend BACKEND."""
+    """Writes pytest modules, one for each operator, that run with plain pytest: pytest DIR --dmlcts-backend BACKEND."""
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.runner.options import RunOptions, UsageError, selected_cases
     from dmlcts.generator.emit import write_modules
 
     cases = selected_cases(RunOptions(**given))  # type: ignore[arg-type]
     if not cases:
-        raise UsageError("no case matches these options")
+        raise UsageError("no case matches these options; `dmlcts show -k EXPR` lists cases")
     files = write_modules(cases, out, metadata.version("directml-conformance"))
     again = command_text(["pytest", str(out), "--dmlcts-backend", "reference"])
     click.echo(f"{counted(len(cases), 'case')} in {counted(len(files), 'module')} in {out}; run them with: {again}")

@@ -11,10 +11,10 @@ import click
 @click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path, dir_okay=False), help="the results file to write")
 def command(shards: tuple[Path, ...], out: Path) -> None:
-    """Puts the results of several shards together, and exits as a run of them all would have.
+    """Merges the results of several shards, and exits with the code of a single run.
 
-    A shard is a results file, or the output folder of a run. They must be of one suite, spec, backend and choice of cases. A missing
-    shard is an error: name every one.
+    A shard is a results file, or the output folder of a run. All must have the same suite, spec, backend and selection of cases. Give
+    every shard: a missing one is an error.
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.runner.journal import read_run

@@ -29,20 +29,20 @@ from dmlcts.spec.measurement import Measurement
 
 @click.command("probe")
 @click.argument("operators", nargs=-1)
-@click.option("--backend", "-b", default="reference", show_default=True, help="see `dmlcts backends`")
+@click.option("--backend", "-b", default="reference", show_default=True, help="the backend; see `dmlcts backends`")
 @click.option("--write", is_flag=True, help="write what was found into spec/measured")
 @json_option
 @click.option(
     "--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table in Markdown"
 )
-@click.option("--timeout", default=30.0, show_default=True, help="seconds that a probe may take")
+@click.option("--timeout", default=30.0, show_default=True, help="limit for one probe, in seconds")
 def command(operators: tuple[str, ...], backend: str, write: bool, as_json: bool, table_file: Path | None, timeout: float) -> None:
-    """What a backend accepts and refuses, against the documentation: every cell of every table, and what the tables do not list.
+    """Compares what a backend accepts with the documentation: every cell of every table, and what the tables do not list.
 
-    Of what DirectML itself accepts beyond the documentation, a rejection is demanded of nobody once it is written.
+    With --write, what DirectML itself accepts beyond the documentation need no longer be rejected by any implementation.
 
     \b
-    Exit codes: 0 the documentation is confirmed; 1 something differs, or is not known;
+    Exit codes: 0 the documentation is confirmed; 1 something differs, or is unknown;
     2 usage or input error; 3 the backend could not be started.
     """
     chosen = [operator_named(name) for name in dict.fromkeys(operators)] or list(load_all())

@@ -17,9 +17,9 @@ from dmlcts.reports import write_all
 @click.argument("results", type=click.Path(path_type=Path, exists=True))
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path, file_okay=False), help="the folder to write to")
 def command(results: Path, out: Path) -> None:
-    """Writes the HTML, JUnit, CTRF and Markdown reports of a run, as run does.
+    """Writes the HTML, JUnit, CTRF and Markdown reports of a run.
 
-    RESULTS is a results file, or the output folder of a run: also of one that was killed, whose reports then say what was not run.
+    RESULTS is a results file, or the output folder of a run. A killed run works too: its reports list what was not run.
     """
     record = read_run(results)
     with claimed(out):

@@ -20,11 +20,11 @@ from dmlcts.reference.registry import compute
 @click.command("repro")
 @click.argument("case")
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path, file_okay=False), help="the folder to write to")
-@click.option("--backend", "-b", default="reference", show_default=True, help="the backend that the printed command names")
+@click.option("--backend", "-b", default="reference", show_default=True, help="the backend for the printed command")
 def command(case: str, out: Path, backend: str) -> None:
-    """Writes a case out: case.json, model.json (a DxDispatch model), the inputs and the expected outputs as .npy.
+    """Writes a case to a folder: case.json, model.json (a DxDispatch model), the inputs and the expected outputs as .npy.
 
-    CASE is a case's id, or a JSON file that a failed property case left.
+    CASE is a case's id, or a JSON file of a failed property case.
     """
     found = _case(case)
     out.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dmlcts.reports.record import Record
 
 OUT, OUT_OF_CASES = "results", "results-case"
-"""The output folders where none is given. To run one case again does not replace the results that it was found in."""
+"""The default output folders. Running one case again does not replace the results of the whole run."""
 
 
 @click.command("run")
@@ -23,25 +23,39 @@ OUT, OUT_OF_CASES = "results", "results-case"
     "-b",
     default="reference",
     show_default=True,
-    help="what to test: reference, directml, python:MODULE:CLASS, process:COMMAND",
+    help="what to test: reference, directml, python:MODULE:CLASS, process:COMMAND ...; see `dmlcts backends`",
 )
 @click.option(
-    "--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True, help="how much; each contains the one before"
+    "--level",
+    "-l",
+    type=click.Choice(LEVELS),
+    default="core",
+    show_default=True,
+    help="how many cases; each level includes the one before",
 )
 @click.option(
     "--basis",
     type=click.Choice(["documented", "measured"]),
     default="documented",
     show_default=True,
-    help="what the documentation promises, or also what DirectML.dll was measured to do",
+    help="documented promises only, or also what DirectML.dll was measured to do",
 )
-@click.option("--feature-level", default="", help="up to which feature level, such as 4_1  [default: the backend's]")
-@click.option("-k", "expression", default="", metavar="EXPR", help="only cases whose id has these words: 'ROUND and not negative'")
+@click.option("--feature-level", default="", help="highest feature level, such as 4_1  [default: the backend's]")
 @click.option(
-    "-n", "processes", type=click.IntRange(0), default=0, help="processes; 0 runs everything in this one", show_default=True
+    "-k", "expression", default="", metavar="EXPR", help="only cases with these words in the id: 'ROUND and not negative'"
 )
-@click.option("--shard", default="", metavar="I/N", help="only the I-th of N parts, for several machines; put together with merge")
-@click.option("--case", "cases", multiple=True, metavar="ID", help="only this case, whatever the other options; may be repeated")
+@click.option(
+    "-n",
+    "processes",
+    type=click.IntRange(0),
+    default=0,
+    help="number of worker processes; 0 runs all cases in this one",
+    show_default=True,
+)
+@click.option(
+    "--shard", default="", metavar="I/N", help="only the I-th of N parts, for several machines; combine with `dmlcts merge`"
+)
+@click.option("--case", "cases", multiple=True, metavar="ID", help="only this case, whatever other options select; may be repeated")
 @click.option("--case-file", "case_files", multiple=True, type=click.Path(exists=True, dir_okay=False), help="a case in a file")
 @click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
 @click.option(
@@ -49,26 +63,26 @@ OUT, OUT_OF_CASES = "results", "results-case"
     type=click.FloatRange(0.1),
     default=30.0,
     show_default=True,
-    help="seconds that one dispatch may take, in a process: backend; Python code cannot be stopped",
+    help="limit for one dispatch, in seconds; no effect on reference and inprocess:",
 )
 @click.option("--waivers", multiple=True, type=click.Path(), help="a YAML file of known failures; may be repeated")
 @click.option(
     "--out",
     "-o",
     type=click.Path(file_okay=False),
-    help=f"where results and reports go; those of an older run there are replaced  [default: {OUT}; with --case, {OUT_OF_CASES}]",
+    help=f"folder for results and reports; replaces an older run's; other folders must be empty  [default: {OUT}; with --case, {OUT_OF_CASES}]",
 )
-@click.option("--quiet", "-q", is_flag=True, help="print nothing but the summary")
+@click.option("--quiet", "-q", is_flag=True, help="print only the summary")
 def command(processes: int, quiet: bool, out: str | None, **given: Any) -> None:
-    """Executes cases on a backend and writes results.jsonl, junit.xml, ctrf.json, summary.md and index.html to the output folder.
+    """Runs cases on a backend and writes results.jsonl, junit.xml, ctrf.json, summary.md and index.html to the output folder.
 
-    What ran is kept whatever happens: after Ctrl-C the reports say what was not run, and of a run that was killed `dmlcts report` writes
-    them.
+    Results are kept in any event: after Ctrl-C or another signal the reports list what was not run. If a run was killed, `dmlcts report`
+    writes its reports.
 
     \b
     Exit codes: 0 all passed, 1 something failed (or nothing passed),
-    2 usage or input error, 3 the backend could not be started,
-    130 stopped by Ctrl-C, 128 + N by another signal.
+    2 usage or input error, or an output folder that is not a run's,
+    3 the backend could not be started, 130 stopped by Ctrl-C, 128 + N stopped by signal N.
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.commands.summary import print_summary
@@ -95,12 +109,12 @@ def command(processes: int, quiet: bool, out: str | None, **given: Any) -> None:
     raise click.exceptions.Exit(stopped.exit_code(exit_code(record)) if record.manifest.interrupted else exit_code(record))
 
 
-_MORE = {"smoke": ("core", "a first look: a few cases an operator"), "core": ("full", "for every change; a release runs all")}
-"""By level: the next one, and what the level is for."""
+_MORE = {"smoke": ("core", "a first look: a few cases of each operator"), "core": ("full", "for every change; a release runs all")}
+"""By level: the next one, and the purpose of the level."""
 
 
 def more_to_run(record: Record) -> str:
-    """How to run more than a run of a lower level did; empty where there is no more, or where the cases were named."""
+    """A hint at the next level; empty after level full, or if cases were selected by name."""
     level = record.manifest.level
     if level not in _MORE or record.manifest.selection:
         return ""

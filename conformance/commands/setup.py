@@ -15,23 +15,21 @@ from dmlcts.conformance.runner.session import Session
 from dmlcts.reports.record import PASS
 
 
-@click.command(
-    "setup", epilog="Exit codes: 0 it is ready, 1 it is there and does not work, 3 something that is needed cannot be had."
-)
-@click.option("--check", "only_check", is_flag=True, help="make nothing; try with one case what is there")
-@click.option("--force", is_flag=True, help="make everything anew")
+@click.command("setup", epilog="Exit codes: 0 it is ready, 1 it was prepared but does not work, 3 a prerequisite is missing.")
+@click.option("--check", "only_check", is_flag=True, help="prepare nothing; run one case with what is there")
+@click.option("--force", is_flag=True, help="rebuild everything")
 @click.option(
     "--dll", type=click.Path(path_type=Path), help="the DirectML.dll that `directml` means  [default: Microsoft's, downloaded]"
 )
 @click.option(
-    "--engine", type=click.Choice([*ENGINES, CHROOT]), help="what to run Wine in  [default: an engine that answers, else chroot]"
+    "--engine", type=click.Choice([*ENGINES, CHROOT]), help="what to run Wine in  [default: an available engine, else chroot]"
 )
 @click.option("--mirror", metavar="URL", help="a Debian mirror, for chroot  [default: the one that this machine uses]")
 def command(only_check: bool, force: bool, dll: Path | None, engine: str | None, mirror: str | None) -> None:
     """Prepare what the backend directml needs (docs/directml.md).
 
-    On Linux that is DirectML.dll, downloaded by your pip, and a Debian system with Wine in the cache folder: some minutes, and several
-    GB. On Windows it is the host, built with CMake if this package came without. What is there already is kept.
+    On Linux: DirectML.dll, downloaded by your pip, and a Debian system with Wine in the cache folder. That takes some minutes and several
+    GB. On Windows: the host, built with CMake if this package does not contain it. Existing parts are kept.
     """
     try:
         info = check(try_one_case) if only_check else set_up(Wish(dll, engine, mirror, force), click.echo, try_one_case)
@@ -51,7 +49,7 @@ def try_one_case(opened: Callable[[], Backend]) -> BackendInfo:
     try:
         session = Session(options, opened())
     except BackendUnavailable as error:
-        raise SetupError(f"what was prepared does not start: {error}") from None
+        raise SetupError(f"the prepared backend does not start: {error}") from None
     with session:
         result = session.run(selected_cases(options)[0])
     if result.status != PASS:

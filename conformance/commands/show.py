@@ -18,11 +18,11 @@ from dmlcts.spec.desc_json import write_desc
 
 @click.command("show")
 @click.argument("case", required=False)
-@click.option("-k", "expression", default="", metavar="EXPR", help="list the cases whose id has these words")
+@click.option("-k", "expression", default="", metavar="EXPR", help="list the cases with these words in the id")
 @click.option("--level", "-l", type=click.Choice(LEVELS), default="full", show_default=True, help="list cases up to this level")
 @json_option
 def command(case: str | None, expression: str, level: str, as_json: bool) -> None:
-    """Prints one case with its data, or lists the cases that -k chooses."""
+    """Prints one case with its data, or lists the cases that -k selects."""
     if case is not None:
         try:
             found = find_case(case)
@@ -47,7 +47,7 @@ def _print_case(case: Case) -> None:
     out = console()
     out.print(f"[bold]{escape(case.id)}[/]")
     out.print(f"{case.kind} case of level {case.level}; basis {case.basis}; promised from feature level {case.feature_level} on")
-    expected = {"rejection": f"must be refused: breaks {case.rule}", "relation": f"must keep the law {case.relation}"}
+    expected = {"rejection": f"must be rejected: it breaks {case.rule}", "relation": f"must satisfy the law {case.relation}"}
     out.print(escape(expected.get(case.expect, f"expected: {case.expect}")))
     if case.in_place:
         out.print("in place: " + ", ".join(f"{output} on {alias}" for output, alias in case.in_place.items()))

@@ -39,7 +39,7 @@ from dmlcts.spec.yaml_writer import yaml_text
 
 @click.group("spec")
 def command() -> None:
-    """What DirectML promises: one YAML file an operator."""
+    """The specs: DirectML's promises, one YAML file for each operator."""
 
 
 command.add_command(spec_new.command)
@@ -48,7 +48,7 @@ command.add_command(spec_new.command)
 @command.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """The operators that have a spec."""
+    """Lists the operators that have a spec."""
     operators = sound()
     if as_json:
         print_json([_row(operator) for operator in operators])
@@ -92,9 +92,9 @@ def _row(operator: Operator) -> dict[str, Any]:
 @command.command("show")
 @click.argument("operator")
 @json_option
-@click.option("--yaml", "as_yaml", is_flag=True, help="print the spec file that stands for itself: nothing inherited")
+@click.option("--yaml", "as_yaml", is_flag=True, help="print a self-contained spec file, with nothing inherited")
 def show(operator: str, as_json: bool, as_yaml: bool) -> None:
-    """One operator, whole: what its file says, what it inherits, what is usual, and what was measured."""
+    """Prints a whole operator: its own file, everything inherited, defaults, and measurements."""
     found = operator_named(operator)
     if as_json:
         data = {"measured": plain(found.measured), "accepts": plain(found.accepts)}
@@ -109,7 +109,7 @@ def show(operator: str, as_json: bool, as_yaml: bool) -> None:
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @json_option
 def check(files: tuple[Path, ...], as_json: bool) -> None:
-    """Checks spec files: the given ones, or all. Exits with 1 if one is wrong, and names file, line and field."""
+    """Checks spec files: the given ones, or all. Exits with 1 if one is invalid; errors name file, line and field."""
     folders = (operators_folder(), profiles_folder(), measured_folder())
     every = tuple(file for folder in folders for file in sorted(folder.rglob("*.yaml")))
     chosen = files or every
@@ -140,7 +140,7 @@ def _problems(file: Path) -> Iterator[str]:
 
 
 def unknown_names(operator: Operator) -> list[str]:
-    """What a spec names and the generator does not know: recipes and their parameters, sets of special values."""
+    """Names in a spec that the generator does not know: recipes and their parameters, sets of special values."""
     found = []
     for tensor, values in operator.values.items():
         where = f"{operator.file}: cases.values.{tensor}"
@@ -159,7 +159,7 @@ def unknown_names(operator: Operator) -> list[str]:
 
 
 def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str, str]]:
-    """The parameters of a recipe that must be expressions over the desc's fields and are not."""
+    """The recipe parameters that are not valid expressions over the desc's fields."""
     for name in sorted(RECIPES[values.recipe].computed):
         try:
             unknown = compile_expression(str(values.parameters[name])).names - {field.name for field in operator.fields}
@@ -173,7 +173,7 @@ def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str
 @click.argument("operators", nargs=-1)
 @json_option
 def coverage_(operators: tuple[str, ...], as_json: bool) -> None:
-    """Which promises of the specs no case tests, and what is wrong with the cases. Exits with 1 if there is something."""
+    """Lists the promises of the specs that no case tests, and what is wrong with the cases. Exits with 1 if there is anything."""
     chosen = [operator_named(name) for name in operators] or sound()
     found = [_covered(operator) for operator in chosen]
     if as_json:
@@ -242,7 +242,7 @@ def _print_coverage(found: list[Covered]) -> None:
 def compare_(pages: tuple[Path, ...], as_json: bool) -> None:
     """Compares published reference pages (Markdown, in English or localized) with the specs.
 
-    Prints every difference, and the erratum of the spec that explains it. Exits with 1 if one is explained by none.
+    Prints every difference, and the erratum of the spec that explains it. Exits with 1 if a difference has no erratum.
     """
     found = []
     for file in pages:

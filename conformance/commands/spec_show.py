@@ -1,4 +1,4 @@
-"""The text of ``dmlcts spec show``: an operator with everything that is inherited, by default, or measured."""
+"""The text of ``dmlcts spec show``: an operator with everything inherited, default, or measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Rows = Iterator[tuple[str, ...]]
 
 
 def print_operator(out: Console, operator: Operator) -> None:
-    """Prints all that is known of an operator: its promises, what cases do with them, and what was measured."""
+    """Prints everything known about an operator: its promises, how they are tested, and measurements."""
     out.print(f"[bold]{operator.name}[/]  type {operator.type}, since feature level {operator.introduced}")
     out.print(f"{escape(operator.summary)}\n")
     _print(out, "fields", ((f.name, f.kind, f.enum or f.type, _field(f)) for f in operator.fields))
@@ -50,7 +50,7 @@ def print_operator(out: Console, operator: Operator) -> None:
     _block(out, "cases: configurations", configurations)
     _print(out, "cases: sizes", ((symbol, flow(plain(sizes))) for symbol, sizes in operator.sizes.items()))
     _block(out, "cases: data of tensors", {name: _values(values) for name, values in operator.values.items()})
-    _print(out, "cases: layouts besides everyone's", ((layout,) for layout in operator.layouts))
+    _print(out, "cases: further layouts", ((layout,) for layout in operator.layouts))
     _block(out, "cases: relations", {r.label: _without_defaults(plain(r), "label") for r in operator.relations})
     for measured in operator.measured:
         _print(out, f"measured (dmlcts probe): {measured.by}, {measured.date}", _measured(measured))
@@ -134,7 +134,7 @@ def _without_defaults(data: dict[str, object], *without: str) -> dict[str, objec
 
 
 def _present(data: Mapping[str, object]) -> dict[str, object]:
-    """The entries that say something."""
+    """The non-empty entries."""
     return {key: value for key, value in data.items() if value not in (None, "", [], {}, ())}
 
 

@@ -1,4 +1,4 @@
-"""The end of a run in the terminal: what a person must know in ten seconds."""
+"""The summary of a run in the terminal: the essentials at a glance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, STATUSES, Record
 from dmlcts.reports.verdict import SYMBOLS, interruption, verdict
 
 _SHOWN = 5
-"""How many failures are shown; the report has them all."""
+"""The number of failures shown; the report has them all."""
 
 _STYLES = {
     "pass": "green",
@@ -25,9 +25,9 @@ _STYLES = {
 
 
 def print_summary(record: Record, console: Console, out: Path | None = None) -> None:
-    """Prints counts by operator, the first failures with the command that runs each again, and what may be claimed."""
-    said = verdict(record)
-    shown = [status for status in STATUSES if said.counts[status] or status == PASS]
+    """Prints counts by operator, the first failures with the command that runs each again, and the claim."""
+    claimed = verdict(record)
+    shown = [status for status in STATUSES if claimed.counts[status] or status == PASS]
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("operator", overflow="fold")
     for status in shown:
@@ -46,9 +46,9 @@ def print_summary(record: Record, console: Console, out: Path | None = None) -> 
     if len(failures) > _SHOWN:
         console.print(f"\n... and {len(failures) - _SHOWN:,} more")
     note = interruption(record)
-    if note and said.counts[NOT_RUN]:
+    if note and claimed.counts[NOT_RUN]:
         console.print(f"\n[yellow]{escape(note)}[/]")
-    console.print(f"\n{escape(said.sentence)}", style="green" if said.ok else "bold")
+    console.print(f"\n{escape(claimed.sentence)}", style="green" if claimed.ok else "bold")
     if record.manifest.seconds:
         ran = len(record.results) - record.counts()[NOT_RUN]
         console.print(f"{record.manifest.seconds:.1f} s, {ran / record.manifest.seconds:,.0f} cases a second", style="dim")

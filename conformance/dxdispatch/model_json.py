@@ -1,7 +1,7 @@
 """JSON as DxDispatch reads it: ``//`` and ``/* */`` comments and trailing commas are allowed. Parts are checked against a JSON Schema.
 
-Stricter than DxDispatch in two ways, so that no typing error is passed over: a key may stand once in an object, and unknown keys are
-errors, but for notes (``$...``, ``_...``, ``//...``, ``comment``, ``description``).
+Stricter than DxDispatch in two ways, so that typos are found: duplicate keys in an object are errors, and so are unknown keys, except
+notes (``$...``, ``_...``, ``//...``, ``comment``, ``description``).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import jsonschema_rs
 
 
 class ModelError(ValueError):
-    """A model is wrong; the message says what and where. Exit code 2."""
+    """A model is invalid; the message says what and where. Exit code 2."""
 
 
 class UnsupportedOperator(ModelError):
-    """A model of an operator that DirectML has and that has no spec here. ``where`` is its place. Not a wrong model: unsupported, exit code 1."""
+    """A model uses a DirectML operator that has no spec here, at ``where``. It is not invalid but unsupported: exit code 1."""
 
     def __init__(self, where: str, operator: str) -> None:
-        super().__init__(f"{operator} has no spec here; `dmlcts spec list` shows those there are")
+        super().__init__(f"{operator} has no spec here; `dmlcts spec list` shows the available ones")
         self.where = where
 
 
@@ -48,7 +48,7 @@ def parse(file: Path) -> Any:
         raise ModelError(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
     except RecursionError:
         raise ModelError("not a model: nested too deep") from None
-    except ValueError as error:  # a number of more digits than Python converts
+    except ValueError as error:  # a number with too many digits for Python
         raise error if isinstance(error, ModelError) else ModelError(f"not JSON: {error}") from None
 
 
@@ -65,7 +65,7 @@ def plain(text: str) -> str:
 
 
 def dumps(data: Any) -> str:
-    """Data as JSON that a person can read: what holds nothing but numbers and strings stands in a line."""
+    """Data as JSON that a person can read: lists and objects of numbers and strings are on one line."""
     return _FLAT.sub(lambda found: re.sub(r"\n\s*", " ", found[0]), json.dumps(data, indent=1, ensure_ascii=False))
 
 
@@ -76,19 +76,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise ModelError(f"{next(key for key in keys if keys.count(key) > 1)!r} stands twice in one object")
+        raise ModelError(f"{next(key for key in keys if keys.count(key) > 1)!r} is twice in one object")
     return found
 
 
 def _float(text: str) -> float:
     value = float(text)
     if isinf(value):
-        raise ModelError(f'{text} is more than a number can be; write "inf" for infinity')
+        raise ModelError(f'{text} is too large for a number; write "inf" for infinity')
     return value
 
 
 def _constant(text: str) -> float:
-    raise ModelError(f'{text} is no JSON; write "nan", "inf" or "-inf"')
+    raise ModelError(f'{text} is not JSON; write "nan", "inf" or "-inf"')
 
 
 def check(data: Any, part: str, where: str) -> None:
@@ -106,7 +106,7 @@ def check(data: Any, part: str, where: str) -> None:
 
 
 def joined(where: str, path: Sequence[str | int]) -> str:
-    """A place in a model in words: ``commands[0].bindings.ATensor``."""
+    """A path in a model as text: ``commands[0].bindings.ATensor``."""
     for step in path:
         where = f"{where}[{step}]" if isinstance(step, int) else f"{where}.{step}" if where else str(step)
     return where or "the model"

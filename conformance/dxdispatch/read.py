@@ -1,7 +1,7 @@
-"""A model in DxDispatch's JSON form: resources, dispatchables, commands. Read whole, and checked whole, before anything runs.
+"""A model in DxDispatch's JSON form: resources, dispatchables, commands. Read and checked completely before anything runs.
 
-What is not DirectML's (HLSL, ONNX, serialized graphs, images) is refused. Flags of execution and of compilation are checked and have no
-effect, as a backend is given none; so has ``elementCount`` in a binding, as in DxDispatch, which binds the rest of the resource.
+Everything that is not DirectML (HLSL, ONNX, serialized graphs, images) is rejected. Execution and compilation flags are checked but have no
+effect, as backends have no such options; nor has ``elementCount`` in a binding: like DxDispatch, it binds the rest of the resource.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def read_model(file: Path) -> Model:
     """The model in a JSON file.
 
     Raises:
-        ModelError: it cannot be read, is not a model, or is one that cannot be run here; the message says where.
-        UnsupportedOperator: it is of an operator that has no spec here.
+        ModelError: it cannot be read, is not a model, or cannot be run here; the message says where.
+        UnsupportedOperator: it uses an operator that has no spec here.
     """
     try:
         data = parse(file)
@@ -133,7 +133,7 @@ def _resource(data: Mapping[str, Any], folder: Path, where: str) -> Resource:
     offset = int(data.get("initialValuesOffsetInBytes", 0))
     size = int(data.get("sizeInBytes", offset + values.size))
     if offset + values.size > size:
-        raise ModelError(f"{where}.sizeInBytes is {size}, and the initial values end at byte {offset + values.size}")
+        raise ModelError(f"{where}.sizeInBytes is {size}, but the initial values end at byte {offset + values.size}")
     try:
         content = np.zeros(-(-size // 4) * 4, np.uint8)
     except (MemoryError, OverflowError, ValueError):  # NumPy has a limit of its own
@@ -207,7 +207,7 @@ def _command(data: Mapping[str, Any], resources: Mapping[str, Resource], known: 
         return PrintCommand(data["resource"], data.get("verbose", False))
     dimensions = tuple(map(int, data.get("dimensions", ())))
     if dimensions and prod(dimensions) > resource.count:
-        raise ModelError(f"{where}.dimensions are {prod(dimensions)} elements, and {data['resource']!r} has {resource.count}")
+        raise ModelError(f"{where}.dimensions are {prod(dimensions)} elements, but {data['resource']!r} has {resource.count}")
     return WriteCommand(data["resource"], _target(data["targetPath"], f"{where}.targetPath"), dimensions)
 
 
@@ -238,7 +238,7 @@ def _bindings(data: Mapping[str, Any], bound: Dispatchable, resources: Mapping[s
         sources = given if isinstance(given, list) else [given]
         names = [name for name in tensors if name == point or (array and name.partition("[")[0] == point)]
         if len(names) != len(sources):
-            raise ModelError(f"{where}.{point}: the desc has {len(names)} tensors there, and {len(sources)} resources are bound")
+            raise ModelError(f"{where}.{point}: the desc has {len(names)} tensors there, but {len(sources)} resources are bound")
         for index, (name, source) in enumerate(zip(names, sources, strict=True)):
             place = f"{where}.{point}[{index}]" if isinstance(given, list) else f"{where}.{point}"
             found[name] = _part(source, resources, place)
@@ -260,7 +260,7 @@ def _part(data: Any, resources: Mapping[str, Resource], where: str) -> Part:
 
 
 def _check_size(name: str, tensor: TensorDesc, part: Part, resources: Mapping[str, Resource], where: str) -> None:
-    """The resource holds the tensor. How large an invalid tensor is cannot be said; the backend will refuse it."""
+    """Checks that the resource is large enough. The size of an invalid tensor is unknown; the backend will reject it."""
     try:
         needed = tensor.bytes
     except (KeyError, ValueError):
@@ -268,4 +268,4 @@ def _check_size(name: str, tensor: TensorDesc, part: Part, resources: Mapping[st
     size = resources[part.resource].content.size
     if part.offset + needed > size:
         beyond = f" from byte {part.offset} on" if part.offset else ""
-        raise ModelError(f"{where}: {name} needs {needed} bytes{beyond}, and the resource {part.resource!r} has {size}")
+        raise ModelError(f"{where}: {name} needs {needed} bytes{beyond}, but the resource {part.resource!r} has {size}")

@@ -1,4 +1,4 @@
-"""Runs a model on a backend: its commands in their order. Resources keep their content from one command to the next."""
+"""Runs a model on a backend: its commands in order. Resources keep their content from one command to the next."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from dmlcts.spec.dtypes import bits_dtype
 Array = NDArray[Any]
 
 SHORT = 16
-"""How many values a resource is shown with."""
+"""The number of values shown of a resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What a resource held when it was looked at. ``shaped`` says that the array has a tensor's sizes."""
+    """The values of a resource at one moment. ``shaped`` says that the array has a tensor's sizes."""
 
     resource: str
     data_type: str
@@ -47,7 +47,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A dispatch that did not complete; nothing after it was run. ``where`` is the command."""
+    """A dispatch that did not complete; no later command is run. ``where`` is the command."""
 
     where: str
     outcome: Outcome
@@ -58,7 +58,7 @@ Step = Values | Written | Stopped
 
 @dataclass(slots=True)
 class State:
-    """A model while it runs: what each resource holds, and what it was last bound as an output as."""
+    """A running model: the content of each resource, and the tensor as which it was last bound as an output."""
 
     model: Model
     contents: dict[str, Bytes] = field(init=False)
@@ -67,7 +67,7 @@ class State:
 
     def __post_init__(self) -> None:
         self.contents = {name: resource.content.copy() for name, resource in self.model.resources.items()}
-        # An operator copies what it owns when it is initialized, before any command.
+        # An operator copies its owned tensors at initialization, before any command.
         self.owned = {
             (name, tensor): self.contents[part.resource].copy()
             for name, dispatchable in self.model.dispatchables.items()
@@ -75,7 +75,7 @@ class State:
         }
 
     def run(self, backend: Backend, info: BackendInfo, folder: Path, timeout: float | None = None) -> Iterator[Step]:
-        """Runs every command, and says what came of those that print, write or fail. ``folder`` is where files are written."""
+        """Runs every command, and yields the results of those that print, write or fail. ``folder`` is for files."""
         for index, command in enumerate(self.model.commands):
             if isinstance(command, PrintCommand):
                 yield self.flat(command.resource, verbose=command.verbose)
@@ -88,7 +88,7 @@ class State:
                     return
 
     def dispatch(self, command: DispatchCommand, backend: Backend, info: BackendInfo, timeout: float | None) -> Outcome | None:
-        """Executes one dispatch; what is said if it did not complete, None if it did."""
+        """Executes one dispatch. Returns the outcome if it did not complete, None if it did."""
         dispatchable = self.model.dispatchables[command.dispatchable]
         desc = dispatchable.desc
         missing = sorted({tensor.data_type for _, tensor in desc.tensors()} - {*info.data_types, UNKNOWN})
@@ -105,12 +105,12 @@ class State:
                 resources.append(content)
             bindings[name] = BufferBinding(index, part.offset, content.size - part.offset)
         outputs = output_names(dispatchable.operator, desc)
-        said = attempt(backend, Dispatch(desc, resources, bindings, outputs, timeout))
-        if said is None:
+        failure = attempt(backend, Dispatch(desc, resources, bindings, outputs, timeout))
+        if failure is None:
             for name in outputs:
                 part = command.bindings[name]
                 self.outputs[part.resource] = desc.tensor(name), part.offset
-        return said
+        return failure
 
     def flat(self, name: str, verbose: bool = False) -> Values:
         """A resource as a flat array of the type that it was initialized with."""
@@ -119,7 +119,7 @@ class State:
         return Values(name, shown, read_tensor(self.contents[name], TensorDesc(shown, (resource.count,))), verbose=verbose)
 
     def tensor(self, name: str) -> Values:
-        """A resource that was bound as an output, as that tensor; flat if the backend took a desc for one that there cannot be."""
+        """A resource that was bound as an output, as that tensor; flat if the backend accepted an invalid desc."""
         desc, offset = self.outputs[name]
         try:
             return Values(name, desc.data_type, read_tensor(self.contents[name], desc, offset), shaped=True)
@@ -127,7 +127,7 @@ class State:
             return self.flat(name)
 
     def write(self, command: WriteCommand, folder: Path) -> Path:
-        """Does what a writeFile command says. Raises OSError."""
+        """Executes a writeFile command. Raises OSError."""
         file = folder / command.target
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix.lower() == ".npy":
@@ -158,18 +158,18 @@ def save(values: Values, folder: Path) -> Path:
 
 
 def text(values: Values) -> str:
-    """A resource in a line: ``Resource 'out': 1, 2, 3, ... (UINT32)``; verbose, each element in a line, with its bits."""
+    """A resource on one line: ``Resource 'out': 1, 2, 3, ... (UINT32)``; if verbose, one line for each element, with its bits."""
     flat = values.array.ravel()
-    said = flat.astype(np.float32) if flat.dtype == np.float16 else flat  # as a half, 65504 is written 6.55e+04
+    printable = flat.astype(np.float32) if flat.dtype == np.float16 else flat  # as a half, 65504 is written 6.55e+04
     sizes = f" {list(values.array.shape)}" if values.shaped else ""
     if values.verbose:
         entry = data_type(values.data_type)
         mask, digits = (1 << entry.bits) - 1, -(-entry.bits // 4)
         bits = flat.view(bits_dtype(values.data_type))
         width = len(str(max(flat.size - 1, 0)))
-        lines = [f"[{i:{width}}] {v} (0x{int(b) & mask:0{digits}X})" for i, (v, b) in enumerate(zip(said, bits, strict=True))]
+        lines = [f"[{i:{width}}] {v} (0x{int(b) & mask:0{digits}X})" for i, (v, b) in enumerate(zip(printable, bits, strict=True))]
         return "\n".join([f"Resource '{values.resource}' ({values.data_type}{sizes}):", *lines])
-    shown = ", ".join(str(value) for value in said[:SHORT])
+    shown = ", ".join(str(value) for value in printable[:SHORT])
     return f"Resource '{values.resource}': {shown}{', ...' if flat.size > SHORT else ''} ({values.data_type}{sizes})"
 
 

@@ -1,6 +1,6 @@
-"""What a resource of a model holds at the start, as bytes. DxDispatch's guide has five ways to say it:
+"""The initial content of a model's resource, as bytes. DxDispatch's guide has five forms:
 
-| ``initialValues`` | what it is |
+| ``initialValues`` | meaning |
 |---|---|
 | ``[1, 2, "nan"]`` | the values, all of ``initialValuesDataType`` |
 | ``[{"name": ..., "type": ..., "value": ...}]`` | values of several types, one after the other; the data type is UNKNOWN or left out |
@@ -31,18 +31,18 @@ from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
 Array = NDArray[Any]
 
 IMAGES = (".png", ".jpg", ".jpeg")
-"""Files that DxDispatch reads and writes through a graphics library, and that nothing here does."""
+"""Image files, which DxDispatch reads and writes through a graphics library, but this suite does not."""
 
 
 def initial_values(data: Any, given: str, folder: Path, where: str) -> tuple[str, Bytes]:
-    """The data type and the bytes that ``initialValues`` stands for. ``given`` is the data type beside it, UNKNOWN if there is none.
+    """The data type and the bytes of ``initialValues``. ``given`` is the data type beside it, UNKNOWN if there is none.
 
     Raises:
-        ModelError: it says nothing that can be read, or a value is not of the data type.
+        ModelError: it has none of these forms, or a value is not of the data type.
     """
     if isinstance(data, str):
-        said = "deferred resources are for ONNX models and not supported here" if data == "deferred" else f"not {data!r}"
-        raise ModelError(f"{where} must be an array or an object; {said}")
+        problem = "deferred resources are for ONNX models and not supported here" if data == "deferred" else f"not {data!r}"
+        raise ModelError(f"{where} must be an array or an object; {problem}")
     if isinstance(data, Mapping) and "sourcePath" in data:
         check(data, "file", where)
         return _from_file(data["sourcePath"], given, folder, f"{where}.sourcePath")
@@ -67,7 +67,7 @@ def numbers(values: Sequence[Any], name: str, where: str, indexed: bool = True) 
     """JSON's numbers, and "nan", "inf" and "-inf", as an array of the data type ``name``.
 
     Raises:
-        ModelError: one is no number or out of the type's range; the message gives its index.
+        ModelError: one is not a number or out of the type's range; the message gives its index.
     """
     entry = data_type(name)
     read = [_number(value, entry, f"{where}[{index}]" if indexed else where) for index, value in enumerate(values)]
@@ -114,7 +114,7 @@ def _sequence(data: Mapping[str, Any], entry: DataType, where: str) -> Array:
     start, delta = (numbers([data[key]], entry.name, f"{where}.{key}", False) for key in ("valueStart", "valueDelta"))
     count = int(data["valueCount"])
     if entry.is_float:
-        # Added up one by one in the type itself, as DxDispatch does, and not start + i * delta.
+        # Accumulated in the type itself, as DxDispatch does, and not start + i * delta.
         with np.errstate(all="ignore"):
             return np.add.accumulate(np.concatenate([start, np.repeat(delta, count - 1)]), dtype=start.dtype)
     first, step = (np.int64(value[0]).astype(np.uint64) if entry.kind == "int" else np.uint64(value[0]) for value in (start, delta))
@@ -164,9 +164,9 @@ def _from_file(source: str, given: str, folder: Path, where: str) -> tuple[str, 
     except OSError as error:
         raise ModelError(f"{where}: {source} cannot be read: {error.strerror or error} (looked in {folder})") from None
     except (ValueError, EOFError, OverflowError) as error:
-        raise error if isinstance(error, ModelError) else ModelError(f"{where}: {source} is no .npy file: {error}") from None
+        raise error if isinstance(error, ModelError) else ModelError(f"{where}: {source} is not a .npy file: {error}") from None
     if given == UNKNOWN:
-        raise ModelError(f"{where}: raw bytes have no type; initialValuesDataType must say what {source} holds")
+        raise ModelError(f"{where}: raw bytes have no type; set initialValuesDataType to the type of {source}")
     return given, raw
 
 
@@ -176,5 +176,5 @@ def _array_bytes(array: Array, given: str, where: str) -> tuple[str, Bytes]:
     if found is None:
         raise ModelError(f"{where}: an array of {array.dtype} cannot be a tensor")
     if given not in (UNKNOWN, found):
-        raise ModelError(f"{where}: the file holds {found}, and initialValuesDataType says {given}")
+        raise ModelError(f"{where}: the file holds {found}, but initialValuesDataType is {given}")
     return found, np.ascontiguousarray(native).reshape(-1).view(np.uint8)

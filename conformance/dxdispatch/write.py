@@ -1,8 +1,8 @@
-"""A case as a model in DxDispatch's JSON form, so that dxdispatch.exe can run it as well as ``dmlcts exec``.
+"""A case as a model in DxDispatch's JSON form, for both dxdispatch.exe and ``dmlcts exec``.
 
-Inputs are laid out by their strides, with the bytes between elements that execution puts there. They stand in the model where they are
-few and packed, and in files of raw bytes beside it otherwise. What DxDispatch does not know is said in what it does: 4-bit tensors are
-resources of bytes, with their total size given; a scalar that is no finite number is a member of its union.
+Inputs are laid out by their strides, with the same bytes between elements as in execution. They are in the model if they are few and
+packed, otherwise in files of raw bytes beside it. What DxDispatch does not support is expressed in other terms: 4-bit tensors are resources
+of bytes with an explicit total size, and a scalar that is not finite is a member of its union.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.model import Operator
 
 INLINE = 64
-"""How many values of an input stand in the model itself, at most."""
+"""The most values of an input that are written into the model itself."""
 
 
 def write_model(case: Case, arrays: Mapping[str, NDArray[Any]], folder: Path) -> Path:
-    """Writes ``model.json`` into an existing folder, and the inputs that do not stand in it. Returns its path.
+    """Writes ``model.json`` into an existing folder, and the inputs that are not in it. Returns its path.
 
     ``arrays`` are the inputs by tensor name, packed, each of its tensor's sizes.
 
     Raises:
-        ValueError: the case is one that expects no values. OSError: the folder cannot be written.
+        ValueError: the case does not expect values. OSError: the folder cannot be written.
     """
     if case.expect not in (REFERENCE, VALUES):
-        raise ValueError(f"{case.id} expects {case.expect}, which a model cannot say")
+        raise ValueError(f"{case.id} expects {case.expect}, which a model cannot express")
     operator = case.operator
     dispatch = lay_out(case, arrays, {}).dispatch
     tensors = dict(case.desc.tensors())
-    holder = {name: case.in_place.get(name, name) for name in tensors}  # whose resource a tensor is in
+    holder = {name: case.in_place.get(name, name) for name in tensors}  # the tensor that owns the resource
     resources = {}
     for name in dict.fromkeys(holder.values()):
         binding = dispatch.bindings[name]
@@ -76,12 +76,12 @@ def write_model(case: Case, arrays: Mapping[str, NDArray[Any]], folder: Path) ->
 
 
 def _constant(content: Bytes, tensor: TensorDesc) -> dict[str, Any]:
-    """A resource filled with the byte that an output has everywhere before the run, as one value of the tensor's type."""
+    """A resource filled with the byte that outputs have before the run, as one value of the tensor's type."""
     name, dtype = _shown_as(tensor)
     value = np.repeat(content[:1], dtype.itemsize).view(dtype)[0].item()
     last = sum((size - 1) * stride for size, stride in zip(tensor.sizes, tensor.effective_strides, strict=True))
     padding = content.size - (last + 1) * dtype.itemsize
-    count = last + 1 if 0 <= padding < 4 else -(-content.size // dtype.itemsize)  # what rounding up adds is not shown
+    count = last + 1 if 0 <= padding < 4 else -(-content.size // dtype.itemsize)  # without the bytes added by rounding up
     return {"initialValuesDataType": name, "initialValues": {"valueCount": count, "value": value}}
 
 
@@ -91,7 +91,7 @@ def _values(content: Bytes, tensor: TensorDesc, name: str, folder: Path) -> dict
     size = tensor.count * dtype.itemsize
     if tensor.type.bits >= 8 and tensor.strides is None and tensor.count <= INLINE and content.size - size < 4:
         values = [value if isfinite(value) else str(value) for value in content[:size].view(dtype).tolist()]
-        # Not every NaN can be written as one; bits that matter go into a file.
+        # JSON cannot express every NaN; such values go into a file.
         if np.array_equal(packed(numbers(values, type_name, name), type_name), content[:size]):
             return {"initialValuesDataType": type_name, "initialValues": values}
     file = folder / f"{name}.bin"
@@ -100,7 +100,7 @@ def _values(content: Bytes, tensor: TensorDesc, name: str, folder: Path) -> dict
 
 
 def _shown_as(tensor: TensorDesc) -> tuple[str, np.dtype[Any]]:
-    """The data type of a tensor's resource. DxDispatch has none of 4 bits."""
+    """The data type of a tensor's resource. DxDispatch has no 4-bit types."""
     name = tensor.data_type if tensor.type.bits >= 8 else "UINT8"
     return name, numpy_dtype(name)
 

@@ -1,1 +1,1 @@
-"""One case on one backend: lay out, dispatch, look at every byte, judge."""
+"""One case on one backend: lay out, dispatch, check every byte, judge."""

@@ -1,8 +1,8 @@
-"""One case on one backend: lay out, dispatch, look at every byte, judge, and say what happened.
+"""One case on one backend: lay out, dispatch, check every byte, judge, and report.
 
-Nothing is taken on trust. Outputs are filled with the complement of the right answer before the run, so that an element left unwritten
-is always wrong; guard bytes stand around every binding; inputs are compared with what they were; and where a case asks for it, so are the
-bytes between the elements of a strided output.
+The backend is not trusted. Outputs are filled with the complement of the right answer before the run, so that an unwritten element is
+always wrong. Guard bytes surround every binding. Inputs must be unchanged, and if a case asks for it, so must be the bytes between the
+elements of a strided output.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ GUARD = 64
 """Guard bytes before and after each binding: more than a vector store reaches, and a multiple of the alignment of a binding."""
 
 _GUARD_BYTE, _GAP_BYTE, _INPUT_BYTE = 0xA5, 0xC3, 0x3C
-"""What stands before and after an output, between its elements, and around and between those of an input. They differ, so that an
-operator that goes on past the end (OR, AND, MIN and copies among them) does not write over a guard what is there already."""
+"""Fill bytes before and after an output, between its elements, and around and between those of an input. They differ, so that an operator
+that writes past the end (OR, AND, MIN and copies among them) does not write a guard's own value over it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A dispatch ready to run, and what was where before: ``snapshot`` holds a copy of every resource.
+    """A dispatch ready to run; ``snapshot`` holds a copy of every resource before it.
 
     ``resources`` are the dispatch's, in a list that no backend can change.
     """
@@ -64,17 +64,17 @@ class Layout:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a case: the fields of a Result that execution fills in."""
+    """The outcome of a case: the fields of a Result that execution sets. ``matched_answer`` is the basis of the matched answer."""
 
     status: str
     message: str = ""
     verdicts: list[Verdict] = field(default_factory=list)
-    whose: str = ""
+    matched_answer: str = ""
     evidence: dict[str, Any] = field(default_factory=dict)
 
 
 def execute(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Result:
-    """Runs one case that is no property case (conformance/properties/relations has those) and judges it.
+    """Runs and judges one case other than a property case (see conformance/properties/relations).
 
     ``timeout`` limits the dispatch, in seconds. Never raises for what the backend does; an error of the suite's own is raised.
     """
@@ -84,7 +84,7 @@ def execute(case: Case, backend: Backend, info: BackendInfo, timeout: float | No
 
 
 def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Outcome:
-    """What becomes of a case that is no property case."""
+    """The outcome of a case other than a property case."""
     operator = case.operator
     missing = unclaimed(case, info)
     if missing:
@@ -95,25 +95,25 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     if case.expect == VALUES:
         bounds = next(iter(answers_of(case, inputs).values())) if reference_of(operator.name) else {}
         answers = {
-            whose: {
+            basis: {
                 name: _as_answer(literal, bounds.get(name), tolerance_of(operator, name, case.desc, basis=case.basis).judge)
                 for name, literal in outputs.items()
             }
-            for whose, outputs in case.answers.items()
+            for basis, outputs in case.answers.items()
         }
     else:
         answers = answers_of(case, inputs)
     first = next(iter(answers.values()))
     layout = lay_out(case, inputs, first, timeout)
-    said = attempt(backend, layout.dispatch)
-    if said is not None:
-        return said
+    failure = attempt(backend, layout.dispatch)
+    if failure is not None:
+        return failure
     trespass = trespasses(case, layout)
     if trespass:
         return Outcome(FAIL, trespass, evidence={"memory": trespass})
     outcome = _judged(case, operator, layout, answers, info)
     if outcome.status == FAIL and case.expect != VALUES and info.denormals != "preserve" and operator.tolerance.compare != "bits":
-        # An implementation may flush denormal inputs to zero: then the answer is the one for flushed inputs.
+        # An implementation may flush denormal inputs to zero: then the result for flushed inputs is right.
         flushed = {name: array if holds_bits(operator, name) else flush_denormals(array) for name, array in inputs.items()}
         if any(flushed[name] is not array for name, array in inputs.items()):
             retried = _judged(case, operator, layout, answers_of(case, flushed), info)
@@ -122,25 +122,25 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
 
 
 def answers_of(case: Case, inputs: Mapping[str, Array]) -> dict[str, dict[str, Answer]]:
-    """The answers of the operator by whose they are: one, but where the reference says that they are contested."""
+    """The operator's answers by basis: one, except where the reference gives contested answers."""
     computed = compute(case.desc, inputs)
-    others = list(dict.fromkeys(whose for answer in computed.values() for whose in answer.contested))
+    others = list(dict.fromkeys(basis for answer in computed.values() for basis in answer.contested))
     own = case.basis if not others else DOCUMENTED if MEASURED in others else MEASURED
-    sets = {own: computed, **{whose: {name: a.contested.get(whose, a) for name, a in computed.items()} for whose in others}}
+    sets = {own: computed, **{basis: {name: a.contested.get(basis, a) for name, a in computed.items()} for basis in others}}
     if case.basis != MEASURED:
         return sets
-    return {whose: {name: _as_measured(answer) for name, answer in outputs.items()} for whose, outputs in sets.items()}
+    return {basis: {name: _as_measured(answer) for name, answer in outputs.items()} for basis, outputs in sets.items()}
 
 
 def _as_measured(answer: Answer) -> Answer:
-    """The answer with the bound of cases of basis measured."""
+    """The answer with the bound for cases of basis measured."""
     return answer if answer.measured_slack is None else replace(answer, slack=answer.measured_slack)
 
 
 def _as_answer(literal: Literal, computed: Answer | None, judge: str) -> Answer:
-    """A literal output as an answer; what bounds its error is the reference's, whose value is not looked at.
+    """A literal output as an answer. Its error bounds come from the reference; the reference's value is not used.
 
-    The slack of class discrete belongs to a value before rounding, which a literal is not.
+    The slack of class discrete belongs to a value before rounding; a literal is rounded.
     """
     array, defined = literal_array(literal), literal_defined(literal)
     if computed is None:
@@ -152,7 +152,7 @@ def _as_answer(literal: Literal, computed: Answer | None, judge: str) -> Answer:
 
 
 def flush_denormals(array: Array) -> Array:
-    """The array with denormals turned to zeros of their sign; the same object where it has none."""
+    """The array with denormals flushed to zeros of their sign; the same object if it has none."""
     if array.dtype.kind != "f":
         return array
     tiny = (np.abs(array) < np.finfo(array.dtype).smallest_normal) & (array != 0)
@@ -160,13 +160,13 @@ def flush_denormals(array: Array) -> Array:
 
 
 def holds_bits(operator: Operator, name: str) -> bool:
-    """Whether an input's values are bit patterns to the operator, whatever their type (``Recipe.bits``): none of them is a denormal."""
+    """Whether the operator treats an input's values as bit patterns for any type (``Recipe.bits``): then there are no denormals."""
     values = operator.values.get(field_of(name))
     return values is None or RECIPES[values.recipe].bits
 
 
 def unclaimed(case: Case, info: BackendInfo) -> str:
-    """Why a backend does not claim what the case needs, empty if it does. Cases that must be refused are always tried."""
+    """Why a backend does not claim what the case needs, empty if it does. Negative cases are always run."""
     if case.expect == REJECTION or not info.data_types:
         return ""
     missing = sorted({tensor.data_type for _, tensor in case.desc.tensors()} - set(info.data_types))
@@ -174,7 +174,7 @@ def unclaimed(case: Case, info: BackendInfo) -> str:
 
 
 def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
-    """Runs a dispatch; what is said if it did not complete, None if it did."""
+    """Runs a dispatch. Returns the outcome if it did not complete, None if it did."""
     try:
         backend.run(dispatch)
     except Rejected as error:
@@ -184,13 +184,13 @@ def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
         return Outcome(UNSUPPORTED, str(error))
     except BackendFault as error:
         return Outcome(ERROR, str(error), evidence={"fault": error.evidence} if error.evidence else {})
-    except (Exception, SystemExit) as error:  # a Python backend may raise anything; it costs this case
+    except (Exception, SystemExit) as error:  # a Python backend may raise anything; only this case fails
         return Outcome(ERROR, f"{type(error).__name__}: {error}", evidence={"traceback": _traceback(error)})
     return None
 
 
 def rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array], timeout: float | None) -> Outcome:
-    """Runs a case that must be refused: only a rejection passes, whatever else happens."""
+    """Runs a negative case: only a rejection passes."""
     layout = lay_out(case, inputs, {}, timeout)
     try:
         backend.run(layout.dispatch)
@@ -200,16 +200,16 @@ def rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array],
         return Outcome(UNSUPPORTED, str(error))
     except BackendFault as error:
         return Outcome(
-            ERROR, f"must be refused ({case.rule}), and: {error}", evidence={"fault": error.evidence} if error.evidence else {}
+            ERROR, f"must be rejected ({case.rule}), but: {error}", evidence={"fault": error.evidence} if error.evidence else {}
         )
     except (Exception, SystemExit) as error:
-        said = f"must be refused ({case.rule}) with Rejected, and raised {type(error).__name__}: {error}"
-        return Outcome(ERROR, said, evidence={"traceback": _traceback(error)})
-    return Outcome(FAIL, f"accepted what must be refused: {case.rule}")
+        message = f"must be rejected ({case.rule}) with Rejected, but raised {type(error).__name__}: {error}"
+        return Outcome(ERROR, message, evidence={"traceback": _traceback(error)})
+    return Outcome(FAIL, f"accepted, but must be rejected: it breaks {case.rule}")
 
 
 def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answer], timeout: float | None = None) -> Layout:
-    """Resources and bindings for a case: one resource a tensor, guarded, but one for both where the case is in place."""
+    """Resources and bindings for a case: one guarded resource for each tensor, shared if the case is in place."""
     resources: list[Bytes] = []
     bindings: dict[str, BufferBinding] = {}
     outputs = output_names(case.operator, case.desc)
@@ -221,7 +221,7 @@ def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answe
             bindings[name] = bindings[case.in_place[name]]
             continue
         size = _bound_bytes(tensor)
-        # An offset of its own for each, so that one taken for another's shows; a multiple of what a binding must be aligned to.
+        # A different offset for each, so that swapped offsets show; a multiple of the required alignment.
         offset = GUARD + 16 * len(resources) + (special.offset if special else 0)
         written = name in outputs or name in case.in_place.values()
         resource = np.full(offset + size + GUARD + (16 if special else 0), _GUARD_BYTE if written else _INPUT_BYTE, np.uint8)
@@ -236,7 +236,7 @@ def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answe
 
 
 def _bound_bytes(tensor: TensorDesc) -> int:
-    """Bytes to bind; an invalid desc gets enough for what it might be taken for."""
+    """Bytes to bind; enough for any plausible reading of an invalid desc."""
     valid = tensor.data_type != "UNKNOWN" and (tensor.strides is None or len(tensor.strides) == len(tensor.sizes))
     if not valid or 0 in tensor.sizes:
         return 8 * max(64, 4 * tensor.count)
@@ -244,15 +244,15 @@ def _bound_bytes(tensor: TensorDesc) -> int:
 
 
 def output_names(operator: Operator, desc: OperatorDesc) -> tuple[str, ...]:
-    """The names of the output tensors that a desc has."""
+    """The names of a desc's output tensors."""
     names = {output.name for output in operator.outputs()}
     return tuple(name for field, name, _ in desc.by_field() if field in names)
 
 
 def poison(answer: Answer | None, tensor: TensorDesc) -> Array | None:
-    """What stands in an output before the run: floats of other bits throughout, integers half of their range away from the right ones.
+    """The content of an output before the run: floats with all bits inverted, integers half of their range away from the right ones.
 
-    So no unwritten element is right, nor near it.
+    So no unwritten element is right, or nearly right.
     """
     if answer is None:
         return None
@@ -266,17 +266,19 @@ def poison(answer: Answer | None, tensor: TensorDesc) -> Array | None:
 
 
 def trespasses(case: Case, layout: Layout) -> str:
-    """What was written where nothing may be: guard bytes, inputs, and gaps if the case checks them. Empty if nothing was."""
+    """Describes forbidden writes: to guard bytes, inputs, and gaps if the case checks them. Empty if there were none."""
     dispatch = layout.dispatch
     written = {dispatch.bindings[name].resource for name in dispatch.outputs}
     for name, binding in dispatch.bindings.items():
         now, before = layout.resources[binding.resource], layout.snapshot[binding.resource]
-        end = binding.offset + dispatch.desc.tensor(name).bytes  # the total size may be overwritten, more room in the binding not
+        end = (
+            binding.offset + dispatch.desc.tensor(name).bytes
+        )  # an operator may overwrite the total size, but not further bytes of the binding
         if binding.resource not in written:
             if now.tobytes() != before.tobytes():
                 return f"the input {name} was changed, first at byte {_first(now, before) - binding.offset}"
             continue
-        past = now[end:] != before[end:]  # an input that is wider than the output in its place has bytes of its own there
+        past = now[end:] != before[end:]  # an aliased input that is wider than the output has its own bytes there
         if past.any():
             return f"{past.sum()} bytes past the end of {name} were overwritten, first {int(past.argmax())} bytes after it"
         if (now[: binding.offset] != _GUARD_BYTE).any():
@@ -305,17 +307,17 @@ def _first(now: Bytes, before: Bytes) -> int:
 def _judged(
     case: Case, operator: Operator, layout: Layout, answers: Mapping[str, Mapping[str, Answer]], info: BackendInfo
 ) -> Outcome:
-    """The verdict by the first answer that is agreed with, or by the first of all if none is."""
+    """The outcome for the first answer that matches, or for the first one if none does."""
     outcomes = []
-    for whose, outputs in answers.items():
+    for basis, outputs in answers.items():
         verdicts = [_judge(case, operator, layout, name, answer, info) for name, answer in outputs.items()]
         ok = all(verdict.ok for verdict in verdicts)
         message = next((verdict.message for verdict in verdicts if not verdict.ok), "")
-        outcome = Outcome(PASS if ok else FAIL, message, verdicts, whose if len(answers) > 1 else "")
+        outcome = Outcome(PASS if ok else FAIL, message, verdicts, basis if len(answers) > 1 else "")
         if ok:
             return outcome
         outcomes.append(outcome)
-    return replace(outcomes[0], whose="")
+    return replace(outcomes[0], matched_answer="")
 
 
 def _judge(case: Case, operator: Operator, layout: Layout, name: str, answer: Answer, info: BackendInfo) -> Verdict:
@@ -329,10 +331,10 @@ def _judge(case: Case, operator: Operator, layout: Layout, name: str, answer: An
 def tolerance_of(
     operator: Operator, output: str, desc: OperatorDesc, find: Callable[[str], Operator] = load, basis: str = DOCUMENTED
 ) -> Tolerance:
-    """An output's tolerance in cases of that basis: that of the activation which is fused into the desc, if there is one, as it computes the result.
+    """An output's tolerance in cases of that basis: that of the fused activation, if there is one, as it computes the result.
 
-    What the operator itself may be off by before it stands in the answer's slack. An activation that is exact of itself only selects: what it
-    selects is rounded as the operator's own result. ``find`` gives the activation by its name.
+    The operator's own error before it is in the answer's slack. If the activation itself is exact, it only selects values, which are rounded
+    like the operator's own result; then the operator's tolerance applies. ``find`` gives the activation by name.
     """
     data_type = desc.tensor(output).data_type
     inner = next((value for value in desc.fields.values() if isinstance(value, OperatorDesc)), None)
@@ -368,7 +370,7 @@ def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
         worst_share=max(shares, default=None),
         vacuous=sum(verdict.vacuous for verdict in verdicts),
         grade=next((verdict.grade for verdict in verdicts if verdict.grade), ""),
-        whose=outcome.whose,
+        matched_answer=outcome.matched_answer,
         evidence=outcome.evidence | ({"warnings": warnings} if warnings else {}),
     )
 

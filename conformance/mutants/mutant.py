@@ -91,7 +91,7 @@ class MutantBackend(ReferenceBackend):
     def _read(self, dispatch: Dispatch, fault: Fault) -> Iterator[tuple[str, Array]]:
         operator = load(dispatch.desc.type)
         outputs = {field.name for field in operator.outputs()}
-        held = operator.held(dispatch.desc.fields)  # outputs that the operator reads first
+        held = operator.read_outputs(dispatch.desc.fields)  # outputs that the operator reads first
         for name, tensor in dispatch.desc.tensors():
             binding, is_output = dispatch.bindings[name], name.partition("[")[0] in outputs
             buffer = dispatch.resources[binding.resource]

@@ -1,1 +1,1 @@
-"""Property cases: laws and agreement with the reference, for data that Hypothesis chooses."""
+"""Property cases: laws, and agreement with the reference, on many random examples."""

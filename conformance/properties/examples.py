@@ -1,8 +1,8 @@
-"""Examples of a property case: what they are made of, which ones are tried, and what is simpler than one.
+"""Examples of a property case: their parts, the generation of examples, and the simplification of one.
 
-Those that are tried come from a stream of bytes (generator/data) that a seed starts, so that they are the same on every machine. One of
-agreement has sizes of 1 to ``MOST_SIZE``, any layout of each tensor, and the spec's random data. Those of a relation stand in one
-draft, a row of ``ROW`` elements each.
+Examples come from a seeded byte stream (generator/data), so they are the same on every machine. An agreement example has sizes of 1 to
+``MOST_SIZE``, any layout of each tensor, and the spec's random data. All examples of a relation are in one draft, a row of ``ROW`` elements
+each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.properties.calls import Trial, all_types, in_rows
+from dmlcts.conformance.properties.law_dispatch import Trial, all_types, in_rows
 from dmlcts.conformance.properties.laws import relation_of
 from dmlcts.generator.case import AGREEMENT, REFERENCE, RELATION, Case, Data
 from dmlcts.generator.data import inputs as case_inputs
@@ -36,9 +36,9 @@ ROW = 8
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An example before it is a case. ``arrays`` are packed, by tensor for agreement and by variable for a relation.
+    """An example before it becomes a case. ``arrays`` are packed, by tensor for agreement and by variable for a relation.
 
-    ``run`` are the sizes that the desc is made of, where tensors have sizes of their own; ``layouts``, of each tensor, are for agreement.
+    ``run`` are the sizes for the desc, if tensors have different sizes; ``layouts``, of each tensor, are for agreement.
     """
 
     arrays: Mapping[str, Array]
@@ -47,7 +47,7 @@ class Draft:
 
 
 def draft_case(trial: Trial, draft: Draft) -> Case:
-    """The example as a case of its own, with its data written out."""
+    """The example as a separate case with literal data."""
     case = trial.case
     if case.expect == AGREEMENT:
         desc, expect = draft_desc(trial, choice_of(trial.plan, case.desc), draft.run, draft.layouts), REFERENCE
@@ -77,7 +77,7 @@ def layouts_of(trial: Trial) -> dict[str, tuple[str, ...]]:
 
 
 def agreement_cases(trial: Trial, examples: int, seed: str) -> Iterator[tuple[Draft, Case]]:
-    """Drafts of agreement, each with its case, whose data follow from its id as any case's do. Made one by one: ``arrays`` are empty."""
+    """Drafts of agreement examples, each with its case, whose data depend on its id as usual. Generated one by one, with empty ``arrays``."""
     case, layouts = trial.case, layouts_of(trial)
     choice = choice_of(trial.plan, case.desc)
     count = next(case.desc.tensors())[1].DimensionCount
@@ -133,11 +133,11 @@ def sized_draft(trial: Trial, seed: str) -> Draft:
     return Draft(arrays, run)
 
 
-# What is simpler
+# Simplification
 
 
 def simpler(trial: Trial, draft: Draft) -> Iterator[Draft]:
-    """A packed layout instead of another, and either half of each dimension: every draft that is one step simpler."""
+    """Every draft that is one step simpler: with a layout replaced by packed, or one half of a dimension."""
     if trial.case.expect != AGREEMENT and in_rows(trial.operator):
         yield from _halves(draft)
         return

@@ -1,21 +1,21 @@
-"""Laws: the relations of a spec, evaluated on a backend. Nothing here knows what an operator computes.
+"""Laws: the relations of a spec, evaluated on a backend. This module knows no operator.
 
 A law is an expression over variables, which take the values of tensors, and functions. Where all tensors have the same sizes
-(conformance/properties/calls), all work element by element, on rows of elements or on one row alike; elsewhere each variable has its tensor's sizes:
+(conformance/properties/law_dispatch), all work element by element, on rows of elements or on one row alike; elsewhere each variable has its tensor's sizes:
 
-| in a law | is |
+| in a law | meaning |
 |---|---|
 | ``f(a, b)`` | the operator: one dispatch. Arguments go to the inputs in order, a number fills a tensor; optional inputs without one are absent |
 | ``f(a, Mode="CONVOLUTION", BiasTensor=c, output="Y")`` | the same with another attribute, a further input, another output (where tensors have sizes of their own) |
 | ``f(a, b, OutputTensor=sizes(a))`` | with these sizes of an output, where they do not follow from the inputs' |
 | ``log(x)`` with ``uses: {log: ELEMENT_WISE_LOG}`` | that operator, with its usual attributes, on the same data types |
-| ``near(a, b)``, ``near(a, b, 2)`` | ``abs(a - b)`` is within the operator's tolerance for a and for b together, twice that |
+| ``near(a, b)``, ``near(a, b, 2)`` | ``abs(a - b)`` is within the operator's tolerance for both a and b; within twice that |
 | ``round_to(x)`` | ``x`` rounded to the output's data type; an integer wraps |
 | ``total(x)`` | the sum of each row, in float64 |
-| ``sums(x, axes)``, ``largest(x, axes)`` | the sum in float64, and the largest, along axes that stay as ones |
+| ``sums(x, axes)``, ``largest(x, axes)`` | the sum in float64, and the maximum, along axes that become size 1 |
 | ``concat(a, b, axis)``, ``swapped(x, axis, axis)``, ``reshaped(x, sizes)`` | NumPy's concatenate of two, swapaxes and reshape |
 | ``sizes(x)`` | its sizes; an attribute's name is its value in the case's desc |
-| ``padded(x, before, after)`` | ``x`` with zeros around it: how many, along each axis |
+| ``padded(x, before, after)`` | ``x`` padded with so many zeros along each axis |
 | ``like(x, value)`` | an array of ``x``'s sizes, filled with a number |
 | ``where``, ``minimum``, ``maximum``, ``floor``, ``isnan``, ``sign``, ``sqrt`` | NumPy's |
 | ``implies(p, q)`` | ``q`` holds wherever ``p`` does |
@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from dmlcts.conformance.execution.execute import Outcome, holds_bits, tolerance_of
 from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, Given
 from dmlcts.conformance.execution.judge.compare import within
-from dmlcts.conformance.properties.calls import Incomplete, Trial, dispatching, in_rows
+from dmlcts.conformance.properties.law_dispatch import Incomplete, Trial, dispatching, in_rows
 from dmlcts.reference.answer import Answer
 from dmlcts.reports.record import FAIL, PASS
 from dmlcts.spec.abi import data_type
@@ -59,13 +59,13 @@ def relation_of(operator: Operator, label: str) -> Relation:
 
 
 def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
-    """Evaluates the case's law once on variables of any sizes that their tensors may have; a row is the last dimension.
+    """Evaluates the case's law once, on variables of any valid sizes; a row is the last dimension.
 
     ``arrays`` maps each variable to values of its tensor's type. The outcome fails at the first element for which the law does not hold
-    although the relation's ``where`` does; it is what a dispatch gave where one did not complete.
+    although the relation's ``where`` does; if a dispatch did not complete, it is the outcome of that.
 
     Raises:
-        ValueError: the law calls an operator with the wrong arguments, or one that takes none of the data types.
+        ValueError: the law calls an operator with wrong arguments, or one that supports none of the data types.
     """
     case, operator = trial.case, trial.operator
     relation = relation_of(operator, case.relation)
@@ -87,26 +87,28 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
             holds = np.asarray(relation.law.evaluate({**scope, **dispatching(trial, relation, sizes)}), np.bool_)
         except Incomplete as error:
             return error.outcome
-        except IndexError as error:  # an output that is an index, and is none of its tensor
+        except IndexError as error:  # an output is an invalid index into its tensor
             return Outcome(FAIL, f"{relation.law.text} cannot hold: {error}")
     broken = np.argwhere(~np.broadcast_to(holds, sizes or holds.shape) & mask)
     if not len(broken):
         return Outcome(PASS)
     at = tuple(int(i) for i in broken[0])
     if rows:
-        said = ", ".join(f"{name} = {_shown(values[at])}" for name, values in variables.items())
+        values_text = ", ".join(f"{name} = {_shown(values[at])}" for name, values in variables.items())
     else:
-        said = ", ".join(f"{name} of {'x'.join(map(str, values.shape))}" for name, values in variables.items()) + f" at {list(at)}"
-    law = {"text": relation.law.text, "index": list(at), "values": said}
-    return Outcome(FAIL, f"{relation.law.text} does not hold for {said}", evidence={"law": law})
+        values_text = (
+            ", ".join(f"{name} of {'x'.join(map(str, values.shape))}" for name, values in variables.items()) + f" at {list(at)}"
+        )
+    law = {"text": relation.law.text, "index": list(at), "values": values_text}
+    return Outcome(FAIL, f"{relation.law.text} does not hold for {values_text}", evidence={"law": law})
 
 
 def _variable(operator: Operator, name: str, array: Array, type_name: str) -> Array:
-    """A tensor's values as a law computes with them."""
+    """A tensor's values for computations in a law."""
     is_float = data_type(type_name).is_float
     if holds_bits(operator, name) and (is_float or operator.tolerance.compare == "bits"):
         return array.view(bits_dtype(type_name))
-    if data_type(type_name).bits < 8:  # NumPy's own arithmetic knows no 4-bit types
+    if data_type(type_name).bits < 8:  # NumPy's arithmetic does not support 4-bit types
         return array.astype(np.int8 if data_type(type_name).kind == "int" else np.uint8)
     return array.astype(np.float64) if is_float else array
 
@@ -152,7 +154,7 @@ def _rounded(type_name: str, value: Any) -> Array:
 
 
 def _near(trial: Trial, output: str, type_name: str, a: Any, b: Any, factor: float = 1.0) -> Array:
-    """Whether ``a`` and ``b`` may both stand for one number in an output of the operator: NaN for NaN, an infinity for its like.
+    """Whether ``a`` and ``b`` may both represent the same number in an output: NaN matches NaN, and an infinity one of its sign.
 
     Each may be off by the tolerance class's bound for it. Classes ``ulp`` and ``mixed`` have such a bound; the others' results are
     equal (bounds on sums need to know what was summed, so that a spec cannot use this with them). The argument that a bound of class

@@ -1,12 +1,12 @@
-"""Property cases: many examples of sizes, layouts and data are tried, and a law decides.
+"""Property cases: many examples of sizes, layouts and data are run, and a law decides.
 
-Two kinds of law: ``agreement`` with the reference, and the relations of the spec (conformance/properties/laws), which outputs keep among themselves
-and which need no reference. The examples follow from the case's id and the run's seed alone (conformance/properties/examples). Those of a relation
-are tried all at once, so that every call in the law is one dispatch.
+There are two kinds of laws: ``agreement`` with the reference, and the relations of the spec (conformance/properties/laws) between outputs,
+which need no reference. The examples follow from the case's id and the run's seed alone (conformance/properties/examples). Those of a relation
+are run all at once, so that every call in the law is one dispatch.
 
-Only where one fails does Hypothesis look for a small example that fails as well (conformance/properties/shrink); where it finds none, the one that
-failed is cut in halves for as long as one half fails. No failure is lost: one that never comes again is reported as that. The example
-becomes a case of its own, with its data written out, so that it can be run again (``dmlcts run --case-file``).
+Hypothesis looks for a small failing example only after one has failed (conformance/properties/shrink). If it finds none, the failing example
+is bisected while one half fails. No failure is lost: one that does not recur is reported as such. The example becomes a separate case with
+literal data, which can be run again (``dmlcts run --case-file``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from time import perf_counter
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.execution.execute import Outcome, outcome_of, result_of, unclaimed
-from dmlcts.conformance.properties.calls import Trial, in_rows
 from dmlcts.conformance.properties.examples import (
     Draft,
     agreement_cases,
@@ -26,16 +25,17 @@ from dmlcts.conformance.properties.examples import (
     sized_draft,
     with_data,
 )
+from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.generator.case import AGREEMENT, RELATION, Case, to_json
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.spec.dtypes import literal_array
 
 EXAMPLES = {"smoke": 5, "core": 10, "full": 25}
-"""How many examples a property case has, by the run's level: what property cases alone find of planted faults, they find with those of core."""
+"""The number of examples of a property case, by the run's level. The planted faults that property cases alone find are found with those of core."""
 
 _SHARE = 5
-"""Of operators whose tensors have sizes of their own as many times fewer examples are tried: they have more choices of attributes, too."""
+"""The factor by which operators with tensors of different sizes have fewer examples: they also have more choices of attributes."""
 
 _UNSTEADY = "an example of {} that does not fail every time: the backend is not deterministic"
 
@@ -43,10 +43,10 @@ _UNSTEADY = "an example of {} that does not fail every time: the backend is not 
 def execute_property(
     case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None, examples: int = 25, run_seed: str = ""
 ) -> Result:
-    """Tries a property case on ``examples`` examples, or on the one that it carries as literal data.
+    """Runs a property case on ``examples`` examples, or on the one that it has as literal data.
 
     Raises:
-        ValueError: the relation calls an operator as it cannot be called; the spec is wrong, not the backend.
+        ValueError: the relation calls an operator in an invalid way; the spec is wrong, not the backend.
     """
     started = perf_counter()
     trial = Trial(case, backend, info, timeout)
@@ -61,21 +61,21 @@ def execute_property(
 
 
 def _outcome(trial: Trial, example: Case) -> Outcome:
-    """What becomes of an example that has its data written out."""
+    """The outcome of an example with literal data."""
     if example.expect != RELATION:
         return outcome_of(example, trial.backend, trial.info, trial.timeout)
     return law_outcome(trial, {name: literal_array(data.literal) for name, data in example.data.items() if data.literal})
 
 
 def _tried(trial: Trial, examples: int, seed: str) -> Outcome:
-    """What becomes of all examples: a pass, or what the first that does not pass comes to once it is made small."""
+    """The outcome of all examples: a pass, or the outcome of the first failing one after shrinking."""
     draft, outcome = (_first_of_agreement if trial.case.expect == AGREEMENT else _batch)(trial, examples, seed)
     law = trial.case.relation or "agreement"
     if outcome.status in (PASS, UNSUPPORTED):
         return outcome
     if outcome.status != FAIL:
         return _with_example(draft_case(trial, draft), outcome, f"an example of {law}")
-    # Hypothesis takes a tenth of a second to import, and a run in which all goes well does without it.
+    # Importing Hypothesis takes a tenth of a second, and a run without failures does not need it.
     from dmlcts.conformance.properties.shrink import search
 
     found = search(trial, lambda example: _outcome(trial, example), examples, seed)
@@ -105,7 +105,7 @@ def _fewer(trial: Trial, examples: int) -> int:
 
 
 def _batch(trial: Trial, examples: int, seed: str) -> tuple[Draft, Outcome]:
-    """All examples of a relation at once; where its tensors differ in their sizes, fewer of them, one by one."""
+    """All examples of a relation at once; if its tensors have different sizes, fewer of them, one by one."""
     if in_rows(trial.operator):
         draft = relation_draft(trial, examples, seed)
         return draft, law_outcome(trial, draft.arrays)
@@ -126,9 +126,9 @@ def _cut_down(trial: Trial, draft: Draft, outcome: Outcome) -> tuple[Case, Outco
     outcome, candidates = again, simpler(trial, draft)
     while outcome.status == FAIL and (candidate := next(candidates, None)) is not None:
         smaller = draft_case(trial, candidate)
-        said = _outcome(trial, smaller)
-        if said.status != PASS:
-            example, outcome, candidates = smaller, said, simpler(trial, candidate)
+        smaller_outcome = _outcome(trial, smaller)
+        if smaller_outcome.status != PASS:
+            example, outcome, candidates = smaller, smaller_outcome, simpler(trial, candidate)
     return example, outcome, True
 
 

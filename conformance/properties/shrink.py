@@ -1,6 +1,6 @@
-"""A small example that breaks a law, looked for by Hypothesis: it draws sizes, layouts and data, and shrinks what fails.
+"""Searches for a small example that breaks a law with Hypothesis, which draws sizes, layouts and data, and shrinks failures.
 
-It is asked only once an example has failed (conformance/properties/relations), and draws anew: what it finds need not come from that example.
+It runs only after an example has failed (conformance/properties/relations), and draws new examples, unrelated to that one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
 from dmlcts.conformance.execution.execute import Outcome
-from dmlcts.conformance.properties.calls import Trial, in_rows
 from dmlcts.conformance.properties.examples import (
     MOST_SIZE,
     ROW,
@@ -26,6 +25,7 @@ from dmlcts.conformance.properties.examples import (
     variable_tensors,
     variable_types,
 )
+from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
 from dmlcts.generator.case import AGREEMENT, Case, Data
 from dmlcts.generator.data import recipe_array, recipe_bytes, same_where_broadcast
 from dmlcts.generator.properties import choice_of
@@ -36,7 +36,7 @@ from dmlcts.spec.desc import TensorDesc
 _SIZES = st.integers(1, MOST_SIZE)
 
 _MOST = 17
-"""How many different elements a tensor has in an example of agreement. A prime: no row or plane repeats the one before it."""
+"""The number of different elements of a tensor in an agreement example. A prime, so that no row or plane repeats the one before it."""
 
 
 class _Broken(Exception):
@@ -48,7 +48,7 @@ class _Broken(Exception):
 
 
 class _Stopped(BaseException):
-    """The backend failed otherwise: no example is looked for further. No Exception, or Hypothesis would shrink a crash."""
+    """The backend failed in another way, which ends the search. Not an Exception, or Hypothesis would shrink a crash."""
 
     def __init__(self, example: Case, outcome: Outcome) -> None:
         super().__init__(outcome.message)
@@ -108,7 +108,7 @@ def _agreement_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
         arrays = {}
         for name, recipe in case.data.items():
             tensor, size = tensors[name], recipe_bytes(recipe.recipe, tensors[name])
-            raw = (elements[name] * tensor.count)[:size]  # from the first again, where there are fewer than the tensor has
+            raw = (elements[name] * tensor.count)[:size]  # repeated if there are fewer than the tensor has
             arrays[name] = same_where_broadcast(recipe_array(recipe.recipe, recipe.parameters, tensor, raw, desc.fields), tensor)
         return Draft(arrays, run, chosen)
 
@@ -133,7 +133,7 @@ def _relation_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
 
 
 def _sized_drafts(trial: Trial, types: Mapping[str, str], recipes: Mapping[str, Data]) -> st.SearchStrategy[Draft]:
-    """Variables that have their tensors' sizes."""
+    """Drafts with variables of their tensors' sizes."""
     count = next(trial.case.desc.tensors())[1].DimensionCount
 
     @st.composite
@@ -155,8 +155,8 @@ def _sized_drafts(trial: Trial, types: Mapping[str, str], recipes: Mapping[str, 
 def _draw_elements(draw: st.DrawFn, recipes: Mapping[str, Data], types: Mapping[str, str], most: int) -> dict[str, bytes]:
     """The raw bytes of 1 to ``most`` elements of each tensor or variable.
 
-    They are drawn element by element, all tensors' together: so Hypothesis can leave out the elements that do not matter and keep those
-    that do. Drawn as one string of bytes they would be lost whenever a size shrinks.
+    They are drawn element by element, for all tensors together. So Hypothesis can drop irrelevant elements and keep the others. As one string
+    of bytes, they would be lost whenever a size shrinks.
     """
     widths = {name: RECIPES[recipe.recipe].width(types[name]) for name, recipe in recipes.items()}
     found = dict.fromkeys(widths, b"")

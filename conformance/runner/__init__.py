@@ -1,1 +1,1 @@
-"""A run: which cases, on which backend, in which processes, and the record that it leaves."""
+"""A run: its cases, backend, processes, and the record that it writes."""

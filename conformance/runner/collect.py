@@ -1,7 +1,7 @@
 """The pytest plugins of ``dmlcts run``: cases are pytest items, and xdist spreads them over processes.
 
-``CaseRun`` runs cases, in this process or in each of xdist's; ``Control`` watches over xdist's. Each process writes its results into a
-file of its own (conformance/runner/journal).
+``CaseRun`` runs cases, in this process or in each of xdist's; ``Control`` supervises xdist's processes. Each process writes its results to its
+own file (conformance/runner/journal).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A process that xdist started opens a backend of its own. If it cannot, all processes stop: they would run without it."""
+    """Each worker process opens its own backend. If one cannot, all stop: the others would run without it."""
     if not hasattr(config, "workerinput"):
         return
     _leave_signals_to_the_controller()
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = Path(options.out) / journal.FOLDER
     session = None
     try:
-        if not (folder / journal.STOP).exists():  # this process may take the place of one that died when it closed its backend
+        if not (folder / journal.STOP).exists():  # this process may replace one that died while closing its backend
             session = Session(options)
     except BackendUnavailable as error:
         journal.stop(folder, str(error))
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _leave_signals_to_the_controller() -> None:
-    """A signal to the whole group reaches the controller too, which ends the workers: a case of theirs is not run, and no error."""
+    """Ignores signals to the whole process group: the controller gets them too and ends the workers, so that their cases are not run instead of errors."""
     for name in NAMES:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -62,12 +62,12 @@ class CaseItem(pytest.Item):
         """Not called: ``CaseRun`` runs the item as a whole."""
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where pytest says that the item stands."""
+        """The item's location for pytest."""
         return self.path, None, self.name
 
 
 class CaseRun:
-    """Collects the cases and runs those that this process is given. ``session`` None runs none. Closes the session at the end."""
+    """Collects the cases and runs those assigned to this process; none if ``session`` is None. Closes the session at the end."""
 
     def __init__(self, session: Session | None, cases: Sequence[Case], folder: Path, process: str) -> None:
         self.session, self.cases, self.stop = session, cases, folder / journal.STOP
@@ -81,7 +81,7 @@ class CaseRun:
             item.case = case
             session.items.append(item)
         session.testscollected = len(session.items)
-        session.config.hook.pytest_collection_finish(session=session)  # xdist's processes tell the ids from here
+        session.config.hook.pytest_collection_finish(session=session)  # xdist's workers report their ids from here
         return True
 
     @pytest.hookimpl(tryfirst=True)
@@ -105,7 +105,7 @@ class CaseRun:
 
 
 class Control:
-    """In the process that controls others: stops them all on Ctrl-C, and says what became of a case whose process died."""
+    """In the controlling process: stops all workers on Ctrl-C, and reports cases whose process died."""
 
     def __init__(self, session: Session, cases: Iterable[Case], folder: Path) -> None:
         self.session, self.folder = session, folder
@@ -113,18 +113,18 @@ class Control:
         self.left = len(self.cases)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """After the last case no process opens a backend any more: one that dies in ``close()`` would be replaced without end."""
+        """After the last case, no process opens a backend: workers that die in ``close()`` would be replaced endlessly."""
         self.left -= 1
         if not self.left:
             journal.stop(self.folder)
 
     def pytest_keyboard_interrupt(self) -> None:
-        """Ctrl-C may have reached this process alone."""
+        """Ctrl-C may have reached only this process."""
         journal.stop(self.folder)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """xdist: a process died while it ran an item. That is an error of the case; another process takes its place."""
+        """xdist: a process died while it ran an item. The case becomes an error; another process replaces it."""
         died = replace(not_run(self.cases[crashitem]), status=ERROR, message="the process that ran it died")
         result = self.session.settled(died)
         with (self.folder / journal.CRASHED).open("a", encoding="utf-8", newline="\n") as stream:
@@ -133,19 +133,19 @@ class Control:
 
 
 def result_in(session: Session, case: Case) -> Result:
-    """What became of a case. An error of the suite itself costs this case, and not the run."""
+    """The result of a case. An error in the suite itself costs this case, not the run."""
     try:
         return session.run(case)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # pytest's own outcomes, which a backend may call, are no Exceptions
+    except BaseException as error:  # pytest's outcomes, which a backend may raise, are not Exceptions
         evidence = {"traceback": "".join(format_exception(error)[-6:])}
-        said = f"this case ended the suite's own code: {type(error).__name__}: {error}"
-        return session.settled(replace(not_run(case), status=ERROR, message=said, evidence=evidence))
+        message = f"internal error of the suite (please report it): {type(error).__name__}: {error}"
+        return session.settled(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
 
 
 def report_of(result: Result) -> pytest.TestReport:
-    """A result as pytest's report: only what counts and progress need."""
+    """A result as a pytest report, with only what counting and progress need."""
     outcome: Any = "failed" if result.status in FAILURES else "skipped" if result.status in (UNSUPPORTED, WAIVED) else "passed"
     location = (result.case, None, result.case)
     properties = [("dmlcts", result.status)]

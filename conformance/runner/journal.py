@@ -1,9 +1,8 @@
-"""The results of a run that is under way: a folder below the output folder, and in it a results file of each process.
+"""The journal of a run in progress: a folder below the output folder, with a results file for each process.
 
-Every process appends to a file of its own as it goes, so that nothing is lost when one of them, or all, are stopped. The first file has
-the manifest of a run that did not finish, and every selected case as ``not_run``; what a later file says of a case takes its place. So the
-folder is a readable record at any time: of a run that was killed, ``dmlcts report`` and ``dmlcts merge`` read what there is. The next
-run into the same output folder starts anew.
+Every process appends to its own file, so that nothing is lost when one or all of them are stopped. The first file has the manifest of an
+unfinished run, and every selected case as ``not_run``; results in later files replace these. So the folder is a readable record at any
+time: ``dmlcts report`` and ``dmlcts merge`` can read the journal of a killed run. The next run into the same output folder starts a new one.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from dmlcts.reports.record import Manifest, Record, RecordError, Result, read_li
 FOLDER = "parts"
 
 SELECTED, CRASHED, RAN = "0-selected.jsonl", "1-crashed.jsonl", "2-ran-{process}.jsonl"
-"""File names, in the order in which they are read. What a process wrote of a case counts more than what is thought of how it ended."""
+"""File names, in reading order: a result that a process wrote has priority over the controller's guess about how it ended."""
 
 STOP = "stop"
-"""The file that says that no further case is to be run, and why."""
+"""The file that stops the run, with the reason."""
 
 EXAMPLES = "examples"
 """The folder for shrunken examples of property cases."""
 
 _REPORTS = ("results.jsonl", "junit.xml", "ctrf.json", "summary.md", "index.html")
 OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, "data"})
-"""What a run writes into its output folder."""
+"""The names that a run uses in its output folder."""
 
 
 def begin(out: Path, record: Record) -> Path:
-    """Makes ``out`` ready for a run: takes away the reports of an older one, and returns the new folder of parts.
+    """Prepares ``out`` for a run: removes the reports of an older one, and returns the new journal folder.
 
     ``record`` has the manifest and every selected case as ``not_run``. Raises OSError if it cannot be written.
     """
@@ -47,26 +46,26 @@ def begin(out: Path, record: Record) -> Path:
 
 
 def end(out: Path) -> None:
-    """Takes the parts away, once what they say is in a report."""
+    """Removes the journal after the reports are written."""
     shutil.rmtree(out / FOLDER, ignore_errors=True)
 
 
 def stop(parts: Path, reason: str = "") -> None:
-    """Tells every process of the run that no further case is to be run."""
+    """Tells every process of the run to start no further case."""
     (parts / STOP).write_text(reason, encoding="utf-8")
 
 
 def reason_to_stop(parts: Path) -> str:
-    """What was given as the reason to stop; empty if there was none."""
+    """The reason to stop; empty if none was given."""
     file = parts / STOP
     return file.read_text(encoding="utf-8") if file.exists() else ""
 
 
 def read_parts(parts: Path) -> Record:
-    """What the processes have written so far: one result for every selected case, in the order of the selection.
+    """The results so far: one for every selected case, in the order of the selection.
 
     Raises:
-        RecordError: there is no manifest. A file that is damaged counts as far as it can be read.
+        RecordError: there is no manifest. A damaged file is read as far as possible.
     """
     manifest: Manifest | None = None
     found: dict[str, Result] = {}
@@ -81,7 +80,7 @@ def read_parts(parts: Path) -> Record:
         except (RecordError, TypeError, KeyError):
             continue
     if manifest is None:
-        raise RecordError(f"{parts}: no manifest in it; a run was killed before it began, or this is no folder of parts")
+        raise RecordError(f"{parts} has no manifest: the run was killed before it began, or this is not a journal")
     return Record(manifest, tuple(found.values()))
 
 
@@ -97,4 +96,4 @@ def read_run(path: Path) -> Record:
         return read_record(path / "results.jsonl")
     if (path / FOLDER).is_dir():
         return read_parts(path / FOLDER)
-    raise RecordError(f"{path}: neither results.jsonl nor a folder {FOLDER} in it; name a results file or the folder of a run")
+    raise RecordError(f"{path} has neither results.jsonl nor a folder {FOLDER}; give a results file or the output folder of a run")

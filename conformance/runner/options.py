@@ -1,4 +1,4 @@
-"""What a run is asked to do. Carried to worker processes as JSON."""
+"""The options of a run. Passed to worker processes as JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dmlcts.spec.model import DOCUMENTED
 
 
 class UsageError(ValueError):
-    """The user asked for something that there is not; the message says what would be right. Exit code 2."""
+    """The user asked for something that does not exist; the message says what does. Exit code 2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class RunOptions:
 
     @staticmethod
     def from_json(text: str) -> RunOptions:
-        """Options out of ``to_json``'s line."""
+        """Options from ``to_json``'s line."""
         data: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(text).items()
         }
@@ -52,10 +52,10 @@ class RunOptions:
 
 
 def selected_cases(options: RunOptions) -> list[Case]:
-    """The cases that a run executes: those named, each once, or all that the options choose.
+    """The cases that a run executes: those named, each once, or all that the options select.
 
     Raises:
-        UsageError: an unknown case, feature level, expression or shard, or a case file that is none.
+        UsageError: an unknown case, feature level, expression or shard, or an invalid case file.
     """
     shard = shard_of(options.shard)
     try:
@@ -75,13 +75,13 @@ def _in_files(files: Iterable[str], taken: set[str]) -> Iterator[Case]:
     for file in dict.fromkeys(files):
         case = read_case(Path(file))
         if case.id in taken:
-            raise UsageError(f"{file}: the case {case.id} is already chosen; run one of the two at a time")
+            raise UsageError(f"{file}: the case {case.id} is already selected; run one of the two at a time")
         taken.add(case.id)
         yield case
 
 
 def shard_of(text: str) -> tuple[int, int]:
-    """``I/N`` as two numbers; empty is the whole. Raises UsageError."""
+    """``I/N`` as two numbers; empty means the whole run. Raises UsageError."""
     if not text:
         return 1, 1
     index, slash, count = text.partition("/")
@@ -91,7 +91,7 @@ def shard_of(text: str) -> tuple[int, int]:
 
 
 def read_case(file: Path) -> Case:
-    """A case out of a JSON file that ``repro`` or a failed property case wrote. Raises UsageError."""
+    """A case from a JSON file that ``repro`` or a failed property case wrote. Raises UsageError."""
     try:
         return from_json(json.loads(file.read_text(encoding="utf-8")), load)
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""The output folder of a run: it belongs to one run at a time, and what is not a run's own in it is never touched."""
+"""The output folder of a run: it belongs to one run at a time, and a run touches only its own files in it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import UsageError
 
 LOCK = ".dmlcts.lock"
-"""The file that a run holds locked. The operating system gives the lock back when the process ends, however it ends; the file stays, since
-another run may be waiting to open it."""
+"""The lock file. The operating system releases the lock whenever the process ends; the file stays, since another run may be about to open
+it."""
 
 _MANIFEST = b'{"manifest":'
-"""What the first line of a record of ours begins with."""
+"""The beginning of the first line of a results file."""
 
 
 @contextmanager
 def claimed(out: Path) -> Iterator[Path]:
-    """The folder ``out``, made if need be, for one run alone.
+    """The folder ``out``, created if necessary, for exclusive use by one run.
 
     Raises:
-        UsageError: another run has it, it holds files and no record of a run, one of a run's own names in it is a symbolic link, or it
-            cannot be written. Nothing in it was changed then.
+        UsageError: another run uses it, it holds files but no record of a run, one of a run's own names in it is a symbolic link, or it
+            cannot be written. Nothing in it has been changed then.
     """
     try:
         entries = {entry.name for entry in out.iterdir()} - {LOCK} if out.is_dir() else set()
@@ -47,17 +47,19 @@ def _check(out: Path, entries: set[str]) -> None:
     for name in sorted(entries & journal.OWN):
         if (out / name).is_symlink():
             raise UsageError(
-                f"{out / name} is a symbolic link, and a run would write through it; remove it, or choose another --out"
+                f"{out / name} is a symbolic link, through which a run would write; remove it, or choose another folder with --out"
             )
     if entries and not (_begins_record(out / "results.jsonl") or _begins_record(out / journal.FOLDER / journal.SELECTED)):
-        raise UsageError(f"{out} holds files and no results of a run, so that it is left alone; choose an empty folder with --out")
+        raise UsageError(f"{out} holds files but no results of a run, so it is not overwritten; choose an empty folder with --out")
     parts = out / journal.FOLDER
     if parts.is_dir() and any(parts.iterdir()) and not _begins_record(parts / journal.SELECTED):
-        raise UsageError(f"{parts} holds files that no run wrote, so that it is left alone; move it, or choose another --out")
+        raise UsageError(
+            f"{parts} holds files that no run wrote, so it is not overwritten; move it, or choose another folder with --out"
+        )
 
 
 def _begins_record(file: Path) -> bool:
-    """Whether a file is a results file, whole or cut off."""
+    """Whether a file is a results file, possibly truncated."""
     if file.is_symlink() or not file.is_file():
         return False
     with file.open("rb") as stream:
@@ -65,7 +67,7 @@ def _begins_record(file: Path) -> bool:
 
 
 def _locked(held: IO[bytes]) -> bool:
-    """Takes the lock, and says whether that was possible."""
+    """Takes the lock; returns whether that was possible."""
     try:
         if os.name == "nt":
             import msvcrt
@@ -82,7 +84,7 @@ def _locked(held: IO[bytes]) -> bool:
 
 
 def _note_process(held: IO[bytes]) -> None:
-    """Writes down which process has the lock, for a person who looks."""
+    """Writes the id of the process into the lock file, for people."""
     held.truncate(0)
     held.write(f"\n{os.getpid()}\n".encode())  # Windows locks the first byte
     held.flush()

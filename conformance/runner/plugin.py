@@ -1,6 +1,6 @@
 """The pytest plugin that emitted modules run with: the options --dmlcts-*, and the fixture ``run_case``.
 
-pytest loads it wherever the package is installed, so that nothing heavy is imported before it is used.
+pytest loads it wherever the package is installed, so it imports nothing heavy before use.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of emitted modules."""
     group = parser.getgroup("dmlcts", "DirectML conformance")
     group.addoption("--dmlcts-backend", default="reference", help="what to test (see `dmlcts backends`)")
-    group.addoption("--dmlcts-timeout", default=30.0, type=float, help="seconds that one dispatch may take")
+    group.addoption("--dmlcts-timeout", default=30.0, type=float, help="limit for one dispatch, in seconds")
     group.addoption("--dmlcts-waivers", default=[], action="append", help="a YAML file of known failures; may be repeated")
     group.addoption("--dmlcts-seed", default="", help="other random examples in property cases")
 
 
 def generated_from(version: str, operator: str) -> None:
-    """Called by an emitted module: it must be of the operator's spec that is installed. Raises pytest.UsageError if it is not."""
+    """Called by an emitted module to check that it was generated from the installed spec. Raises pytest.UsageError if not."""
     from dmlcts.spec.promises import spec_version
 
     installed = spec_version([operator])
     if version != installed:
         raise pytest.UsageError(
-            f"this module was generated from spec {version}, and spec {installed} is installed: run `dmlcts generate` again"
+            f"this module was generated from spec {version}, but spec {installed} is installed: run `dmlcts generate` again"
         )
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
-    """xdist: a backend that cannot be started is found before the processes are, which could only fail one by one."""
+    """xdist: checks that the backend starts, before workers fail one by one."""
     if config.getoption("--dmlcts-backend") != "reference" or config.getoption("--dmlcts-waivers"):
         _open(config).close()
 
@@ -52,7 +52,7 @@ def run_case(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
 
 
 def _open(config: pytest.Config) -> Session:
-    """The session that the options ask for; ends pytest with a line if there is none."""
+    """The session for the options; ends pytest with a message if it cannot be opened."""
     from dmlcts.conformance.backends.backend import BackendUnavailable
     from dmlcts.conformance.runner.options import RunOptions
     from dmlcts.conformance.runner.session import Session

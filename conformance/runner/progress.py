@@ -1,4 +1,4 @@
-"""What a person sees while cases run: a bar in a terminal, a line now and then in a log."""
+"""Progress while cases run: a bar in a terminal, a line now and then in a log."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class Progress:
         if self.console.is_terminal:
             if now - self.last > 0.1 or done == self.total:
                 self.last = now
-                self.bar.update(self.task, completed=done, description=self.said())
+                self.bar.update(self.task, completed=done, description=self.counts_text())
         elif now - self.last > _EVERY:
             self.last = now
-            self.console.print(f"{done:,} of {self.total:,}: {self.said()}")
+            self.console.print(f"{done:,} of {self.total:,}: {self.counts_text()}")
 
-    def said(self) -> str:
+    def counts_text(self) -> str:
         """The counts so far: passes last, and nothing that is zero."""
         order = [status for status in STATUSES if status != PASS and self.counts[status]] + [PASS]
         return ", ".join(f"{self.counts[status]:,} {status.replace('_', ' ')}" for status in order)

@@ -36,37 +36,39 @@ EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_INTERRUPTED = 0, 1, 2, 
 
 
 def run(options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = ()) -> Record:
-    """The record of ``running``, for who writes no reports into the output folder."""
+    """The record of ``running``, for callers that write no reports to the output folder."""
     with running(options, processes, progress, command) as record:
         return record
 
 
 @contextlib.contextmanager
 def running(options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = ()) -> Iterator[Record]:
-    """Executes what ``options`` choose and gives the record, whatever happens on the way.
+    """Runs the cases that ``options`` select and yields the record, also after an interruption.
 
-    ``processes`` 0 runs in this process, N in N others through pytest-xdist. Within, the output folder belongs to this run: it is emptied of an
-    older run's reports and holds the journal until ``journal.end``, which is for the caller when the reports are written.
+    ``processes`` 0 runs in this process, N in N workers of pytest-xdist. Inside the context, the output folder belongs to this run: an older
+    run's reports are removed, and it holds the journal until the caller has written the reports and calls ``journal.end``.
 
     Raises:
-        UsageError: no case is selected, or the output folder is another's or cannot be written. BackendUnavailable: the backend cannot be
+        UsageError: no case is selected, or the output folder is in use, not a run's, or not writable. BackendUnavailable: the backend cannot be
         started. WaiverError: the waiver file is wrong.
     """
     if is_in_process(options.backend):
-        processes = max(processes, 1)  # this process decides, and must not be the one that foreign code can end
+        processes = max(processes, 1)  # foreign code must not be able to end the controlling process
     with contextlib.ExitStack() as stack:
         with Session(options, opened_to_describe(options.backend)) as session:
             options = replace(options, feature_level=options.feature_level or session.info.feature_level)
             cases = selected_cases(options)
             if not cases:
-                raise UsageError("no case matches these options; `dmlcts spec list` and `dmlcts show` say what there is")
+                raise UsageError(
+                    "no case matches these options; `dmlcts spec list` lists operators, `dmlcts show -k EXPR` lists cases"
+                )
             manifest = manifest_of(options, session.info, cases, command)
             out = stack.enter_context(claimed(Path(options.out)))
             folder = _begun(out, Record(manifest, tuple(not_run(case) for case in cases)))
             clock = perf_counter()
             progress.begin(len(cases), processes)
             if processes:
-                session.close()  # the others open their own, and a device may be for one
+                session.close()  # workers open their own, and a device may allow only one user
                 own: CaseRun | Control = Control(session, cases, folder)
             else:
                 own = CaseRun(session, cases, folder, "main")
@@ -74,7 +76,7 @@ def running(options: RunOptions, processes: int, progress: Progress, command: Se
                 code = _pytest(_arguments(options, processes, folder), [progress, own])
         reason = journal.reason_to_stop(folder)
         if reason:
-            raise BackendUnavailable(f"{reason} (in one of {processes} processes; fewer of them, -n 1 or -n 0, may be able to)")
+            raise BackendUnavailable(f"{reason} (in one of {processes} processes; try fewer: -n 1 or -n 0)")
         record = journal.read_parts(folder)
         seconds, interrupted = perf_counter() - clock, code == pytest.ExitCode.INTERRUPTED
         yield replace(record, manifest=replace(record.manifest, finished=_now(), seconds=seconds, interrupted=interrupted))
@@ -92,10 +94,10 @@ _UNUSED = (
     "cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin", "setuponly",
     "setupplan", "stepwise", "subtests", "terminal", "threadexception", "unraisableexception", "warnings",
 )  # fmt: skip
-"""pytest's own plugins that a run has no use for; each costs time in every case."""
+"""pytest plugins that a run does not need; each costs time in every case."""
 
 _ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
-"""What makes pytest load no plugin and no option that it is not told to, in worker processes too."""
+"""Keeps pytest from loading other plugins and options, in worker processes too."""
 
 
 @contextlib.contextmanager
@@ -117,7 +119,7 @@ def _pytest(arguments: list[str], plugins: list[object]) -> int:
     with _environment():
         try:
             return pytest.main(arguments, plugins=plugins)
-        except KeyboardInterrupt:  # in a moment in which pytest itself does not listen
+        except KeyboardInterrupt:  # at a moment when pytest itself does not handle it
             return pytest.ExitCode.INTERRUPTED
 
 
@@ -135,7 +137,7 @@ def _arguments(options: RunOptions, processes: int, folder: Path) -> list[str]:
 
 
 def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], command: Sequence[str] = ()) -> Manifest:
-    """The manifest of a run that starts now, and counts as interrupted until it has ended."""
+    """The manifest of a run that starts now; it counts as interrupted until it ends."""
     return Manifest(
         suite_version=metadata.version("directml-conformance"),
         spec_version=spec_version({case.operator.name for case in cases} if not options.shard else operator_names()),
@@ -162,7 +164,7 @@ def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], c
 
 
 def exit_code(record: Record) -> int:
-    """The exit code that a record stands for. A run in which nothing passed and nothing is waived shows nothing, and is no success."""
+    """The exit code for a record. A run in which nothing passed and nothing was waived proves nothing, and is not a success."""
     if record.manifest.interrupted:
         return EXIT_INTERRUPTED
     counts = verdict(record).counts
@@ -175,5 +177,5 @@ def _now() -> str:
 
 
 def command_line() -> list[str]:
-    """The arguments as the user gave them."""
+    """The user's command-line arguments."""
     return sys.argv[1:]

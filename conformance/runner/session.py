@@ -1,4 +1,4 @@
-"""A backend that is open, and cases run on it: the one piece of code behind ``dmlcts run``, emitted modules and mutants."""
+"""An open backend, and cases run on it: the common code of ``dmlcts run``, emitted modules and mutants."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Session:
         self.today = datetime.now(UTC).date()
 
     def run(self, case: Case) -> Result:
-        """Runs one case of any kind, applies waivers, and says how to run it again if it did not pass. Raises ValueError once closed."""
+        """Runs one case of any kind, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
         if self.backend is None:
             raise ValueError("the session is closed")
         if case.expect in (RELATION, AGREEMENT):
@@ -56,16 +56,16 @@ class Session:
         return result if result.status in (PASS, UNSUPPORTED) else replace(result, repro=self._repro(result))
 
     def close(self) -> None:
-        """Closes the backend, once. What that raises is said and costs nothing: every result is in."""
+        """Closes the backend, once. An exception is only printed: all results are complete."""
         backend, self.backend = self.backend, None
         if backend is not None:
             try:
                 backend.close()
-            except Exception as error:  # whatever a Python backend raises
-                print(f"dmlcts: the backend did not close in order: {error}", file=sys.stderr)
+            except Exception as error:  # a Python backend may raise anything
+                print(f"dmlcts: the backend failed to close: {error}", file=sys.stderr)
 
     def _repro(self, result: Result) -> str:
-        """The command that runs the case again; a shrunken example is written down for it."""
+        """The command that runs the case again; a shrunken example is saved for it."""
         file = self._files.get(result.case)
         example = result.evidence.get("example")
         if example is not None:
@@ -78,7 +78,7 @@ class Session:
 
     @cached_property
     def _files(self) -> dict[str, Path]:
-        """The cases that came from files, which have no other name."""
+        """The cases from files, which have no other name."""
         return {read_case(Path(file)).id: Path(file) for file in self.options.case_files}
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Signals that end a run as Ctrl-C does: a CI's cancel, ``docker stop``, a closed terminal. What ran is kept and reported."""
+"""Signals that end a run like Ctrl-C: a canceled CI job, ``docker stop``, a closed terminal. Results so far are kept and reported."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Stopped:
     number = 0
 
     def exit_code(self, otherwise: int) -> int:
-        """128 and the signal's number, as a shell counts; ``otherwise`` where none came."""
+        """128 plus the signal's number, as in a shell; ``otherwise`` if none came."""
         return 128 + self.number if self.number else otherwise
 
 
 @contextmanager
 def as_interrupt() -> Iterator[Stopped]:
-    """Within, each of the signals raises KeyboardInterrupt in the main thread, once; those that come later are ignored."""
+    """Within, each of the signals raises KeyboardInterrupt in the main thread, once; later ones are ignored."""
     stopped = Stopped()
 
     def raise_interrupt(number: int, frame: FrameType | None) -> None:

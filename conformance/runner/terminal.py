@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _LINE = 250
-"""Columns of a table in a log, where nothing is too wide."""
+"""Columns of a table in a log."""
 
 
 def console() -> Console:
-    """Standard output as every command uses it: text as it is (``:name:`` is no emoji), and in a pipe or a log no line is cut or broken.
+    """Standard output for all commands: plain text (``:name:`` is not an emoji); in a pipe or a log, lines are neither cut nor wrapped.
 
-    When whoever reads has gone, as ``head`` does, nothing more is said and the work goes on.
+    If the reader has gone, as with ``head``, output stops and the work continues.
     """
     from rich.console import Console  # here, so that `--help` is quick
 
@@ -35,7 +35,7 @@ def console() -> Console:
 
 
 def silence() -> None:
-    """Sends standard output nowhere, so that nothing fails that is still written, at the interpreter's end at the latest."""
+    """Redirects standard output to the null device, so that later writes do not fail, at the latest at the interpreter's exit."""
     with suppress(OSError, UnsupportedOperation):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -43,7 +43,7 @@ def silence() -> None:
 
 
 def set_encoding() -> None:
-    """UTF-8, or what PYTHONIOENCODING asks for; what the encoding lacks becomes '?'. Windows' pipes have other defaults."""
+    """UTF-8, or what PYTHONIOENCODING asks for; unsupported characters become '?'. Windows pipes have other defaults."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             encoding = None if os.environ.get("PYTHONIOENCODING") else "utf-8"
@@ -56,5 +56,5 @@ def command_text(words: Sequence[str]) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "s") -> str:
-    """``1 difference``, ``2 differences``; ``plural`` is what is put to more than one."""
+    """``1 difference``, ``2 differences``; ``plural`` is the plural ending."""
     return f"{number:,} {noun}{'' if number == 1 else plural}"

@@ -44,7 +44,7 @@ def data_fit(given: Given) -> Iterator[str]:
     """Each input has data, of its tensor's sizes and type."""
     always = {field.name for field in given.operator.inputs()}
     for case in given.positive:
-        present = always | given.operator.held(case.desc.fields)
+        present = always | given.operator.read_outputs(case.desc.fields)
         needed = {name for name, _ in case.desc.tensors() if name.partition("[")[0] in present}
         if set(case.data) != needed:
             yield f"{case.id}: has data of {_names(case.data)}, and its inputs are {_names(needed)}"

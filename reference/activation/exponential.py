@@ -137,7 +137,7 @@ def _softplus(xp: Any, y: Array) -> Array:
 def parametric_softplus(xp: Any, x: Array, alpha: float, beta: float) -> Answer:
     """``Alpha * ln(1 + exp(Beta * x))``; it does not overflow where only the exponential does.
 
-    Where a finite ``x`` makes ``Beta * x`` overflow FLOAT32, nothing is demanded: it may be computed so.
+    Where a finite ``x`` makes ``Beta * x`` overflow FLOAT32, nothing is required, as an implementation may compute it so.
     """
     y = beta * x
     answer = _by_exponential(xp, lambda xp, y: alpha * _softplus(xp, y), y, _PRODUCT)

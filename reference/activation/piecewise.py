@@ -66,7 +66,7 @@ def _sloped(xp: Any, x: Array, slope: Array | float) -> Answer:
 def shrink(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``x - Bias`` above Threshold, ``x + Bias`` below -Threshold, 0 in between; of a negative Threshold the first holds.
 
-    Integers are compared and shifted as real numbers; the result is rounded to the nearest, halves to even, and limited to the type's
+    Integers are compared and shifted as real numbers; the result is rounded to nearest, ties to even, and limited to the type's
     range, as DirectML.dll does: the page is silent.
     """
     x = inputs["InputTensor"]

@@ -112,7 +112,7 @@ def log_softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
 def hardmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """1 for the first of a row's largest elements, in row-major order over its dimensions, and 0 for the others.
 
-    Nothing is defined for a row with a NaN: DirectML.dll takes a NaN for the largest or passes over it by its place.
+    Nothing is defined for a row with a NaN: depending on its position, DirectML.dll treats a NaN as the largest or ignores it.
     """
     x = inputs["InputTensor"]
     axes = _axes(desc, x)

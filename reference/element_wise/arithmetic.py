@@ -48,7 +48,7 @@ reference("ELEMENT_WISE_SUBTRACT")(_binary(lambda xp, a, b: a - b))
 reference("ELEMENT_WISE_MULTIPLY")(_binary(lambda xp, a, b: a * b))
 reference("ELEMENT_WISE_DIFFERENCE_SQUARE")(_binary(lambda xp, a, b: (a - b) * (a - b)))
 
-# DirectML.dll was measured to pass over a NaN beside a number; of the page's max and min that could be either.
+# DirectML.dll was measured to ignore a NaN beside a number; the page's max and min allow either.
 reference("ELEMENT_WISE_MAX")(_binary(lambda xp, a, b: xp.fmax(a, b) if is_real(a) else xp.maximum(a, b)))
 reference("ELEMENT_WISE_MIN")(_binary(lambda xp, a, b: xp.fmin(a, b) if is_real(a) else xp.minimum(a, b)))
 
@@ -124,7 +124,7 @@ def _quotient(xp: Any, a: Array, b: Array) -> Array:
 
 
 _DIGITS = 2.0**21
-"""Quotients beyond this have no digits left in FLOAT32 that tell on which side of an integer they lie; 2.5 ULP of error are allowed for."""
+"""Quotients beyond this have too few mantissa bits in FLOAT32 to tell on which side of an integer they are; includes 2.5 ULP of error."""
 
 _SMALLEST = 2.0**-125
 """Twice the smallest normal FLOAT32: a quotient below it may be flushed, and is then no longer negative."""

@@ -2,7 +2,7 @@
 
 Where a bound is read as a FLOAT and the tensors are of an integer type, the formulas are taken as those of real numbers, and a result
 that has a fraction is truncated, as DirectML.dll does with the bound: the same, since truncation keeps the order. The pages say nothing
-of NaN: DirectML.dll was measured to compute ``max(Min, min(x, Max))`` with a min and a max that pass over NaN.
+of NaN: DirectML.dll was measured to compute ``max(Min, min(x, Max))`` with a min and a max that ignore NaN.
 """
 
 from __future__ import annotations

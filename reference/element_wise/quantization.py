@@ -3,7 +3,7 @@
 An implementation computes in FLOAT32. ``QUANTIZE`` and the addition are judged as integers that rounding may give: the answer's ``value``
 and ``slack`` are chosen so that ``value - slack`` and ``value + slack`` are the least and the largest of them, which are one where the
 computation is exact in FLOAT32, at a tie too. The pages leave open how ``round`` treats ties and what NaN becomes; DirectML.dll 1.15.4
-rounds halves to even, before it adds the zero point.
+rounds ties to even, before it adds the zero point.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _NO_FRACTION = 2.0**52
 
 
 def halves_away_from_zero(xp: Any, x: Array) -> Array:
-    """The nearest integers to ``x`` (float64, every float32 exactly), halves away from zero; the sign stays, of zero too."""
+    """The nearest integers to ``x`` (float64, exact for every float32), ties away from zero; keeps the sign, also of zero."""
     magnitude = xp.abs(x)
     return xp.copysign(xp.where(magnitude < _NO_FRACTION, xp.floor(magnitude + 0.5), magnitude), x)
 
@@ -36,7 +36,7 @@ def element_wise_round(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array])
 
 
 def scaled_to_round(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
-    """As ``scaled``, but without an error where FLOAT32 holds input, product and sum: an error however small leads to another integer."""
+    """As ``scaled``, but without an error where FLOAT32 holds input, product and sum: any error, however small, could give another integer."""
     argument, error = scaled(xp, desc, x)
     pair = desc.fields.get("ScaleBias")
     if error is None or not isinstance(pair, ScaleBias):

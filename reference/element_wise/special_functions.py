@@ -58,11 +58,11 @@ _NEAR_ZERO = 2.0**-24
 """The smallest number of FLOAT16: results up to it are as good as zeros."""
 
 _FLUSHED = 2.0**-126
-"""The same where more is demanded: what FLOAT32 may flush."""
+"""The same where more is required: what FLOAT32 may flush."""
 
 
 def either_zero(run: Reference) -> Reference:
-    """The reference of a function through the origin of which nobody promises that it keeps a zero's sign.
+    """The reference of a function through the origin that is not required to keep the sign of zero.
 
     An exact value that may lie on either side of zero may be stored as either zero. So the slack of what is next to zero leads across it,
     by less than any number that the function's bound tells from zero.

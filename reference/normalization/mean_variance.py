@@ -3,9 +3,9 @@
 The three operators differ in how they name the axes of a row, and in what they leave out: NormalizeVariance the division alone, UseMean and
 UseVariance either. Without the mean, what is divided by is the root of the mean square: measured on DirectML.dll, whose page is silent.
 
-The variance is the mean of the squared differences from the mean. Nothing cancels in it, so a large common offset costs the digits of the
-mean alone; an implementation that subtracts the square of the mean from the mean of the squares loses twice as many, and is found out by
-data that lie far from zero.
+The variance is the mean of the squared differences from the mean. Nothing cancels in it, so a large common offset costs only the mantissa
+bits of the mean. An implementation that subtracts the square of the mean from the mean of the squares loses twice as many; data far from zero
+reveal that.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def mean_variance(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> d
     """``FusedActivation(Scale * ((x - mean) / sqrt(variance + Epsilon)) + Bias)``; Scale and Bias broadcast.
 
     A row whose variance is no larger than its error, without an Epsilon to speak of, is not judged: it is the noise that is normalized.
-    Nor is a negative element that is a row of its own, which is 0 by the formula: DirectML.dll takes it for its own variance, and gives NaN.
+    Nor is a negative element that is a row of its own, which is 0 by the formula: DirectML.dll uses it as its own variance, and gives NaN.
     """
     value, error, known = _normalized(xp, desc, inputs["InputTensor"].astype(xp.float64))
     if "ScaleTensor" in inputs:

@@ -1,8 +1,8 @@
 """Maximum pooling, and where in the input the maximum stands.
 
 The pages promise the maximum of a window and, of several equal ones, the first's index. Of what is no number in the usual sense they say
-nothing, and DirectML.dll 1.15.4 compares each element with the least finite number of the type first: a NaN is passed over, and a window
-of nothing but NaN, -inf or padding gives that number. It is given here too, and not defined where no element of a window lies above -inf: the
+nothing, and DirectML.dll 1.15.4 compares each element with the least finite number of the type first: NaN is ignored, and a window
+of only NaN, -inf or padding gives that number. It is given here too, and not defined where no element of a window lies above -inf: the
 specs' examples hold what is promised and what was measured.
 """
 

@@ -1,6 +1,6 @@
 """Average pooling of 8-bit integers that stand for real numbers: ``(q - zero point) * scale``.
 
-An implementation computes in FLOAT32. The page leaves open how ``round`` treats ties; DirectML.dll 1.15.4 rounds halves to even, before it
+An implementation computes in FLOAT32. The page leaves open how ``round`` treats ties; DirectML.dll 1.15.4 rounds ties to even, before it
 adds the zero point.
 """
 

@@ -2,7 +2,7 @@
 
 The coordinates of a region are multiplied by SpatialScale and rounded to whole elements, both corners inclusive; bin ``o`` of ``P`` along
 an axis of ``L`` elements goes from ``o * L / P`` (rounded down) to ``(o + 1) * L / P`` (rounded up), so that neighbours may share an
-element. The page does not say how ``round`` treats ties: DirectML.dll 1.15.4 multiplies in FLOAT32 and rounds halves to even.
+element. The page does not say how ``round`` treats ties: DirectML.dll 1.15.4 multiplies in FLOAT32 and rounds ties to even.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def nothing() -> float:
 
 @reference("ROI_POOLING")
 def roi_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-    """The largest element of each bin of each region; a NaN is passed over.
+    """The largest element of each bin of each region; NaN is ignored.
 
     Not defined: regions of a batch that there is not; bins without an element of the input, for which DirectML.dll gives 0, and which are
     all that a region has whose second corner lies before the first; bins whose every element is NaN or -inf, for which it gives the least finite number, as maximum pooling does.

@@ -85,14 +85,14 @@
 
   function unpack(operator, { rows, strings, details }) {
     return rows.map((row, i) => {
-      const [status, short, type, kind, basis, level, milliseconds, ulp, grade, whose, message, waiver, repro] = row;
+      const [status, short, type, kind, basis, level, milliseconds, ulp, grade, matched, message, waiver, repro] = row;
       const id = short.startsWith("/") ? operator.name + short : short;
       return {
         id, ulp, milliseconds,
         short: short.startsWith("/") ? short.slice(1) : short,
         status: statuses[status],
         type: strings[type], kind: strings[kind], basis: strings[basis], level: strings[level], grade: strings[grade],
-        whose: strings[whose], message: strings[message], waiver: strings[waiver],
+        matched: strings[matched], message: strings[message], waiver: strings[waiver],
         repro: strings[repro].replaceAll("\0", () => id),
         ...(details[i] ?? {}),
       };
@@ -113,7 +113,7 @@
     if (!fits(one.status.key, one.type, one.kind, one.basis)) return false;
     if (wanted.case && wanted.case !== one.id) return false;
     if (!searched.length) return true;
-    const text = `${one.id} ${one.message} ${one.waiver} ${one.whose} ${one.grade}`.toLowerCase();
+    const text = `${one.id} ${one.message} ${one.waiver} ${one.matched} ${one.grade}`.toLowerCase();
     return searched.every((word) => text.includes(word));
   }
 
@@ -247,7 +247,7 @@
       ["Case", link],
       ["Status", `${one.status.symbol} ${one.status.words}`],
       ["Basis", one.basis],
-      ["Whose answer", one.whose],
+      ["Matched answer", one.matched],
       ["Kind", one.kind],
       ["Data type", one.type],
       ["Feature level", one.level.replace("_", ".")],

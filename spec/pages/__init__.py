@@ -1,1 +1,1 @@
-"""Published reference pages: read, and held against the specs."""
+"""Published reference pages: reading them, and comparing them with the specs."""

@@ -2,21 +2,21 @@
 
 | key | what differs |
 |---|---|
-| ``operator``, ``struct`` | the operator that the page is about (nothing else is compared then); the name of its struct |
-| ``fields/NAME``, ``fields/order`` | a field of the struct is missing, more, renamed or of another type; the fields' order |
-| ``members/NAME``, ``members/order`` | the same, of the member descriptions on a page that also shows the struct |
+| ``operator``, ``struct`` | the page describes another operator (then nothing else is compared); the name of its struct |
+| ``fields/NAME``, ``fields/order`` | a field of the struct is missing, superfluous, renamed or of another type; the order of the fields |
+| ``members/NAME``, ``members/order`` | the same, for the member descriptions on a page that also shows the struct |
 | ``availability`` | the feature level that introduced the operator |
 | ``support/LEVEL`` | a table that only one of the two has |
 | ``support/LEVEL/TENSOR`` | a row that only one of the two has |
-| ``support/LEVEL/TENSOR/types``, ``.../dimensions``, ``.../kind`` | what the row says |
-| ``support/LEVEL/ATTRIBUTE=VALUE,../..`` | the same, of tables that hold for values of an attribute |
-| ``constraint/LABEL`` | what must be the same: the spec's label, or ``same-data-type`` and so on for what only the page says |
+| ``support/LEVEL/TENSOR/types``, ``.../dimensions``, ``.../kind`` | the row's content |
+| ``support/LEVEL/ATTRIBUTE=VALUE,../..`` | the same, for tables that apply to some values of an attribute |
+| ``constraint/LABEL`` | what must be the same: the spec's label, or ``same-data-type`` and so on if only the page says it |
 | ``in-place`` | which output may alias which input |
 | ``in-place/together`` | whether an output may alias several inputs at once |
 | ``example/N`` | the page's Nth example, which is the spec's example ``page-N`` (of a ``page-2-axis-1``, ``example/2-axis-1``) |
 
-The spec's promises with the basis ``measured`` are not expected on a page, but must not be contradicted by one. A page with its English beside a translation is compared
-in both languages.
+The spec's promises with the basis ``measured`` are not expected on a page, but must not be contradicted by one. A page that has
+its English text beside a translation is compared in both languages.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dmlcts.spec.pages.tables import PageTable, PageTensor
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that page and spec say differently. ``erratum`` is the label of the spec's erratum that explains it, if any.
+    """A difference between page and spec. ``erratum`` is the label of the spec's erratum that explains it, if any.
 
     ``line`` is the page's, where there is one.
     """
@@ -92,11 +92,11 @@ _DECLARED = {
 }
 
 
-def _fields(place: str, said: Sequence[PageField], operator: Operator) -> Iterator[Difference]:
-    on_page, in_spec = [entry.name for entry in said], [field.name for field in operator.fields]
-    more = [entry for entry in said if entry.name not in in_spec]
+def _fields(place: str, page_fields: Sequence[PageField], operator: Operator) -> Iterator[Difference]:
+    on_page, in_spec = [entry.name for entry in page_fields], [field.name for field in operator.fields]
+    more = [entry for entry in page_fields if entry.name not in in_spec]
     missing = [field for field in operator.fields if field.name not in on_page]
-    if len(more) == len(missing):  # one that is unknown stands for one that is missing
+    if len(more) == len(missing):  # an unknown field is taken as the missing one, renamed
         for entry, field in zip(more, missing, strict=True):
             yield _difference(f"{place}/{field.name}", f"{field.name} has another name", str(entry), _written(field), entry.line)
     else:
@@ -105,7 +105,7 @@ def _fields(place: str, said: Sequence[PageField], operator: Operator) -> Iterat
         for entry in more:
             message = f"{operator.name} has no field {entry.name}"
             yield _difference(f"{place}/{entry.name}", message, str(entry), "nothing", entry.line)
-    known = [(entry, operator.field(entry.name)) for entry in said if entry.name in in_spec]
+    known = [(entry, operator.field(entry.name)) for entry in page_fields if entry.name in in_spec]
     for entry, field in known:
         if not _declares(entry, field):
             message = f"{entry.name} is declared differently"
@@ -126,15 +126,13 @@ def _written(field: Field) -> str:
     return f"{'optional ' if field.optional else ''}{field.enum or field.type} {field.name}{counted}"
 
 
-# Tables. Page and spec may group an attribute's values differently, so that they are compared value by value, and what differs alike
-# within a table of the spec is put together again.
-_Said = tuple[str, str, str, str, int | None]  # the key's end, message, page says, spec says, line
+# Tables. Page and spec may group an attribute's values differently. So they are compared value by value, and equal differences within a
+# table of the spec are merged again.
+_Finding = tuple[str, str, str, str, int | None]  # the key's end, message, page says, spec says, line
 
 
 def _support(page: Page, operator: Operator) -> Iterator[Difference]:
-    in_spec = sorted(
-        operator.support, key=lambda table: table.basis == MEASURED
-    )  # what was measured speaks where nothing else does
+    in_spec = sorted(operator.support, key=lambda table: table.basis == MEASURED)  # measured tables apply only where no other does
     on_page: list[tuple[PageTable, str, dict[str, tuple[str, ...]]]] = []
     for table in page.support:
         level, limits = table.level or operator.introduced.name, _limits(table.only, operator)
@@ -147,20 +145,20 @@ def _support(page: Page, operator: Operator) -> Iterator[Difference]:
             on_page.append((table, level, limits))
     values = _limiting_values([*(table.when for table in in_spec), *(limits for _, _, limits in on_page)], operator)
     for level in sorted({table.level.name for table in in_spec} | {level for _, level, _ in on_page}, reverse=True):
-        alike: dict[tuple[int, _Said], list[dict[str, str]]] = {}
+        alike: dict[tuple[int, _Finding], list[dict[str, str]]] = {}
         for combination in product(*values.values()):
             attributes = dict(zip(values, combination, strict=True))
             ours = [table for table in in_spec if table.level.name == level and _applies(table.when, attributes)]
             theirs = [table for table, at, limits in on_page if at == level and _applies(limits, attributes)]
-            for said in _tables(theirs, ours, operator, level):
-                alike.setdefault((id(ours[0]) if ours else 0, said), []).append(attributes)
+            for difference in _tables(theirs, ours, operator, level):
+                alike.setdefault((id(ours[0]) if ours else 0, difference), []).append(attributes)
         for (_, (end, message, page_says, spec_says, line)), where in alike.items():
             which = "".join(f"/{name}={','.join(dict.fromkeys(attributes[name] for attributes in where))}" for name in values)
             yield _difference(f"support/{level}{which}{end}", message, page_says, spec_says, line)
 
 
 def _limits(only: Sequence[str], operator: Operator) -> dict[str, tuple[str, ...]] | None:
-    """The attribute that has all these constants, with them; empty if there are none, None if no attribute has them."""
+    """The attribute that has all these constants, with them; empty if there are no constants, None if no attribute has them all."""
     if not only:
         return {}
     for field in operator.fields:
@@ -171,7 +169,7 @@ def _limits(only: Sequence[str], operator: Operator) -> dict[str, tuple[str, ...
 
 
 def _limiting_values(limits: Iterable[Mapping[str, Sequence[str | int]]], operator: Operator) -> dict[str, list[str]]:
-    """The attributes that tables are limited by, each with its values in their enumeration's order."""
+    """The attributes that limit tables, each with its values in the enumeration's order."""
     found: dict[str, set[str]] = {}
     for when in limits:
         for name, allowed in when.items():
@@ -185,7 +183,7 @@ def _applies(when: Mapping[str, Sequence[str | int]], attributes: Mapping[str, s
     return all(attributes[name] in map(str, allowed) for name, allowed in when.items())
 
 
-def _tables(theirs: Sequence[PageTable], ours: Sequence[Support], operator: Operator, level: str) -> Iterator[_Said]:
+def _tables(theirs: Sequence[PageTable], ours: Sequence[Support], operator: Operator, level: str) -> Iterator[_Finding]:
     if not theirs or not ours:
         if ours and ours[0].basis != MEASURED:
             yield "", f"the page has no table of feature level {level}", "nothing", f"a table of {', '.join(ours[0].tensors)}", None
@@ -209,15 +207,15 @@ def _tables(theirs: Sequence[PageTable], ours: Sequence[Support], operator: Oper
             yield from _row(row, ours[0].tensors[row.name], _kind(optional, field.kind), silent)
 
 
-def _row(row: PageTensor, spec: TensorSupport, kind: str, silent: bool) -> Iterator[_Said]:
-    """``silent`` says that the page gives no data types, and that those of the spec were measured."""
+def _row(row: PageTensor, spec: TensorSupport, kind: str, silent: bool) -> Iterator[_Finding]:
+    """``silent``: the page gives no data types, and those of the spec were measured."""
     if set(row.data_types) != set(spec.data_types) and not silent:
-        said = ", ".join(row.data_types) or "none", ", ".join(spec.data_types) or "none"
-        yield f"/{row.name}/types", f"{row.name} has other data types", *said, row.line
+        both = ", ".join(row.data_types) or "none", ", ".join(spec.data_types) or "none"
+        yield f"/{row.name}/types", f"{row.name} has other data types", *both, row.line
     counts = tuple(spec.dimension_counts())
     if row.dimensions != counts:
-        said = ", ".join(map(str, row.dimensions)) or "none", ", ".join(map(str, counts))
-        yield f"/{row.name}/dimensions", f"{row.name} has other dimension counts", *said, row.line
+        both = ", ".join(map(str, row.dimensions)) or "none", ", ".join(map(str, counts))
+        yield f"/{row.name}/dimensions", f"{row.name} has other dimension counts", *both, row.line
     if row.kind and _kind(row.optional, row.kind) != kind:
         yield f"/{row.name}/kind", f"{row.name} is of another kind", _kind(row.optional, row.kind), kind, row.line
 
@@ -226,24 +224,24 @@ def _kind(optional: bool, kind: str) -> str:
     return f"{'optional ' if optional else ''}{kind}"
 
 
-# Constraints. What must be the same is an equivalence: a page may say it of all tensors at once, and a spec in two constraints.
+# Constraints. Equality is an equivalence relation: a page may state it for all tensors at once, and a spec in two constraints.
 _LABELS = {"DataType": "same-data-type", "DimensionCount": "same-dimension-count", "Sizes": "same-sizes"}
 
 
 def _constraints(page: Page, operator: Operator) -> Iterator[Difference]:
     every = tuple(field.name for field in operator.fields if field.is_tensor)
-    binding = (*page.same, *page.said_of_members)
+    binding = (*page.same, *page.member_rules)
     for prop, label in _LABELS.items():
         ours = [c for c in operator.constraints if c.same == prop and c.when is None and c.before is None]
         in_spec = _classes(constraint.tensors for constraint in ours)
         on_page = _classes(rule.tensors or every for rule in binding if rule.property == prop)
         for constraint in ours:
-            whole = all(name in every for name in constraint.tensors)  # no sentence speaks of an array's elements
+            whole = all(name in every for name in constraint.tensors)  # no sentence mentions an array's elements
             expected = whole and constraint.basis != MEASURED and prop not in page.unread_topics
             if expected and not _within(constraint.tensors, on_page):
                 message = f"the page does not say that these have the same {prop}: {', '.join(constraint.tensors)}"
                 yield _difference(f"constraint/{constraint.label}", message, _listed(on_page), constraint.text)
-        for rule in (*binding, *page.said_in_passing):
+        for rule in (*binding, *page.prose_rules):
             tensors = rule.tensors or every
             if rule.property == prop and not _within(tensors, in_spec):
                 key = next((c.label for c in ours if len({*c.tensors} & {*tensors}) > 1), label)
@@ -252,7 +250,7 @@ def _constraints(page: Page, operator: Operator) -> Iterator[Difference]:
 
 
 def _classes(groups: Iterable[Iterable[str]]) -> list[set[str]]:
-    """The equivalence classes that groups of equals make."""
+    """The equivalence classes formed by groups of equal tensors."""
     classes: list[set[str]] = []
     for group in groups:
         whole = set(group).union(*(known for known in classes if known & set(group)))
@@ -271,27 +269,31 @@ def _listed(classes: Iterable[set[str]]) -> str:
 def _in_place(page: Page, operator: Operator) -> Iterator[Difference]:
     inputs, outputs = ({field.name for field in fields} for fields in (operator.inputs(), operator.outputs()))
     excepted = {name for rule in page.aliases if rule.exception for name in rule.names}
-    said: set[tuple[str, str]] = set()
+    on_page: set[tuple[str, str]] = set()
     for rule in page.aliases:
         if not rule.exception:
-            # A name that the operator has not still shows, as what its name says it is.
+            # An unknown name still shows, as the kind that the name suggests.
             to = {name for name in rule.names if name in outputs or (name not in inputs and name.startswith("Output"))}
             from_ = set(rule.names) - to
             pairs = product(to or (outputs if rule.any_output else ()), from_ or (inputs if rule.any_input else ()))
-            said |= {(output, name) for output, name in pairs if name not in excepted}
+            on_page |= {(output, name) for output, name in pairs if name not in excepted}
     ours = {(entry.output, name): entry.basis for entry in operator.in_place for name in entry.inputs}
     expected = {pair for pair, basis in ours.items() if basis != MEASURED}
-    if not expected <= said <= ours.keys():
+    if not expected <= on_page <= ours.keys():
         if "in-place" not in page.unread_topics:
             line = page.aliases[0].line if page.aliases else None
-            yield _difference("in-place", "other outputs may alias inputs", _aliases(said), _aliases(expected), line)
+            yield _difference("in-place", "other outputs may alias inputs", _aliases(on_page), _aliases(expected), line)
         return
     several = any(rule.several for rule in page.aliases if not rule.exception)
     together = any(entry.together for entry in operator.in_place if entry.basis != MEASURED)
     if page.aliases and several != together:
         words = {True: "several inputs at once", False: "one input"}
         yield _difference(
-            "in-place/together", "an output may alias otherwise", words[several], words[together], page.aliases[0].line
+            "in-place/together",
+            "the number of inputs that an output may alias differs",
+            words[several],
+            words[together],
+            page.aliases[0].line,
         )
 
 
@@ -311,12 +313,12 @@ def _examples(page: Page, operator: Operator) -> Iterator[Difference]:
             del ours[known]
         if same:
             del theirs[number]
-    # Of what is left, the spec's page-2 is the page's example 2; the others go by their order.
+    # Of the rest, the spec's page-2 is the page's example 2; the others are matched in order.
     left = [label for label, example in ours.items() if example.id != label]
     pairs = {number: number for number in theirs if number in left}
     rest = zip_longest((n for n in theirs if n not in pairs), (label for label in left if label not in pairs))
-    for said, label in sorted((*pairs.items(), *rest), key=lambda pair: pair[1] or pair[0] or ""):
-        yield _example(theirs.get(said or ""), ours.get(label or ""), label or said or "", operator)
+    for page_label, label in sorted((*pairs.items(), *rest), key=lambda pair: pair[1] or pair[0] or ""):
+        yield _example(theirs.get(page_label or ""), ours.get(label or ""), label or page_label or "", operator)
 
 
 def _example(shown: PageExample | None, ours: Example | None, label: str, operator: Operator) -> Difference:

@@ -1,7 +1,7 @@
 """Examples of reference pages: ``InputTensor: (Sizes:{2,2}, DataType:UINT32)``, nested lists of numbers, ``Axes: {0}``.
 
-An example is a code block that gives an output. Blocks that give none set the scene for the examples after them, as far as their heading
-reaches: a page shows one input below "Examples" and several attributes and outputs below "Example 1", "Example 2".
+An example is a code block with an output. Blocks without one provide common values for the examples after them, within the same heading: a
+page may show one input below "Examples" and several attributes and outputs below "Example 1", "Example 2".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PageExample:
     """The page's example ``number`` (from 1, in the page's order).
 
     ``tensors`` has the inputs and outputs by name (``InputTensors[0]`` for an element of an array), ``attributes`` the other fields; a
-    field that the page gives as none is in neither. ``problem`` says why an example could not be read, and is empty otherwise.
+    field that the page shows as absent is in neither. ``problem`` says why an example could not be read, and is empty otherwise.
     """
 
     number: int
@@ -47,9 +47,9 @@ class _Unreadable(ValueError):
 
 
 def read_examples(blocks: Iterable[Block], is_output: Callable[[str], bool]) -> tuple[tuple[PageExample, ...], list[str]]:
-    """The examples of a section, and what in its code blocks could not be read. ``is_output`` tells an output's name.
+    """The examples of a section, and parts of its code blocks that could not be read. ``is_output`` recognizes the name of an output.
 
-    Headings of a level end what the headings of that level and below set the scene for.
+    A heading ends the scope of common values given below headings of the same or a deeper level.
     """
     scenes: list[tuple[int, dict[str, Value | None]]] = [(0, {})]
     found: list[PageExample] = []
@@ -78,7 +78,7 @@ def read_examples(blocks: Iterable[Block], is_output: Callable[[str], bool]) -> 
 
 
 def _entries(text: str) -> dict[str, Value | None]:
-    """The fields that a code block gives. Raises _Unreadable for a block with anything else in it."""
+    """The fields in a code block. Raises _Unreadable for a block with anything else in it."""
     text = re.sub(r"//.*", "", text)
     starts = list(_ENTRY.finditer(text))
     if not starts or text[: starts[0].start()].strip():
@@ -116,9 +116,9 @@ def _literal(name: str, head: str, data: str) -> Literal:
     shape = tuple(int(size) for size in re.findall(r"\d+", sizes[1]))
     numbers = tuple(_number(number) for number in _NUMBER.findall(data))
     if _NUMBER.sub("", data).strip("[], \t\n"):
-        raise _Unreadable(f"among the values of {name} stands {_NUMBER.sub('', data).strip('[], ')[:60]!r}")
+        raise _Unreadable(f"the values of {name} contain {_NUMBER.sub('', data).strip('[], ')[:60]!r}")
     if len(numbers) != prod(shape):
-        raise _Unreadable(f"{name} has sizes {'x'.join(map(str, shape))} and {len(numbers)} values")
+        raise _Unreadable(f"{name} has sizes {'x'.join(map(str, shape))} but {len(numbers)} values")
     return Literal(data_type[1].removeprefix("DML_TENSOR_DATA_TYPE_"), shape, numbers)
 
 

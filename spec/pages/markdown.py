@@ -1,6 +1,6 @@
-"""The Markdown of reference pages: blocks with their lines, and the two texts of a page that has its English beside a translation.
+"""The Markdown of reference pages: blocks with their lines, and both texts of a page that has its English beside a translation.
 
-Just what these pages use: ATX headings with an optional anchor, fenced code, pipe tables, paragraphs and bullets.
+Supports only what these pages use: ATX headings with an optional anchor, fenced code, pipe tables, paragraphs and bullets.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TAG = re.compile(r"</?\w+[^>]*>")
 class Block:
     """A piece of a page. ``line`` (from 1) is where its text begins.
 
-    A heading has a ``level``, its anchor or what GitHub would make one as ``slug``, and its title as ``text``; a table has ``rows`` of
+    A heading has a ``level``, a ``slug`` (its anchor, or the one that GitHub would generate) and its title as ``text``; a table has ``rows`` of
     (line, cells), the header row first and the rule below it left out.
     """
 
@@ -45,7 +45,7 @@ class Block:
 
 
 def translations(text: str) -> tuple[str, str | None]:
-    """A page's text without translation spans, and the English that stands in them (None if there are none).
+    """A page's text without translation spans, and the English text in them (None if there are none).
 
     Such a page holds every sentence twice: ``<span data-ttu-id=..>..</span><span class="sxs-lookup"><span data-stu-id=..>..</span></span>``.
     Line numbers are kept.
@@ -115,7 +115,7 @@ def sections(blocks: Iterable[Block]) -> dict[str, list[Block]]:
 
 
 def section(parts: Mapping[str, Sequence[Block]], slug: str) -> Sequence[Block]:
-    """The section whose slug begins so ("tensor-support-according-to-function", "examples"), empty if there is none."""
+    """The section with a slug that begins with ``slug`` ("tensor-support-according-to-function", "examples"), empty if there is none."""
     return next((blocks for name, blocks in parts.items() if name.startswith(slug)), ())
 
 

@@ -1,9 +1,9 @@
-"""Operator reference pages, in the Markdown that they are published in, as data.
+"""Operator reference pages, parsed from their published Markdown.
 
 Three forms are read: the source form (``## -struct-fields``, ``### -field ATensor``, no C++), the published form (``## Syntax`` with the
 struct, ``## Members``), and a translation of the published form, with or without its English in spans beside it. Sections are found by
-their anchors, which are never translated, or by what the English heading's anchor would be. What should have been read and could not
-be stands in ``Page.unread``.
+their anchors, which are never translated, or by the anchor that the English heading would have. Parts that should have been
+read but could not are listed in ``Page.unread``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dmlcts.spec.pages.tables import LEVEL, PageTable, read_tables
 
 
 class PageError(ValueError):
-    """A text is no operator reference page. The message names the file and line, what is wrong, and what to do."""
+    """A text is not an operator reference page. The message names the file and line, what is wrong, and what to do."""
 
     def __init__(self, file: Path | None, line: int, problem: str) -> None:
         self.file, self.line, self.problem = file, line, problem
@@ -59,10 +59,10 @@ class Page:
     """An operator reference page.
 
     ``fields`` are the struct's: of the C++ if the page shows it, otherwise of the member descriptions; ``members`` are the member
-    descriptions of a page that shows both. ``same`` is what the constraints section says; ``said_of_members`` and ``said_in_passing``
-    are what the member descriptions and the prose around them say of the same. ``unread`` are parts that could not be read, each with
-    its line, and ``unread_topics`` what sentences among them may speak of: properties of tensors, and ``in-place``. ``original`` is
-    the English that a translation carries.
+    descriptions of a page that shows both. ``same`` are the equality rules of the constraints section; ``member_rules`` and
+    ``prose_rules`` those in the member descriptions and in other prose. ``unread`` are parts that could not be read, each with its line,
+    and ``unread_topics`` what sentences among them may be about: properties of tensors, and ``in-place``. ``original`` is the English
+    text inside a translation.
     """
 
     operator: str
@@ -72,8 +72,8 @@ class Page:
     members: tuple[PageField, ...]
     support: tuple[PageTable, ...]
     same: tuple[SameRule, ...]
-    said_of_members: tuple[SameRule, ...]
-    said_in_passing: tuple[SameRule, ...]
+    member_rules: tuple[SameRule, ...]
+    prose_rules: tuple[SameRule, ...]
     aliases: tuple[AliasRule, ...]
     examples: tuple[PageExample, ...]
     availability: str | None
@@ -89,7 +89,7 @@ _DECLARATION = re.compile(
     r"(?P<notes>(?:_[A-Za-z]\w*?_(?:\([^)]*\))?\s+)*)(?:const\s+)?(?P<type>[A-Za-z]\w*)\s*(?P<pointer>\*?)\s*(?P<name>[A-Za-z]\w*)"
 )
 _MEMBER_TYPE = re.compile(r"[^\s:*`\[]+\s?[:：](.*)")
-"""``Type: **const [DML_TENSOR_DESC](..)\\***``, whatever a language calls a type; the wide colon is Chinese and Japanese."""
+"""``Type: **const [DML_TENSOR_DESC](..)\\***``, in any language; the wide colon is Chinese and Japanese."""
 _NO_PROSE = ("syntax", "members", "struct-fields", "example", "availability", "tensor-", "requirements", "see-also")
 
 
@@ -105,7 +105,7 @@ def read_page(text: str, file: Path | None = None) -> Page:
     if english is None:
         return page
     original = _Reader(english, file, "en-us").page()
-    # Both texts have the same lines. What could be read in English is not unread in a language whose words are not known.
+    # Both texts have the same lines. In an unknown language, what could be read in English does not count as unread.
     known, in_english = language.startswith(LANGUAGES), {_line(entry) for entry in original.unread}
     kept = [entry for entry in page.unread if known or _line(entry) in in_english]
     kept += [entry for entry in original.unread if _line(entry) not in set(map(_line, kept))]
@@ -135,7 +135,7 @@ class _Reader:
         described = list(_described((*section(parts, "struct-fields"), *section(parts, "members"))))
         members = tuple(self.members(described))
         if not fields and not members:
-            what = "neither a C++ struct nor member descriptions are here; give the whole page in its Markdown form"
+            what = "no C++ struct and no member descriptions found; give the whole page as Markdown"
             raise PageError(self.file, skip + 1, what)
         support, unread_tables = read_tables(section(parts, "tensor-support"))
         kinds = {row.name: row.kind for table in support for row in table.tensors}
@@ -152,14 +152,14 @@ class _Reader:
             members=members if fields else (),
             support=support,
             same=tuple(self.constraints(section(parts, "tensor-constraints"))),
-            said_of_members=tuple(
+            member_rules=tuple(
                 rule
                 for name, texts in described
                 if TENSOR.fullmatch(name)
-                for said, line in _said(texts)
-                for rule in same_rules(said, line, name)
+                for sentence, line in _sentences(texts)
+                for rule in same_rules(sentence, line, name)
             ),
-            said_in_passing=tuple(rule for said, line in _said(prose) for rule in same_rules(said, line)),
+            prose_rules=tuple(rule for sentence, line in _sentences(prose) for rule in same_rules(sentence, line)),
             aliases=tuple(self.aliases(prose)),
             examples=examples,
             availability=next((m[1] for block in section(parts, "availability") if (m := LEVEL.search(block.text))), None),
@@ -170,10 +170,10 @@ class _Reader:
 
     def operator(self, entries: Mapping[str, str], blocks: Sequence[Block]) -> str:
         titles = [block.text for block in blocks if block.kind == HEADING and block.level == 1]
-        for said in (entries.get("UID", ""), entries.get("title", ""), *titles):
-            if found := _DESC.search(said):
+        for name in (entries.get("UID", ""), entries.get("title", ""), *titles):
+            if found := _DESC.search(name):
                 return found[1]
-        what = "no DML_.._OPERATOR_DESC stands in the UID, the title or the first heading"
+        what = "no DML_.._OPERATOR_DESC in the UID, the title or the first heading"
         raise PageError(self.file, 1, f"{what}; give the reference page of an operator desc, as Markdown and not as HTML")
 
     def struct(self, blocks: Iterable[Block]) -> tuple[str, tuple[PageField, ...]]:
@@ -205,45 +205,45 @@ class _Reader:
         return PageField(found["name"], type_, bool(found["pointer"]), maybe_null, size[1] if size else "", line)
 
     def constraints(self, blocks: Iterable[Block]) -> Iterator[SameRule]:
-        for said, line in _said(blocks):
-            rules = same_rules(said, line)
+        for sentence, line in _sentences(blocks):
+            rules = same_rules(sentence, line)
             yield from rules
             if not rules:
-                self.topics.update(properties_in(said) if self.understood() else PROPERTIES)
-                self.unread.append(f"line {line}: the constraint {said!r}")
+                self.topics.update(properties_in(sentence) if self.understood() else PROPERTIES)
+                self.unread.append(f"line {line}: the constraint {sentence!r}")
 
     def aliases(self, prose: Iterable[Block]) -> Iterator[AliasRule]:
-        permitting = [(said, line) for said, line in _said(prose) if permits_aliasing(said)]
-        for said, line in permitting:
-            rule = alias_rule(said, line)
+        permitting = [(sentence, line) for sentence, line in _sentences(prose) if permits_aliasing(sentence)]
+        for sentence, line in permitting:
+            rule = alias_rule(sentence, line)
             if rule:
                 yield rule
             else:
                 self.topics.add("in-place")
-                self.unread.append(f"line {line}: the in-place sentence {said!r}")
+                self.unread.append(f"line {line}: the in-place sentence {sentence!r}")
         if not permitting and not self.understood():
             self.topics.add("in-place")
             self.unread.append(f"line 1: whether the page permits in-place execution, in {self.language}")
 
     def understood(self) -> bool:
-        """Whether the words of the page's language are known, so that a sentence without them is about something else."""
+        """Whether the page's language is supported, so that a sentence without known words is about something else."""
         return self.language.startswith(LANGUAGES)
 
 
-def _said(blocks: Iterable[Block]) -> Iterator[tuple[str, int]]:
+def _sentences(blocks: Iterable[Block]) -> Iterator[tuple[str, int]]:
     """The sentences of the paragraphs among ``blocks``, each with its paragraph's line."""
     for block in blocks:
         if block.kind == TEXT:
-            yield from ((said, block.line) for said in sentences(block.text))
+            yield from ((sentence, block.line) for sentence in sentences(block.text))
 
 
 def _kind(name: str) -> str:
-    """What a tensor's name says it is, where no table does."""
+    """A tensor's kind by its name, if no table gives it."""
     return "output" if name.startswith("Output") and TENSOR.fullmatch(name) else ""
 
 
 def _described(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Block]]]:
-    """Each member's name and the blocks that describe it. ``### -field ATensor`` or a line with nothing but the name begins one."""
+    """Each member's name and the blocks that describe it. ``### -field ATensor``, or a line with only the name, begins one."""
     name, texts = "", list[Block]()
     for block in blocks:
         heading = re.match(r"-field (\w+)", block.text) if block.kind == HEADING else None
@@ -263,6 +263,6 @@ def _described(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Block]]]:
 def _plain_type(text: str) -> str:
     r"""A member's type as C++: ``\_Maybenull\_ **const [DML_TENSOR_DESC](..)\***`` is ``_Maybenull_ const DML_TENSOR_DESC*``.
 
-    Asterisks that emphasize come in pairs; one that is left over makes a pointer.
+    Asterisks for emphasis come in pairs; an unpaired one makes a pointer.
     """
     return plain(text) + ("*" if text.count("*") % 2 else "")

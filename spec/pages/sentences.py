@@ -1,8 +1,8 @@
-"""What a page's sentences promise: what is the same of which tensors, and what may alias what.
+"""The promises in a page's sentences: which properties are equal in which tensors, and what may alias what.
 
-A sentence about what is the same is read only if every word of it is understood: names of tensors, terms for the three properties, and
-the few words that hold them together. The machine-translated pages mix languages within a sentence ("los mismos *tamaños DataType,*
-*DimensionCount* y"), so the vocabularies are one. Another language is added by adding its words.
+A sentence about equality is read only if every word of it is understood: names of tensors, terms for the three properties, and a few
+connecting words. The machine-translated pages mix languages within a sentence ("los mismos *tamaños DataType,*
+*DimensionCount* y"), so there is one vocabulary. To support another language, add its words.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from dmlcts.spec.pages.markdown import plain
 
 LANGUAGES = ("en", "es", "it")
-"""The languages whose words are below."""
+"""The languages of the words below."""
 
 TENSOR = re.compile(r"\b[A-Z]\w*Tensors?\b")
-"""What names a tensor on these pages: every tensor field of every operator ends so."""
+"""A tensor's name: every tensor field of every operator ends like this."""
 
-PROPERTIES = {  # in this order: a term for the dimension count holds one for sizes
+PROPERTIES = {  # in this order: a term for the dimension count contains one for sizes
     "DimensionCount": r"dimension ?counts?|(?:recuentos?|números?) de(?: las)? dimensiones|(?:conteggio|numero) (?:di |delle )?dimensioni",
     "DataType": r"data ?types?|tipos? de (?:datos|data ?type)|tip[oi] (?:di )?(?:dati|data ?type)",
     "Sizes": r"sizes?|tamaños?|dimensiones|dimensioni",
@@ -51,7 +51,7 @@ _SEVERAL = re.compile(r"\b(?:one or more|un[oa] o (?:varios|varias|más)|un[oa] 
 
 @dataclass(frozen=True, slots=True)
 class SameRule:
-    """A sentence's promise that ``tensors`` have one property in common; no tensors stand for every tensor of the operator."""
+    """A sentence's promise that a property is equal in ``tensors``; empty stands for every tensor of the operator."""
 
     property: str
     tensors: tuple[str, ...]
@@ -62,8 +62,8 @@ class SameRule:
 class AliasRule:
     """A sentence's permission to alias during binding, or an exception to one.
 
-    ``names`` are the tensors that it names; ``any_output`` and ``any_input`` say that it speaks of outputs or inputs without naming
-    them; ``several`` that one output may alias more than one input at once.
+    ``names`` are the tensors that it names; ``any_output`` and ``any_input`` say that it mentions outputs or inputs without naming
+    them; ``several`` that one output may alias several inputs at once.
     """
 
     names: tuple[str, ...]
@@ -76,18 +76,18 @@ class AliasRule:
 
 def sentences(text: str) -> Iterator[str]:
     """The sentences of a paragraph, without emphasis and links."""
-    yield from (said for said in re.split(r"(?<=[.!?])\s+(?=[\w\"(¿])", plain(text)) if said)
+    yield from (sentence for sentence in re.split(r"(?<=[.!?])\s+(?=[\w\"(¿])", plain(text)) if sentence)
 
 
 def same_rules(sentence: str, line: int, subject: str = "") -> list[SameRule]:
-    """What a sentence says must be the same, empty if it is not understood. ``subject`` is the field in whose description it stands."""
+    """The equality rules in a sentence, empty if it is not understood. ``subject`` is the field that the sentence describes."""
     if _EXCEPT.search(sentence):
         return []
-    said = re.sub(r"\([^)]*\)", " ", _ALTHOUGH.sub("", sentence))
-    every = bool(_EVERY_TENSOR.search(said))
-    said = _EVERY_TENSOR.sub(" ", said)
-    names = dict.fromkeys([subject] if subject else []) | dict.fromkeys(TENSOR.findall(said))
-    properties, rest = _properties(said)
+    words = re.sub(r"\([^)]*\)", " ", _ALTHOUGH.sub("", sentence))
+    every = bool(_EVERY_TENSOR.search(words))
+    words = _EVERY_TENSOR.sub(" ", words)
+    names = dict.fromkeys([subject] if subject else []) | dict.fromkeys(TENSOR.findall(words))
+    properties, rest = _properties(words)
     understood = not re.search(r"\w", _JOINING.sub("", _SAME.sub("", rest)))
     if not (properties and _SAME.search(rest) and understood and (every or len(names) > 1)):
         return []
@@ -100,7 +100,7 @@ def properties_in(sentence: str) -> tuple[str, ...]:
 
 
 def _properties(sentence: str) -> tuple[tuple[str, ...], str]:
-    """The properties in a sentence, and what is left of it without them and the tensors' names."""
+    """The properties in a sentence, and the rest without them and the tensors' names."""
     found, rest = [], TENSOR.sub(" ", sentence)
     for name, terms in PROPERTIES.items():
         shorter = re.sub(rf"\b(?:{terms})\b", " ", rest, flags=re.IGNORECASE)
@@ -110,12 +110,12 @@ def _properties(sentence: str) -> tuple[tuple[str, ...], str]:
 
 
 def permits_aliasing(sentence: str) -> bool:
-    """Whether a sentence permits aliasing, so that ``alias_rule`` should understand it. One that denies it promises nothing."""
+    """Whether a sentence permits aliasing, so that ``alias_rule`` must understand it. A sentence that denies it promises nothing."""
     return bool(_ALIAS.search(sentence)) and not _DENIED.search(sentence)
 
 
 def alias_rule(sentence: str, line: int) -> AliasRule | None:
-    """What a sentence that permits aliasing permits, None if it is not understood."""
+    """The rule in a sentence that permits aliasing, None if it is not understood."""
     names = tuple(dict.fromkeys(TENSOR.findall(sentence)))
     rest = TENSOR.sub(" ", sentence)
     any_output, any_input = bool(_AN_OUTPUT.search(rest)), bool(_AN_INPUT.search(rest))

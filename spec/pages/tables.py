@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dmlcts.spec.pages.markdown import HEADING, TABLE, Block
 
 LEVEL = re.compile(r"DML_FEATURE_LEVEL_(\d_\d)", re.IGNORECASE)
-"""A feature level as prose, headings and (in small letters) anchors name it."""
+"""A feature level in prose, headings and (in lower case) anchors."""
 
 _KINDS = {"output": r"output|salida|resultado|uscita|risultat", "input": r"input|entrada|ingresso"}
 _OPTIONAL = re.compile(r"optional|opcional|opzional|facoltativ", re.IGNORECASE)
@@ -39,7 +39,7 @@ class PageTensor:
 class PageTable:
     """A tensor-support table. ``level`` is None where no heading gives one: the level that introduced the operator is meant.
 
-    ``only`` are the constants that a heading limits it to ("ARGMIN and ARGMAX"), empty if it holds for all.
+    ``only`` are the constants that a heading limits it to ("ARGMIN and ARGMAX"), empty if it applies to all.
     """
 
     level: str | None
@@ -49,9 +49,9 @@ class PageTable:
 
 
 def read_tables(blocks: Iterable[Block]) -> tuple[tuple[PageTable, ...], list[str]]:
-    """The tables of a tensor-support section, and what in it could not be read, each with its line.
+    """The tables of a tensor-support section, and parts that could not be read, each with its line.
 
-    A heading gives a level, or constants. How deep it is says nothing: these pages are careless of it.
+    A heading gives a level, or constants. Its depth is ignored: these pages use it inconsistently.
     """
     tables: list[PageTable] = []
     unread: list[str] = []
@@ -66,7 +66,7 @@ def read_tables(blocks: Iterable[Block]) -> tuple[tuple[PageTable, ...], list[st
             elif not levels:
                 only = tuple(_CONSTANT.findall(block.text))
                 if not only:
-                    unread.append(f"line {block.line}: what the heading {block.text!r} limits the tables below it to")
+                    unread.append(f"line {block.line}: the values that the heading {block.text!r} limits its tables to")
         elif block.kind == TABLE:
             rows = [_row(line, cells, unread) for line, cells in block.rows[1:]]
             tables.append(PageTable(level, only, tuple(row for row in rows if row), block.line))
@@ -77,16 +77,16 @@ def _row(line: int, cells: Sequence[str], unread: list[str]) -> PageTensor | Non
     if len(cells) < 4:
         unread.append(f"line {line}: a row of {len(cells)} cells in a tensor-support table")
         return None
-    name, kind_said, counts_said, types_said = cells[0], cells[1], cells[-2], cells[-1]
-    kind = next((kind for kind, words in _KINDS.items() if re.search(words, kind_said, re.IGNORECASE)), "")
+    name, kind_text, counts_text, types_text = cells[0], cells[1], cells[-2], cells[-1]
+    kind = next((kind for kind, words in _KINDS.items() if re.search(words, kind_text, re.IGNORECASE)), "")
     if not kind:
-        unread.append(f"line {line}: the kind {kind_said!r}")
-    counts = tuple(int(count) for count in re.findall(r"\b\d\b", counts_said))
-    if len(counts) == 2 and not _LIST.search(counts_said):
+        unread.append(f"line {line}: the kind {kind_text!r}")
+    counts = tuple(int(count) for count in re.findall(r"\b\d\b", counts_text))
+    if len(counts) == 2 and not _LIST.search(counts_text):
         counts = tuple(range(counts[0], counts[1] + 1))
     if not counts:
-        unread.append(f"line {line}: the dimension counts {counts_said!r}")
-    if _BETWEEN.sub("", _DATA_TYPE.sub("", types_said)):
-        unread.append(f"line {line}: the data types {types_said!r}")
-    types = tuple(found.upper() for found in _DATA_TYPE.findall(types_said))
-    return PageTensor(name, kind, bool(_OPTIONAL.search(kind_said)), counts, types, line)
+        unread.append(f"line {line}: the dimension counts {counts_text!r}")
+    if _BETWEEN.sub("", _DATA_TYPE.sub("", types_text)):
+        unread.append(f"line {line}: the data types {types_text!r}")
+    types = tuple(found.upper() for found in _DATA_TYPE.findall(types_text))
+    return PageTensor(name, kind, bool(_OPTIONAL.search(kind_text)), counts, types, line)

@@ -215,8 +215,8 @@ def test_a_case_is_found_by_its_id() -> None:
     [
         ("ELEMENT_WISE_BIT_NAND/UINT8/4d", "there is no operator 'ELEMENT_WISE_BIT_NAND'"),
         ("", "there is no operator ''"),
-        ("ELEMENT_WISE_BIT_OR/UINT8/4D", "near it: .*ELEMENT_WISE_BIT_OR/UINT8/4d"),
-        ("ELEMENT_WISE_BIT_OR", "no case 'ELEMENT_WISE_BIT_OR'; near it"),
+        ("ELEMENT_WISE_BIT_OR/UINT8/4D", "similar ids: .*ELEMENT_WISE_BIT_OR/UINT8/4d"),
+        ("ELEMENT_WISE_BIT_OR", "no case 'ELEMENT_WISE_BIT_OR'; similar ids"),
     ],
 )
 def test_an_unknown_id_is_answered_with_what_there_is(case_id: str, said: str) -> None:

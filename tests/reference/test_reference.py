@@ -195,8 +195,10 @@ def test_the_reference_gives_what_examples_say(name: str) -> None:
     for case in example_cases(plan_of(load(name))):
         result = execute(case, backend, backend.info)
         assert result.status == PASS, (case.id, result.message)
-        whose = "" if case.basis != CONTESTED else "measured" if case.id.rpartition("/")[2] in AS_MEASURED else "documented"
-        assert result.whose == whose, case.id
+        matched_answer = (
+            "" if case.basis != CONTESTED else "measured" if case.id.rpartition("/")[2] in AS_MEASURED else "documented"
+        )
+        assert result.matched_answer == matched_answer, case.id
 
 
 def test_an_example_that_says_something_else_is_seen() -> None:

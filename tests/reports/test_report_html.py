@@ -111,7 +111,7 @@ def test_an_interrupted_run_says_so_in_plain_words(tmp_path: Path) -> None:
 def test_every_case_can_be_read_back_from_its_data_file(tmp_path: Path) -> None:
     mismatch = Mismatch("OutputTensor", (0, 3), "1", "2", 1.5, "1 ULP")
     bad = result(
-        FAIL, 1, message="off", mismatches=(mismatch,), wrong=1, elements=8, desc={"Type": "GEMM"}, evidence={"stage": "create"}, whose="documentation",
+        FAIL, 1, message="off", mismatches=(mismatch,), wrong=1, elements=8, desc={"Type": "GEMM"}, evidence={"stage": "create"}, matched_answer="documentation",
         repro="dmlcts repro GEMM/FLOAT16/1", waiver="none", worst_ulp=1.5, seconds=0.0123, grade="near",
     )  # fmt: skip
     page(run(result(repro="dmlcts repro GEMM/FLOAT16/0"), bad), tmp_path)

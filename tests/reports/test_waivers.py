@@ -54,7 +54,7 @@ def test_a_waived_failure_keeps_its_message_and_names_reason_and_issue() -> None
 
 def test_an_unexpected_pass_says_that_the_waiver_must_go() -> None:
     found = apply_waivers(result("pass"), [waiver()], TODAY)
-    assert found.message == "passes, and is waived: truncates (https://example.org/issues/12); remove the waiver"
+    assert found.message == "passes although it is waived: truncates (https://example.org/issues/12); remove the waiver"
     assert found.waiver
 
 

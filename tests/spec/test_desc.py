@@ -215,7 +215,7 @@ WRONG: dict[str, tuple[object, str]] = {
     "sizes": ({**CLIP, "InputTensor": {"DataType": "INT8", "Sizes": [1.5]}}, "InputTensor.Sizes must be an array of integers"),
     "strides": ({**CLIP, "InputTensor": {"DataType": "INT8", "Sizes": [1], "Strides": "a"}}, "InputTensor.Strides must be an array"),
     "dimension-count": (
-        {**CLIP, "InputTensor": {"DataType": "INT8", "Sizes": [1], "DimensionCount": 2}}, "InputTensor.DimensionCount is 2, and there",
+        {**CLIP, "InputTensor": {"DataType": "INT8", "Sizes": [1], "DimensionCount": 2}}, "InputTensor.DimensionCount is 2, but there",
     ),
     "flag": ({**CLIP, "InputTensor": {"DataType": "INT8", "Sizes": [1], "Flags": "OWNED"}}, "InputTensor.Flags: unknown flag 'OWNED'"),
     "constant": ({**CLIP, "MinMaxDataType": "INT7"}, "MinMaxDataType: DML_TENSOR_DATA_TYPE has no 'INT7'; it has FLOAT32"),

@@ -124,7 +124,7 @@ OUTSIDE = {
     "a\0b": "null character",
     "'a\\q' (1)": "is not a function",
     "-" * 999 + "1": "nested too deeply",
-    "1" + "+1" * 1000: "at most 1000 characters, and this one 2001",
+    "1" + "+1" * 1000: "at most 1000 characters, and this one has 2001",
 }
 
 

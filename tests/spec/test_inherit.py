@@ -99,7 +99,7 @@ def test_what_is_left_out_may_be_given_anew() -> None:
     [
         ("without: [constraints.nine]\n", "without[0]: nothing called constraints.nine is inherited from A"),
         ("without: [fields.Q]\n", "without[0]: nothing called fields.Q is inherited"),
-        ("fields: [{name: Z, after: Q}]\n", "fields[0].after: there is no field 'Q' to stand behind"),
+        ("fields: [{name: Z, after: Q}]\n", "fields[0].after: there is no field 'Q'"),
     ],
 )
 def test_what_cannot_be_inherited_is_an_error(own: str, problem: str) -> None:

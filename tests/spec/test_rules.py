@@ -418,13 +418,13 @@ def test_levels_are_ordered_by_number() -> None:
         (resized("SLICE1", "OutputTensor", 2, 4), "OutputTensor: O is [2, 4], outside 1 to [1 + (w - 1) // abs(t) for w, t in zip"),
         (
             set_to("MULTIHEAD_ATTENTION1", QueryHeadCount=5, PastKeyTensor=None, OutputPresentKeyTensor=None),
-            "QueryTensor: no D gives QueryHeadCount * D = 24",
+            "QueryTensor: no value of D gives QueryHeadCount * D = 24",
         ),
         (set_to("JOIN", Axis=3), "Axis is 3, outside at most OutputTensor.DimensionCount - 1"),
         (fused("CONVOLUTION", "ELEMENT_WISE_CLIP"), "FusedActivation can be ELEMENT_WISE_CLIP from feature level 6_0 on"),
         (set_to("PADDING1", PaddingMode="WRAP"), "DML_PADDING_MODE has WRAP from feature level 6_4 on"),
-        (set_to("ELEMENT_WISE_CLIP1", Max=128), "Max is 128, which is no INT8"),
-        (set_to("LSTM", ActivationDescs=()), "ActivationDescs has 0 elements, and ActivationDescCount is 6"),
+        (set_to("ELEMENT_WISE_CLIP1", Max=128), "Max is 128, which INT8 cannot represent"),
+        (set_to("LSTM", ActivationDescs=()), "ActivationDescs has 0 elements, but ActivationDescCount is 6"),
         (set_to("CONVOLUTION", Strides=(-1, 1)), "Strides[0] must be a whole number from 0 to 4294967295, not -1"),
     ],
 )

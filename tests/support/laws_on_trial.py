@@ -10,8 +10,8 @@ from dmlcts.conformance.backends.backend import BackendInfo, Dispatch, Unsupport
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import Outcome
-from dmlcts.conformance.properties.calls import Trial
 from dmlcts.conformance.properties.examples import relation_draft
+from dmlcts.conformance.properties.law_dispatch import Trial
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.conformance.properties.relations import execute_property
 from dmlcts.generator.case import Case, from_json

@@ -1,1 +1,1 @@
-"""Microsoft's DirectML.dll, or another DLL with its ABI: what runs it here, and how that is prepared."""
+"""Microsoft's DirectML.dll, or another DLL with its ABI: how it is run, and how that is prepared."""

@@ -1,6 +1,6 @@
 """``directml`` and ``directml:PATH/DirectML.dll``: DirectML itself, driven by the host in conformance/backends/directml/native.
 
-After the path, or in place of it, options for the host may follow: ``directml:mine.dll --adapter 1 --compile graph``.
+The path may be followed or replaced by options for the host: ``directml:mine.dll --adapter 1 --compile graph``.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from dmlcts.conformance.backends.directml.windows import host_command
 from dmlcts.conformance.backends.process import ProcessBackend, split_command
 
 START = 60.0
-"""Seconds to start and to describe itself: the first Wine process of a machine's day reads a gigabyte."""
+"""Limit for the start, in seconds: the first Wine process after a boot reads a gigabyte."""
 
 
 class DirectML(ProcessBackend):
-    """The host, which says of the DLL that it runs which file that was."""
+    """The host, with the DLL's file in its description."""
 
     def __init__(self, argv: Sequence[str], dll: Dll | None, environment: Mapping[str, str] | None = None) -> None:
         self._dll = dll
         super().__init__(argv, START, environment)
 
     def describe(self) -> BackendInfo:
-        """What the host says, with the path and the SHA-256 of the DLL that was given."""
+        """The host's description, with the path and the SHA-256 of the DLL."""
         info = super().describe()
         if self._dll is None:
             return info
@@ -40,7 +40,7 @@ def open_directml(argument: str) -> DirectML:
     """Starts the host on the DLL of ``argument``, ``PATH OPTIONS...``, and on the prepared or the system's own where it has no path.
 
     Raises:
-        BackendUnavailable: something is not there, or the host does not start; the message says what to do.
+        BackendUnavailable: something is missing, or the host does not start; the message says what to do.
     """
     path, options = split_argument(argument)
     given = None if path is None else read_dll(path.expanduser())
@@ -73,7 +73,7 @@ def split_argument(argument: str) -> tuple[Path | None, list[str]]:
         raise BackendUnavailable(str(error).replace("process:", "directml:", 1)) from None
     path = None if words[0].startswith("--") else Path(words.pop(0))
     if words and not words[0].startswith("--"):
-        raise BackendUnavailable(f"directml:{argument}: {words[0]!r} is no option; put quotes around a path that has spaces in it")
+        raise BackendUnavailable(f"directml:{argument}: {words[0]!r} is not an option; put quotes around a path with spaces")
     if "--dll" in words:
         raise BackendUnavailable(f"directml:{argument}: give the DLL's path without --dll, directly after the colon")
     return path, words
@@ -83,5 +83,5 @@ def _started(command: Sequence[str], dll: Dll | None, environment: Mapping[str, 
     try:
         return DirectML(command, dll, environment)
     except BackendUnavailable as error:
-        said = str(error).removeprefix(f"process:{shlex.join(command)}: ")
-        raise BackendUnavailable(f"directml{':' if argument else ''}{argument}: {said}") from None
+        problem = str(error).removeprefix(f"process:{shlex.join(command)}: ")
+        raise BackendUnavailable(f"directml{':' if argument else ''}{argument}: {problem}") from None

@@ -99,10 +99,10 @@ def copy_apt_settings(root: Path) -> None:
     Hooks of this machine's apt are left behind: what they call is not there.
     """
     folder = root / "etc" / "apt" / "apt.conf.d"
-    said = ""
+    settings = ""
     if program := shutil.which("apt-config"):
-        said = subprocess.run([program, "dump", "Acquire"], capture_output=True, text=True, check=False).stdout
-    (folder / "90dmlcts").write_text(f'{said}\nAcquire::Languages "none";\n', encoding="utf-8")
+        settings = subprocess.run([program, "dump", "Acquire"], capture_output=True, text=True, check=False).stdout
+    (folder / "90dmlcts").write_text(f'{settings}\nAcquire::Languages "none";\n', encoding="utf-8")
     (folder / "90dmlcts").chmod(0o600)  # a proxy may have a password
     # No pages to read; no waiting for the disk, since a system that was interrupted is thrown away.
     lines = ["force-unsafe-io\n", *(f"path-exclude=/usr/share/{name}/*\n" for name in ("doc", "info", "man"))]

@@ -40,15 +40,15 @@ def read_dll(path: Path) -> Dll:
 
 def _problem(data: bytes) -> str:
     if len(data) < 64 or data[:2] != b"MZ":
-        return "is no DLL: it does not begin as a PE file does"
+        return "is not a DLL: it does not begin like a PE file"
     (start,) = struct.unpack_from("<I", data, 60)
     header = data[start : start + 24]
     if len(header) < 24 or header[:4] != b"PE\0\0":
-        return "is no DLL: it has no PE header"
+        return "is not a DLL: it has no PE header"
     machine, flags = struct.unpack_from("<H", header, 4)[0], struct.unpack_from("<H", header, 22)[0]
     if machine != _AMD64:
-        return f"is for another processor (machine 0x{machine:04x}, and x86-64 is 0x{_AMD64:04x})"
-    return "" if flags & _IS_DLL else "is a program and no DLL"
+        return f"is for another processor (machine 0x{machine:04x}; x86-64 is 0x{_AMD64:04x})"
+    return "" if flags & _IS_DLL else "is a program, not a DLL"
 
 
 def _version(data: bytes) -> str:

@@ -1,8 +1,8 @@
 """Prepares what a DirectML.dll needs to run here: ``dmlcts setup``.
 
 Each step is a function that finds its result in the cache or makes it, in a folder that takes its name only when it is complete.
-Two kinds of failure are kept apart: ``BackendUnavailable`` when something could not be had (a download, a package, a program, rights),
-and ``SetupError`` when all was there and the result does not work, which is a defect of the suite.
+Two kinds of failure are kept apart: ``BackendUnavailable`` if a prerequisite is missing (a download, a package, a program, permissions),
+and ``SetupError`` if all prerequisites are there but the result does not work, which is a defect of the suite.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Trial = Callable[[Callable[[], Backend]], BackendInfo]
 
 
 class SetupError(Exception):
-    """All that is needed was there, and what was made of it does not work. Exit code 1."""
+    """All prerequisites are there, but the result does not work. Exit code 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def best_kind() -> str:
         if shutil.which(engine) and _answers(engine):
             return engine
     if problem := debian.problem():
-        raise BackendUnavailable(f"neither podman nor docker answers here, and a chroot cannot be made: {problem}")
+        raise BackendUnavailable(f"neither podman nor docker is available, and a chroot cannot be made: {problem}")
     return CHROOT
 
 
@@ -231,7 +231,13 @@ def build_in_chroot(stack: Stack) -> None:
         shutil.copytree(NATIVE, part / "src", ignore=shutil.ignore_patterns("bin", "__pycache__"))
         inside = f"/dmlcts/{part.name}"
         command = enter(stack.root, ["/bin/sh", f"{inside}/src/wine/make.sh", f"{inside}/src", f"{inside}/out"])
-        ran(command, stack.folder / "setup.log", "this is a defect of the suite, or of today's packages", SetupError, environment())
+        ran(
+            command,
+            stack.folder / "setup.log",
+            "this is a defect of the suite, or of the current packages; please report it",
+            SetupError,
+            environment(),
+        )
         (part / "out").rename(stack.root / stack.inside[1:])
     finally:
         shutil.rmtree(part, ignore_errors=True)
@@ -248,7 +254,7 @@ def make_image(stack: Stack, wish: Wish, say: Say) -> None:
     """A container image. Raises BackendUnavailable."""
     stack.dlls.mkdir(parents=True, exist_ok=True)
     with _step(f"Building the image {stack.image} with {stack.kind}", say):
-        advice = "the engine said why; `dmlcts setup --engine chroot` does without one, as root"
+        advice = "see the engine's output; `dmlcts setup --engine chroot` needs no engine, but root"
         ran(image_command(stack, wish.force), stack.folder / "setup.log", advice)
     lines = ran(list_command(stack), stack.folder / "packages.log", "run `dmlcts setup --force`").splitlines()
     packages = dict(line.split("\t") for line in lines if "\t" in line)
@@ -286,13 +292,13 @@ def ran(
 ) -> str:
     """What a command printed, which is put into the log as well. Raises ``error`` with its last lines and the advice if it fails."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as said:
-        start = said.tell()
+    with log.open("ab") as output:
+        start = output.tell()
         try:
             code = subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 env=environment,
                 timeout=LIMIT,
@@ -347,7 +353,7 @@ def _alone(say: Say) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            say("Another `dmlcts setup` is at work in this cache: waiting for it")
+            say("Another `dmlcts setup` uses this cache: waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         for part in home().glob("*.part-*"):
             remove(part)

@@ -55,9 +55,11 @@ def build_host(out: Path, log: Path, options: Sequence[str] = ()) -> Path:
         raise BackendUnavailable(f"cmake is not on the PATH; {ADVICE}")
     with tempfile.TemporaryDirectory() as folder:
         configure = ["cmake", "-S", str(NATIVE), "-B", folder, "-DBUILD_TESTING=OFF", *options]
-        with log.open("ab") as said:
+        with log.open("ab") as output:
             for command in (configure, ["cmake", "--build", folder, "--config", "Release"]):
-                if subprocess.run(command, stdout=said, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False).returncode:
+                if subprocess.run(
+                    command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False
+                ).returncode:
                     raise BackendUnavailable(f"the host could not be built:\n{last_lines(log)}\n{ADVICE}")
         made = next(Path(folder).rglob(EXE))
         out.parent.mkdir(parents=True, exist_ok=True)

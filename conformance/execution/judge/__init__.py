@@ -3,7 +3,7 @@
 ``judge`` compares an output with the reference under the operator's tolerance. The reference is not rounded to the output's type T, so
 an error is a fraction of ``ulp_T(r) = 2^(max(floor(log2|r|), emin) - p)``.
 
-| class | accepted | reads of the answer |
+| class | accepted | fields of the answer |
 |---|---|---|
 | ``exact`` | equal numbers, or equal bit patterns for ``compare: bits`` | ``value`` |
 | ``ulp`` | ``abs(e) <= n * ulp_T(abs(r) + d) + d`` | ``value`` r, ``slack`` d (0) |
@@ -11,31 +11,31 @@ an error is a fraction of ``ulp_T(r) = 2^(max(floor(log2|r|), emin) - p)``.
 | ``accumulate`` | ``abs(e) <= c * ulp_T(abs(r) + g) + g + L * smallest``, ``g = L*u/(1 - L*u) * B`` | ``value`` r, ``magnitude`` B, ``terms`` L |
 | ``product`` | ``abs(e) <= g + c * ulp_T(abs(r) + g)``, ``g = abs(r) * ((1+u)^L - 1)`` | ``value`` r, ``terms`` L |
 | ``discrete`` | any integer that rounding a value in ``[v-d, v+d]`` gives, saturated | ``value`` v, ``slack`` d (0) |
-| ``check`` | what a property marks; without one, exact where ``defined`` | ``value``, a callable: output -> mask |
+| ``check`` | elements that satisfy a property; without one, exact where ``defined`` | ``value``, a callable: output -> mask |
 
 | parameter (default) | class | meaning |
 |---|---|---|
 | ``ulps`` (1) | ulp, mixed | n |
 | ``absolute`` (0) | mixed | a |
 | ``argument`` (no such bound) | mixed | b, for exp and pow: 3 for FLOAT32, 1 for FLOAT16 |
-| ``accumulator`` (23; FLOAT64 52) | accumulate, product | p_acc, if the backend does not say (``BackendInfo.accumulator``) |
+| ``accumulator`` (23; FLOAT64 52) | accumulate, product | p_acc, if the backend does not declare it (``BackendInfo.accumulator``) |
 | ``terms``, ``ulps``, ``absolute`` (0) | accumulate | added to L; added to the bound, for what follows the sum (a root, an activation) |
 | ``rounding`` (0) | discrete | 0 to nearest even, 1 toward zero, 2 down, 3 up |
 
 ``u`` is 2^-p_acc, half of it for a backend that declares round-to-nearest. ``c`` is 1, or 0 where the accumulator has the output's
 type. ``smallest`` is the smallest normal number *of the accumulator*: FLOAT16's would add 0.03 to every bound at L = 512 and hide a
-dropped term. ``B == 0`` demands an exact 0. Sums of more than 512 terms are also judged together (spread.py).
+dropped term. ``B == 0`` requires an exact 0. Sums of more than 512 terms are also judged together (long_sums.py).
 
-``slack`` is the error that the exact value has because its argument is itself computed (ScaleBias rounds ``x * scale + bias``), or that
-a value has before it is rounded to an integer. It says nothing of infinities and NaN, which stay exact; where the argument's error may
-turn a number into one of them (a pole, the end of a domain) the reference leaves the element out by ``defined``. An infinite slack, or
-one that is NaN, allows nothing; a finite one that overflows the output's type accepts every number, and is warned of. A zero may have
-either sign where the slack reaches across it.
+``slack`` is the error of the exact value because its argument is itself computed (ScaleBias rounds ``x * scale + bias``), or the error of a
+value before it is rounded to an integer. It does not apply to infinities and NaN, which stay exact; where the argument's error may turn a
+number into one of them (a pole, the end of a domain), the reference excludes the element by ``defined``. An infinite or NaN slack allows
+nothing; a finite one that overflows the output's type accepts every number, with a warning. A zero may have either sign if the slack
+reaches across it.
 
-For every class: NaN with NaN, whatever its payload; infinities by sign; an overflowing reference, or an infinite result, counts as
+For every class: any NaN matches NaN; infinities must have the right sign; an overflowing reference, or an infinite result, counts as
 2^(emax+1); both zeros are equal unless the case checks ``zero-sign``; a denormal result may be a zero of its sign unless the backend
-preserves denormals. ``compare: bits`` knows none of this. Elements that ``Answer.defined`` leaves out are not looked at. Outputs of an
-integer type are exact, whatever the class, but for ``discrete`` and ``check``.
+preserves denormals. None of this applies to ``compare: bits``. Elements that ``Answer.defined`` excludes are not judged. Integer
+outputs are exact in every class except ``discrete`` and ``check``.
 """
 
 from dmlcts.conformance.execution.judge.bounds import CLASSES

@@ -1,6 +1,6 @@
-"""How far from the reference a result may lie: one small function a tolerance class, and the table of them, ``CLASSES``.
+"""The allowed distance from the reference: one function for each tolerance class, and their table, ``CLASSES``.
 
-Each takes what is ``Given`` and answers with a ``Bound``; the comparison itself (compare.py) is the same for all.
+Each takes a ``Given`` and returns a ``Bound``; the comparison itself (compare.py) is the same for all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge.formats import EXTENDED, FORMATS, Format, ulp, widened
-from dmlcts.conformance.execution.judge.spread import Spread
+from dmlcts.conformance.execution.judge.long_sums import LongSums
 from dmlcts.reference.answer import Answer, host
 from dmlcts.spec.abi import DataType
 from dmlcts.spec.model import Tolerance
@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 
 class Given:
-    """What a bound is computed from.
+    """The inputs of a bound.
 
     ``actual`` and ``expected`` have the output's sizes; ``expected`` is None where the answer is a property (class check).
     ``format`` is None for integers.
@@ -44,20 +44,20 @@ class Given:
 
     @cached_property
     def wide(self) -> np.dtype[Any]:
-        """What this output is computed in: float64, or more where that does not hold every value."""
+        """The type for computing errors: float64, or a wider one if float64 does not hold every value."""
         if self.format is not None:
             return self.format.wide
         return EXTENDED if self.data_type.bits == 64 else np.dtype(np.float64)
 
     @cached_property
     def reference(self) -> Array:
-        """The expected values, wide and not rounded."""
+        """The expected values, in the wide type, not rounded."""
         assert self.expected is not None
         return widened(self.expected, self.wide)
 
     @property
     def reference_rounded(self) -> bool:
-        """Whether the reference of a FLOAT64 output is no wider than the output, so that it may be half an ULP off itself."""
+        """Whether the reference of a FLOAT64 output is no wider than the output, so that it may itself have an error of half an ULP."""
         assert self.expected is not None
         return self.wide == np.float64 or self.expected.dtype == np.float64
 
@@ -74,9 +74,9 @@ class Given:
 
     @cached_property
     def slack(self) -> Array | float:
-        """``d``: the error that the exact value may have, as its argument is itself computed; 0 where the answer gives none.
+        """``d``: the error of the exact value, as its argument is itself computed; 0 where the answer gives none.
 
-        It is 0 too where the answer gives infinity or NaN: a bound that accepts everything would look like a verdict.
+        Also 0 where the answer gives infinity or NaN: a bound that accepts everything would look like a verdict.
         """
         if self.answer.slack is None:
             return 0.0
@@ -88,7 +88,7 @@ class Given:
         """What is left of ``d`` at ``size``: what lies beyond 2^(emax+1) counts as that, and the slack must first lead back there."""
         if self.answer.slack is None:
             return 0.0
-        # An infinite reference has no distance to anything: fmax takes the 0 for its NaN.
+        # An infinite reference has no distance: fmax replaces its NaN by 0.
         return np.fmax(self.slack - (np.abs(self.reference) - self.size), 0)
 
     @property
@@ -101,7 +101,7 @@ class Given:
         return self.tolerance.parameter(name, self.data_type.name, default)
 
     def needs(self, name: str) -> Array:
-        """What the reference gave as ``Answer.name``. Raises ValueError if it did not."""
+        """The reference's ``Answer.name``. Raises ValueError if it is None."""
         value = getattr(self.answer, name)
         if value is None:
             raise ValueError(f"tolerance class {self.tolerance.judge} needs Answer.{name}: the reference must give it")
@@ -110,11 +110,11 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a class accepts: an absolute error of at most ``allowed`` or, where ``right`` is there, exactly the elements it marks.
+    """What a class accepts: an absolute error of at most ``allowed`` or, where ``right`` is there, exactly the elements that it marks.
 
-    ``because`` stands behind the allowed ULPs in messages; ``says`` words what is allowed of the element with that flat index.
-    ``width`` is the distance from the value that ``right`` allows, where it has one. ``infinite`` marks elements that may also be an infinity of the reference's sign, ``nonfinite`` those that may be either infinity or
-    NaN. ``spread`` asks for the statistics of a long sum.
+    ``because`` follows the allowed ULPs in messages; ``says`` describes what is allowed for the element with a flat index.
+    ``width`` is the distance from the value that ``right`` allows, if any. ``infinite`` marks elements that may also be an infinity of
+    the reference's sign, ``nonfinite`` those that may be either infinity or NaN. ``long_sums`` asks for the statistics of long sums.
     """
 
     allowed: Array | float = 0.0
@@ -124,7 +124,7 @@ class Bound:
     width: Array | None = None
     infinite: Array | None = None
     nonfinite: Array | None = None
-    spread: Spread | None = None
+    long_sums: LongSums | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -156,7 +156,7 @@ def exact(given: Given) -> Bound:
     if given.tolerance.compare == "bits":
         right = bits(given.actual, given.data_type) == bits(given.expected, given.data_type)
         return Bound(right=right, says=lambda _: "equal bits")
-    # Real numbers take the shared comparison with no error allowed: it knows NaN, the sign of zero and flushed denormals.
+    # Real numbers use the common comparison with no error allowed: it handles NaN, the sign of zero and flushed denormals.
     return Bound(right=None if given.format else equal(given.actual, given.expected), says=lambda _: "exact")
 
 
@@ -173,7 +173,7 @@ def mixed(given: Given) -> Bound:
     because = f"{count:g} ULP or {absolute:.4g}" if absolute else ""
     if "argument" not in given.tolerance.parameters:
         return _with_slack(given, allowed, because)
-    # An infinite argument has the result 0 or inf, which must be exact: 0 * inf is no bound.
+    # An infinite argument has the result 0 or inf, which must be exact: 0 * inf is not a bound.
     x = np.nan_to_num(np.abs(given.needs("argument")), nan=0.0, posinf=0.0)
     relative = given.reach * 2.0**-given.form.p
     # Of an overflowing reference as much as leads back from where it is, and not from 2^(emax+1).
@@ -186,19 +186,19 @@ def mixed(given: Given) -> Bound:
 
 
 def _unit(given: Given) -> Array:
-    """``ulp_T(|r| + d)``: a result may be rounded where the slack leads to."""
+    """``ulp_T(|r| + d)``: a result may be rounded at the end of the slack."""
     return given.ulp if given.answer.slack is None else ulp(given.reach, given.form)
 
 
 def _with_slack(given: Given, allowed: Array, because: str = "") -> Bound:
-    """A bound that allows ``d`` besides, and says so; where that accepts every number, with a warning."""
+    """A bound that also allows ``d``, with a remark; with a warning where that accepts every number."""
     spare = given.spare
     if not np.any(spare):
         return Bound(allowed, because=because)
-    said = "the slack of a computed argument included"
+    remark = "the slack of a computed argument included"
     vacuous = np.broadcast_to(spare >= given.form.largest, given.actual.shape)
     return Bound(
-        allowed + spare, because=f"{because}, {said}" if because else said, warnings=_vacuous(vacuous, "its slack overflows")
+        allowed + spare, because=f"{because}, {remark}" if because else remark, warnings=_vacuous(vacuous, "its slack overflows")
     )
 
 
@@ -208,7 +208,7 @@ def accumulate(given: Given) -> Bound:
     sums = accumulator_format(p_acc)
     magnitude, terms = given.needs("magnitude"), given.needs("terms") + given.parameter("terms", 0.0)
     error = terms * unit_roundoff(given, p_acc)
-    # From L * u = 1 on, Higham's bound says nothing.
+    # From L * u = 1 on, Higham's bound does not hold.
     vacuous = error >= 1
     grown = np.where(vacuous, np.inf, error / (1 - error)) * magnitude
     # Storing rounds once more, unless the sum already has the output's format.
@@ -219,20 +219,20 @@ def accumulate(given: Given) -> Bound:
     allowed = np.where(magnitude == 0, 0.0, allowed) + given.spare
     # Whether a partial sum overflows depends on the order: at most, the terms of one sign come before all of the other.
     infinite, nonfinite = ((magnitude + sign * np.abs(given.reference)) / 2 * (1 + error) >= sums.limit for sign in (1, -1))
-    said = f"L = {int(np.max(terms, initial=0))}, p_acc = {p_acc}"
+    sum_text = f"L = {int(np.max(terms, initial=0))}, p_acc = {p_acc}"
     return Bound(
         allowed,
-        because=f"{said}, {'to nearest' if given.info.nearest else 'any rounding'}",
+        because=f"{sum_text}, {'to nearest' if given.info.nearest else 'any rounding'}",
         infinite=infinite,
         nonfinite=nonfinite,
-        spread=Spread.of(form, sums, p_acc, magnitude, terms),
-        warnings=_vacuous(np.broadcast_to(vacuous, given.actual.shape), said),
+        long_sums=LongSums.of(form, sums, p_acc, magnitude, terms),
+        warnings=_vacuous(np.broadcast_to(vacuous, given.actual.shape), sum_text),
     )
 
 
-def _vacuous(where: Array, said: str) -> tuple[str, ...]:
+def _vacuous(where: Array, cause: str) -> tuple[str, ...]:
     hit = int(np.count_nonzero(where))
-    return (f"the bound is vacuous ({said}): {hit} of {where.size} elements could not be judged",) if hit else ()
+    return (f"the bound is vacuous ({cause}): {hit} of {where.size} elements could not be judged",) if hit else ()
 
 
 def product(given: Given) -> Bound:
@@ -240,13 +240,13 @@ def product(given: Given) -> Bound:
     form, p_acc = given.form, accumulator(given)
     factors = given.needs("terms")
     grown = given.size * np.expm1(factors * np.log1p(unit_roundoff(given, p_acc)))
-    # Multiplied in the output's own format, the result is rounded already; but a denormal one not relative to itself.
+    # Multiplied in the output's own format, the result is already rounded, but a denormal one not relative to itself.
     stored = ulp(np.zeros_like(given.size), form) if p_acc == form.p else ulp(given.size + grown, form)
     return Bound(grown + stored, because=f"{int(np.max(factors, initial=0))} factors, p_acc = {p_acc}")
 
 
 ROUNDINGS = (np.rint, np.trunc, np.floor, np.ceil)
-"""What ``rounding`` numbers: to nearest even, toward zero, down, up."""
+"""The values of ``rounding``: to nearest even, toward zero, down, up."""
 
 
 def discrete(given: Given) -> Bound:
@@ -288,18 +288,18 @@ def property_text(answer: Answer) -> str:
 
 
 def accumulator(given: Given) -> int:
-    """``p_acc``: what the backend says of itself, else the spec, else FLOAT32 (FLOAT64 for FLOAT64)."""
-    # A backend speaks of FLOAT32 and FLOAT16 only: FLOAT64 has no wider and no narrower way.
+    """``p_acc``: from the backend's description, else from the spec, else FLOAT32 (FLOAT64 for FLOAT64)."""
+    # A backend's value is for FLOAT32 and FLOAT16 only; FLOAT64 is always accumulated in FLOAT64.
     if given.info.accumulator and given.data_type.name != "FLOAT64":
         return given.info.accumulator
     return int(given.parameter("accumulator", max(given.form.p, FORMATS["FLOAT32"].p)))
 
 
 def accumulator_format(p_acc: int) -> Format:
-    """The format that keeps ``p_acc`` bits; its range says when a sum overflows and what may be flushed."""
+    """The format with ``p_acc`` mantissa bits; its range determines when a sum overflows and what may be flushed."""
     return next((form for form in FORMATS.values() if p_acc <= form.p), FORMATS["FLOAT64"])
 
 
 def unit_roundoff(given: Given, p_acc: int) -> float:
-    """``u``: half of a unit in the last place where the backend rounds to nearest, a whole one where it may truncate."""
+    """``u``: half a unit in the last place if the backend rounds to nearest, a whole one if it may truncate."""
     return float(2.0 ** -(p_acc + given.info.nearest))

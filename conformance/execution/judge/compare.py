@@ -1,4 +1,4 @@
-"""The comparison that all tolerance classes share, and what stands around it: ``judge``."""
+"""The common comparison of all tolerance classes, and its entry point ``judge``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dmlcts.spec.model import Tolerance
 Array = NDArray[Any]
 
 ZERO_SIGN = "zero-sign"
-"""The check (``Case.checks``) that a zero has the sign it should."""
+"""The check (``Case.checks``) for the sign of zeros."""
 
 MEASURED = ("ulp", "mixed", "accumulate", "product")
 """The classes that measure errors against an unrounded reference."""
@@ -43,8 +43,8 @@ CARRIERS: dict[str, tuple[np.dtype[Any], ...]] = {
 class Comparison:
     """Which elements are ``right``; where errors are measured, each in ULP and with its sign.
 
-    ``excused`` are right by a policy (a flushed denormal, an overflow on the way) and not by their distance; ``unsigned`` are zeros of
-    the wrong sign. ``shares`` are the errors as shares of what is allowed: NaN for 0 of 0.
+    ``excused`` are right by a policy (a flushed denormal, an intermediate overflow) and not by their distance; ``unsigned`` are zeros
+    of the wrong sign. ``shares`` are the errors relative to the allowed ones: NaN for 0 of 0.
     """
 
     right: Array
@@ -65,7 +65,7 @@ def judge(
     checks: Collection[str] = (),
     limit: int = 8,
 ) -> Verdict:
-    """Judges one output tensor; ``limit`` is the number of wrong elements that are written out.
+    """Judges one output tensor; ``limit`` is the number of wrong elements to list.
 
     Raises:
         ValueError: the answer does not fit the output or its tolerance class; the reference is wrong, not the backend.
@@ -73,11 +73,11 @@ def judge(
     """
     output = abi().data_types[data_type]
     if actual.dtype not in CARRIERS[data_type]:
-        raise ValueError(f"{tensor} is {data_type} and came as {actual.dtype}")
+        raise ValueError(f"{tensor} must be {data_type}, not {actual.dtype}")
     expected = None if callable(answer.value) else local(answer.value)
     if expected is not None:
         if expected.shape != actual.shape:
-            raise ValueError(f"{tensor} has the sizes {list(actual.shape)} and its reference {list(expected.shape)}")
+            raise ValueError(f"{tensor} has the sizes {list(actual.shape)}, but its reference {list(expected.shape)}")
         if output.bits == 4:
             # NumPy cannot compare the 4-bit types of ml_dtypes with its own.
             actual, expected = (x.astype(np.int8) if x.dtype.kind == "V" else x for x in (actual, expected))
@@ -85,7 +85,7 @@ def judge(
             # Bit patterns, perhaps of NaNs whose payload counts.
             expected = bits(expected, output).view(actual.dtype)
     name = tolerance.judge
-    # Integers are exact: the spec says wrap or saturate, and the classes for real numbers speak of the operator's float types.
+    # Integers are exact: the spec says wrap or saturate, and the classes for real numbers apply to float types.
     if not output.is_float and name not in ("discrete", "check"):
         name = "exact"
     if name in ("exact", "check") and expected is not None and _all_equal(actual, expected, tolerance, output, checks):
@@ -98,14 +98,14 @@ def judge(
 
 
 def _all_equal(actual: Array, expected: Array, tolerance: Tolerance, data_type: DataType, checks: Collection[str]) -> bool:
-    """Whether a single comparison of arrays already shows that all is well."""
+    """Whether a single comparison of arrays already shows that all elements are right."""
     if tolerance.compare == "bits":
         return bool((bits(actual, data_type) == bits(expected, data_type)).all())
     return bool(equal(actual, expected).all()) and not (data_type.is_float and ZERO_SIGN in checks)
 
 
 def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
-    """Compares real numbers: ``|actual - r| <= allowed``, and the values that are no numbers."""
+    """Compares real numbers: ``|actual - r| <= allowed``, and the values that are not finite."""
     form, reference = given.form, given.reference
     actual = given.actual.astype(given.wide)
     clipped = np.copysign(given.size, reference)
@@ -119,7 +119,7 @@ def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
     right = error <= allowed
     special = ~np.isfinite(reference)
     if special.any():
-        # NaN with NaN, whatever its payload; infinities by sign.
+        # any NaN matches NaN; infinities must have the right sign.
         same = (actual == reference) | (np.isnan(actual) & np.isnan(reference))
         right, error = np.where(special, same, right), np.where(special, np.where(same, 0.0, np.inf), error)
     excused = None
@@ -128,7 +128,7 @@ def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
         if bound.infinite is not None and bound.nonfinite is not None:
             excused |= bound.infinite & (actual == np.copysign(np.inf, reference))
             excused |= bound.nonfinite & ~np.isfinite(actual)
-        # Direct3D flushes a denormal result to a zero of its sign; the sign is looked at below, with that of every other zero.
+        # Direct3D flushes a denormal result to a zero of its sign; the sign is checked below, like that of every other zero.
         if given.info.denormals != "preserve":
             excused |= (actual == 0) & (given.size < form.smallest)
         excused &= ~right
@@ -144,7 +144,7 @@ def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
 
 
 def _stored(given: Given, bound: Bound) -> Array | float:
-    """What is allowed, with what the store and the reference themselves may add. Where nothing is allowed, nothing is added."""
+    """The allowed error, plus what the store and the reference may add. Where no error is allowed, nothing is added."""
     allowed = bound.allowed
     # Direct3D lets a FLOAT16 store truncate.
     if given.data_type.name == "FLOAT16" and given.info.half_store == "truncate":
@@ -177,11 +177,11 @@ def _verdict(given: Given, bound: Bound, found: Comparison, name: str, tensor: s
 
 
 def _vacuous(given: Given, bound: Bound, defined: Array | None) -> int:
-    """How many judged elements have a bound of more than half the largest magnitude in the reference: one that excuses everything.
+    """How many judged elements have a vacuous bound: more than half the largest magnitude in the reference.
 
-    The largest magnitude and not the range from least to largest: outputs of one element, or of equal ones, have no range, and the usual
-    fault that a wide bound hides is an output of zeros. What is smaller than the smallest normal number may be flushed, and an integer may
-    be the other one of a tie, so that no bound is measured against less than these.
+    Not the range from minimum to maximum: outputs of one element, or of equal ones, have no range, and the fault that a wide bound usually
+    hides is an output of zeros. Values below the smallest normal number may be flushed, and an integer may be the other one of a tie, so
+    bounds are never compared with less than these.
     """
     if bound.right is None:
         width, least = _stored(given, bound), float(given.form.smallest)
@@ -196,25 +196,25 @@ def _vacuous(given: Given, bound: Bound, defined: Array | None) -> int:
 
 
 def _right(given: Given, bound: Bound, found: Comparison, name: str, tensor: str, elements: int, defined: Array | None) -> Verdict:
-    """The verdict where every element is right by itself."""
+    """The verdict if every single element is right."""
     warnings, remark = bound.warnings, ""
-    if bound.spread is not None and found.signed is not None:
+    if bound.long_sums is not None and found.signed is not None:
         judged = found.right if found.excused is None else found.right & ~found.excused
-        remark = bound.spread.remark(found.signed, given.reference, judged if defined is None else judged & defined)
-        # Statistics presume rounding to nearest: of a backend that does not declare it, they are only a hint.
+        remark = bound.long_sums.remark(found.signed, given.reference, judged if defined is None else judged & defined)
+        # Statistics presume rounding to nearest: for a backend that does not declare it, they are only a hint.
         if remark and not given.info.nearest:
             warnings, remark = (*warnings, remark), ""
     worst, share = _worst(found, defined) if name in MEASURED else (None, None)
-    # A result that a policy excuses is in order, and not correctly rounded.
+    # A result that a policy excuses is right, but not correctly rounded.
     rounded = worst is not None and worst <= 0.5 and (found.excused is None or not found.excused.any())
     grade = CORRECTLY_ROUNDED if rounded and name in GRADED else ""
     return Verdict(not remark, 0, elements, (), worst, share, grade, warnings, remark and f"{tensor}: {remark}")
 
 
 def _worst(found: Comparison, defined: Array | None) -> tuple[float | None, float | None]:
-    """The largest finite error in ULP among the elements that are judged by their distance, and as a share of what was allowed.
+    """The largest finite error in ULP among the elements that are judged by their distance, and relative to the allowed error.
 
-    There is no such share of nothing: None where an error stands where none is allowed.
+    The share is None if there is an error where none is allowed.
     """
     if found.ulps is None:
         return None, None
@@ -226,7 +226,7 @@ def _worst(found: Comparison, defined: Array | None) -> tuple[float | None, floa
     if not counted.any():
         return None, None
     worst = float(np.max(found.ulps, where=counted, initial=0.0))
-    # fmax passes over the NaN of an element where nothing is allowed and nothing is off.
+    # fmax ignores the NaN of an element without an error where none is allowed.
     share = float("inf") if found.shares is None else float(np.fmax.reduce(found.shares, axis=None, where=counted, initial=0.0))
     return worst, share if np.isfinite(share) else None
 

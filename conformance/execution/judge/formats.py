@@ -61,11 +61,11 @@ def ulp(value: NDArray[Any], form: Format) -> NDArray[Any]:
 def steps(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64]:
     """How many representable numbers lie from ``left`` to ``right``, arrays of one format; both zeros are the same step.
 
-    NaN where either is NaN: it has no place in the order.
+    NaN where either is NaN, which is not ordered.
     """
     a, b = _place(left), _place(right)
     same_side = np.signbit(left) == np.signbit(right)
-    # Subtracted as integers, for places in FLOAT64 do not fit a float64; through zero they add up to more than 64 bits hold.
+    # Subtracted as integers, as positions in FLOAT64 do not fit into a float64; across zero their sum exceeds 64 bits.
     apart = np.where(same_side, (np.maximum(a, b) - np.minimum(a, b)).astype(np.float64), a.astype(np.float64) + b)
     return np.where(np.isnan(left) | np.isnan(right), np.nan, apart)
 
@@ -76,7 +76,7 @@ def _place(value: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def widened(value: NDArray[Any], wide: np.dtype[Any]) -> NDArray[Any]:
-    """``value`` in the format ``wide``. An object array holds exact numbers (int, Fraction, float) and loses as little as it can."""
+    """``value`` in the format ``wide``. An object array holds exact numbers (int, Fraction, float) and loses as little precision as possible."""
     if value.dtype != object:
         return value.astype(wide)
     high: NDArray[np.float64] = value.astype(np.float64)

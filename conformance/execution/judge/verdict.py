@@ -1,4 +1,4 @@
-"""The verdict on an output, in data and in words."""
+"""The verdict on an output, as data and as text."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ CORRECTLY_ROUNDED = "correctly rounded"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was found about one output tensor.
+    """The verdict on one output tensor.
 
     ``wrong`` of the ``elements`` that are defined lie outside the bound; ``mismatches`` are the first of them. ``worst_ulp`` is the
-    largest finite error in ULP of the output's type, passes included, and None where nothing was measured; ``worst_share`` is the largest
-    error as a share of what was allowed there, and None too where an error stands where none is allowed. What a policy excuses (a flushed
-    denormal, an overflow on the way) counts in neither. ``vacuous`` elements have a bound of more than half the largest magnitude of their
-    tensor, so that 0, or twice the value, could pass. ``ok`` can be False with nothing wrong in particular, since long sums are also judged
+    largest finite error in ULP of the output's type, passes included, and None where nothing was measured; ``worst_share`` is the
+    largest error relative to the allowed one, and None also if there is an error where none is allowed. Elements that a policy excuses (a
+    flushed denormal, an intermediate overflow) count in neither. ``vacuous`` elements have a bound of more than half the largest magnitude of their
+    tensor, so that 0, or twice the value, could pass. ``ok`` can be False without a wrong element, since long sums are also judged
     together. ``message`` is one line, empty for a pass.
     """
 
@@ -38,7 +38,7 @@ class Verdict:
 
 
 def value_text(value: Any, data_type: DataType, as_bits: bool = False) -> str:
-    """A value with as many digits as bring it back: ``-3``, ``0.1``, ``nan``; with its bit pattern behind it for ``as_bits``."""
+    """A value with the shortest exact decimal form: ``-3``, ``0.1``, ``nan``; followed by its bit pattern for ``as_bits``."""
     shown = str(value)
     if not as_bits:
         return shown

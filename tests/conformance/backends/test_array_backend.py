@@ -92,26 +92,58 @@ def test_inputs_come_packed_and_in_their_type() -> None:
 @pytest.mark.parametrize(
     ("outputs", "message", "evidence"),
     [
-        (None, "no OutputTensor among the outputs", "compute returned a NoneType"),
-        ({}, "no OutputTensor among the outputs", "compute returned a mapping of nothing"),
-        ({"Output": np.zeros(4, np.uint8)}, "the outputs are OutputTensor", "compute returned a mapping of Output"),
-        ({"OutputTensor": None}, "no OutputTensor among the outputs", "compute returned a mapping of OutputTensor"),
-        (np.zeros(4, np.uint8), "no OutputTensor among the outputs", "compute returned uint8 of sizes [4]"),
-        ([np.zeros(4, np.uint8)], "no OutputTensor among the outputs", "compute returned a list"),
+        (None, "compute did not return the output OutputTensor", "compute returned a NoneType"),
+        ({}, "compute did not return the output OutputTensor", "compute returned a mapping of nothing"),
+        (
+            {"Output": np.zeros(4, np.uint8)},
+            "compute must return a mapping with OutputTensor",
+            "compute returned a mapping of Output",
+        ),
+        ({"OutputTensor": None}, "compute did not return the output OutputTensor", "compute returned a mapping of OutputTensor"),
+        (np.zeros(4, np.uint8), "compute did not return the output OutputTensor", "compute returned uint8 of sizes [4]"),
+        ([np.zeros(4, np.uint8)], "compute did not return the output OutputTensor", "compute returned a list"),
         (
             {"OutputTensor": np.zeros(4, np.uint8), "ATensor": np.zeros(4, np.uint8)},
-            "the outputs are OutputTensor",
+            "compute must return a mapping with OutputTensor",
             "compute returned a mapping of OutputTensor, ATensor",
         ),
-        ({"OutputTensor": np.zeros(5, np.uint8)}, "OutputTensor must be uint8 of sizes [4], and is uint8 of sizes [5]", ""),
-        ({"OutputTensor": np.zeros(3, np.uint8)}, "OutputTensor must be uint8 of sizes [4], and is uint8 of sizes [3]", ""),
-        ({"OutputTensor": np.zeros((1, 4), np.uint8)}, "OutputTensor must be uint8 of sizes [4], and is uint8 of sizes [1, 4]", ""),
-        ({"OutputTensor": np.zeros(1, np.uint8)}, "OutputTensor must be uint8 of sizes [4], and is uint8 of sizes [1]", ""),
-        ({"OutputTensor": np.zeros((), np.uint8)}, "OutputTensor must be uint8 of sizes [4], and is uint8 of sizes []", ""),
-        ({"OutputTensor": np.zeros(4, np.int8)}, "OutputTensor must be uint8 of sizes [4], and is int8 of sizes [4]", ""),
-        ({"OutputTensor": np.zeros(4, np.int64)}, "OutputTensor must be uint8 of sizes [4], and is int64 of sizes [4]", ""),
-        ({"OutputTensor": [0, 0, 0, 0]}, "OutputTensor must be uint8 of sizes [4], and is a list", ""),
-        ({"OutputTensor": 0}, "OutputTensor must be uint8 of sizes [4], and is a int", ""),
+        (
+            {"OutputTensor": np.zeros(5, np.uint8)},
+            "compute must return OutputTensor as uint8 of sizes [4], not uint8 of sizes [5]",
+            "",
+        ),
+        (
+            {"OutputTensor": np.zeros(3, np.uint8)},
+            "compute must return OutputTensor as uint8 of sizes [4], not uint8 of sizes [3]",
+            "",
+        ),
+        (
+            {"OutputTensor": np.zeros((1, 4), np.uint8)},
+            "compute must return OutputTensor as uint8 of sizes [4], not uint8 of sizes [1, 4]",
+            "",
+        ),
+        (
+            {"OutputTensor": np.zeros(1, np.uint8)},
+            "compute must return OutputTensor as uint8 of sizes [4], not uint8 of sizes [1]",
+            "",
+        ),
+        (
+            {"OutputTensor": np.zeros((), np.uint8)},
+            "compute must return OutputTensor as uint8 of sizes [4], not uint8 of sizes []",
+            "",
+        ),
+        (
+            {"OutputTensor": np.zeros(4, np.int8)},
+            "compute must return OutputTensor as uint8 of sizes [4], not int8 of sizes [4]",
+            "",
+        ),
+        (
+            {"OutputTensor": np.zeros(4, np.int64)},
+            "compute must return OutputTensor as uint8 of sizes [4], not int64 of sizes [4]",
+            "",
+        ),
+        ({"OutputTensor": [0, 0, 0, 0]}, "compute must return OutputTensor as uint8 of sizes [4], not a list", ""),
+        ({"OutputTensor": 0}, "compute must return OutputTensor as uint8 of sizes [4], not a int", ""),
     ],
 )
 def test_nonsense_is_a_fault(outputs: Any, message: str, evidence: str) -> None:
@@ -123,7 +155,7 @@ def test_nonsense_is_a_fault(outputs: Any, message: str, evidence: str) -> None:
 
 
 def test_bytes_in_another_order_are_another_type() -> None:
-    with pytest.raises(BackendFault, match="must be uint16 of sizes"):
+    with pytest.raises(BackendFault, match="must return OutputTensor as uint16 of sizes"):
         Giving({"OutputTensor": np.zeros(4, ">u2")}).run(dispatch("UINT16"))
 
 

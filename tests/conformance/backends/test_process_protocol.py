@@ -80,7 +80,7 @@ def test_the_first_wrong_byte_is_enough() -> None:
             return super().read(size) or pytest.fail("read on after a byte that no frame has there")
 
     for data in (b"o", b"DMLX", b"DMLCTS\x02", b"\r\nDMLCTS"):
-        with pytest.raises(ProtocolError, match="is no frame") as error:
+        with pytest.raises(ProtocolError, match="is not a frame") as error:
             read_header(Source(Stream(data, 1 << 16)))
         assert error.value.seen == data
         assert not error.value.ended

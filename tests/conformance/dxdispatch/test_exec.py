@@ -351,7 +351,7 @@ def test_an_owned_tensor_is_bound_when_the_operator_is_initialized(write: Write,
 
 
 def test_an_array_needs_as_many_resources_as_tensors(join: Operator, write: Write) -> None:
-    with pytest.raises(ModelError, match=r"commands\[0\]\.bindings\.InputTensors: the desc has 3 tensors there, and 2 resources"):
+    with pytest.raises(ModelError, match=r"commands\[0\]\.bindings\.InputTensors: the desc has 3 tensors there, but 2 resources"):
         read_model(write(join_model(["A", "B"])))
     with pytest.raises(ModelError, match=r"InputTensors\[2\]: InputTensors\[2\] needs 20 bytes from byte 24 on, .* 'A' has 40"):
         read_model(write(join_model(["A", "B", {"name": "A", "elementOffset": 6}])))

@@ -254,7 +254,7 @@ def test_a_scalar_that_is_no_finite_number_is_a_member_of_its_union(data_type: s
 
 def test_a_case_that_expects_no_values_is_no_model(tmp_path: Path) -> None:
     case = next(c for c in operator_cases("ELEMENT_WISE_BIT_OR") if c.expect == REJECTION)
-    with pytest.raises(ValueError, match="expects rejection, which a model cannot say"):
+    with pytest.raises(ValueError, match="expects rejection, which a model cannot express"):
         write_model(case, inputs(case), tmp_path)
 
 

@@ -71,12 +71,12 @@ def test_any_answer_of_a_contested_example_passes_and_the_result_says_whose_it_w
         x = given["InputTensor"]
         return np.where(np.arange(x.size) % 2 == 0, like_the_dll(given), np.rint(x)).astype(np.float32)
 
-    assert run(case, Good()).whose == "documented"
-    assert run("ELEMENT_WISE_ROUND/FLOAT32/example/toward-zero", Good()).whose == ""
+    assert run(case, Good()).matched_answer == "documented"
+    assert run("ELEMENT_WISE_ROUND/FLOAT32/example/toward-zero", Good()).matched_answer == ""
     dll = run(case, Computing(like_the_dll))
-    assert (dll.status, dll.whose) == ("pass", "measured")
+    assert (dll.status, dll.matched_answer) == ("pass", "measured")
     mixed = run(case, Computing(half_and_half))
-    assert (mixed.status, mixed.whose) == ("fail", "")
+    assert (mixed.status, mixed.matched_answer) == ("fail", "")
     assert mixed.wrong == 5
 
 

@@ -61,8 +61,8 @@ def test_ctrl_c_is_not_caught() -> None:
     [
         (Rejected("no", "bind", "E_INVALIDARG"), "pass", ""),
         (Unsupported("does not validate"), "unsupported", "does not validate"),
-        (BackendFault("exit code 3"), "error", "must be refused (constraint/same-sizes), and: exit code 3"),
-        (ValueError("oops"), "error", "must be refused (constraint/same-sizes) with Rejected, and raised ValueError: oops"),
+        (BackendFault("exit code 3"), "error", "must be rejected (constraint/same-sizes), but: exit code 3"),
+        (ValueError("oops"), "error", "must be rejected (constraint/same-sizes) with Rejected, but raised ValueError: oops"),
     ],
 )
 def test_answers_to_a_case_that_must_be_refused(error: Exception, status: str, message: str) -> None:
@@ -72,7 +72,7 @@ def test_answers_to_a_case_that_must_be_refused(error: Exception, status: str, m
 
 def test_accepting_what_must_be_refused_fails() -> None:
     result = run(NEGATIVE, Good(instead=lambda _: None))
-    assert (result.status, result.message) == ("fail", "accepted what must be refused: constraint/same-sizes")
+    assert (result.status, result.message) == ("fail", "accepted, but must be rejected: it breaks constraint/same-sizes")
 
 
 @pytest.mark.parametrize("name", SAMPLE)

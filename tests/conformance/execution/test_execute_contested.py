@@ -66,9 +66,9 @@ def results(kind: str, p: int) -> list[Result]:
 
 
 @pytest.mark.parametrize("p", [1, 3, 5])
-@pytest.mark.parametrize(("kind", "whose"), [("absolute", "measured"), ("formula", "documented")])
-def test_either_answer_passes_and_the_result_says_whose(kind: str, whose: str, p: int) -> None:
-    assert {(result.status, result.whose) for result in results(kind, p)} == {("pass", whose)}
+@pytest.mark.parametrize(("kind", "matched_answer"), [("absolute", "measured"), ("formula", "documented")])
+def test_either_answer_passes_and_the_result_says_whose(kind: str, matched_answer: str, p: int) -> None:
+    assert {(result.status, result.matched_answer) for result in results(kind, p)} == {("pass", matched_answer)}
 
 
 @pytest.mark.parametrize("p", [1, 3, 5])
@@ -78,7 +78,7 @@ def test_either_answer_passes_and_the_result_says_whose(kind: str, whose: str, p
 def test_no_third_answer_passes(kind: str, p: int) -> None:
     found = results(kind, p)
     assert {result.status for result in found} == {"fail"}
-    assert {result.whose for result in found} == {""}
+    assert {result.matched_answer for result in found} == {""}
 
 
 def test_the_root_of_a_negative_sum_is_no_number() -> None:
@@ -86,4 +86,4 @@ def test_the_root_of_a_negative_sum_is_no_number() -> None:
 
 
 def test_of_an_even_power_nothing_is_contested() -> None:
-    assert {(result.status, result.whose) for result in results("absolute", 2)} == {("pass", "")}
+    assert {(result.status, result.matched_answer) for result in results("absolute", 2)} == {("pass", "")}

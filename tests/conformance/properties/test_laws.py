@@ -10,7 +10,7 @@ from laws_on_trial import OR, ROUND, XOR, Array, Computing, law_cases, said, tri
 
 from dmlcts.conformance.backends.backend import Dispatch, Rejected
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.properties.calls import Trial, sizes_in_law
+from dmlcts.conformance.properties.law_dispatch import Trial, sizes_in_law
 from dmlcts.conformance.properties.laws import _functions
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.properties import choice_of, property_cases, used_types

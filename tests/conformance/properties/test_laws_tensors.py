@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from product_operator import Products, product_operator
 
-from dmlcts.conformance.properties.calls import Trial
+from dmlcts.conformance.properties.law_dispatch import Trial
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.conformance.properties.relations import execute_property
 from dmlcts.generator.case import AGREEMENT, Case

@@ -6,8 +6,8 @@ from laws_on_trial import OR, ROUND, XOR, Array, Computing, draft_of, example_of
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.properties.calls import Trial
 from dmlcts.conformance.properties.examples import agreement_cases
+from dmlcts.conformance.properties.law_dispatch import Trial
 from dmlcts.generator.case import RELATION
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS

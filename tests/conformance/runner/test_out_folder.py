@@ -71,7 +71,7 @@ def test_a_folder_of_somebody_else_is_left_alone(
         assert dmlcts(*RUN, tmp_path / "ours") == 0
     arguments = (*RUN, out) if command == "run" else ("report", tmp_path / "ours", "--out", out)
     assert dmlcts(*arguments) == 2
-    assert "holds files and no results of a run" in capsys.readouterr().err
+    assert "holds files but no results of a run" in capsys.readouterr().err
     assert content(out) == {name.replace("/", str(Path("/"))): text.encode()}
 
 

@@ -209,7 +209,7 @@ def test_a_case_comes_out_of_a_file_and_goes_to_a_folder_of_its_own(tmp_path: Pa
 
 
 WRONG_INPUT = {
-    "an unknown case": (("--case", "ELEMENT_WISE_BIT_OR/UINT8/4dd"), "near it: ELEMENT_WISE_BIT_OR/UINT8/4d"),
+    "an unknown case": (("--case", "ELEMENT_WISE_BIT_OR/UINT8/4dd"), "similar ids: ELEMENT_WISE_BIT_OR/UINT8/4d"),
     "a case of no operator": (("--case", "NOSUCH/UINT8"), "no operator 'NOSUCH'"),
     "a shard of none": (("--shard", "3/2"), "I/N with 1 <= I <= N"),
     "a shard before the first": (("--shard", "0/2"), "not '0/2'"),
@@ -267,7 +267,7 @@ def test_a_case_file_that_is_none(text: str | bytes, said: str, tmp_path: Path, 
 def test_two_cases_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert dmlcts("repro", CASE, "--out", tmp_path) == 0
     assert dmlcts("run", "--case", CASE, "--case-file", tmp_path / "case.json", "--out", tmp_path / "out") == 2
-    assert f"the case {CASE} is already chosen" in capsys.readouterr().err
+    assert f"the case {CASE} is already selected" in capsys.readouterr().err
 
 
 # Shards

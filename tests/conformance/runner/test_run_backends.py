@@ -65,8 +65,8 @@ IN_A_CASE = {
     "Faults": ("error", "the device was removed"),
     "Refuses": ("fail", "refused at compile with E_FAIL: not today"),
     "Declines": ("unsupported", "no UINT8 in BIT_OR"),
-    "ReturnsNothing": ("error", "no OutputTensor among the outputs"),
-    "ReturnsNoOutput": ("error", "no OutputTensor among the outputs"),
+    "ReturnsNothing": ("error", "compute did not return the output OutputTensor"),
+    "ReturnsNoOutput": ("error", "compute did not return the output OutputTensor"),
     "ReturnsAnotherShape": ("error", "must be uint8 of sizes [5, 1, 3, 2], and is uint8 of sizes [30]"),
     "ReturnsAnotherType": ("error", "and is int8 of sizes [5, 1, 3, 2]"),
     "ReturnsALesserCount": ("error", "and is uint8 of sizes [5, 1, 3, 1]"),
@@ -87,7 +87,7 @@ def test_what_a_backend_does_in_a_case_costs_this_case_alone(name: str, tmp_path
     assert code == (0 if status == "unsupported" else 1)
     output = capsys.readouterr().out
     if status == "unsupported":
-        assert "1 unsupported, which the claim leaves out" in output
+        assert "1 unsupported, which the claim excludes" in output
         assert found[CASE].repro == ""
     else:
         again = f"dmlcts run --backend {backend} --case {CASE}"
@@ -129,7 +129,7 @@ def test_a_fault_of_the_suite_itself_costs_one_case(tmp_path: Path, monkeypatch:
     assert dmlcts("run", "-q", "--level", "smoke", "-k", "BIT_OR", "--out", tmp_path) == 1
     found = results(tmp_path)
     assert Counter(result.status for result in found.values()) == {"pass": len(found) - 1, "error": 1}
-    assert found[CASE].message == "this case ended the suite's own code: LookupError: a defect"
+    assert found[CASE].message == "internal error of the suite (please report it): LookupError: a defect"
     assert "in fault" in found[CASE].evidence["traceback"]
     assert found[CASE].repro
 
@@ -241,7 +241,7 @@ def test_a_device_for_one_process_says_so(tmp_path: Path) -> None:
 def test_what_close_raises_costs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert dmlcts("run", "-q", "--case", CASE, "--backend", "python:unruly:RaisesWhenClosed", "--out", tmp_path) == 0
     assert capsys.readouterr().err == (
-        "dmlcts: the backend did not close in order: the host ended with exit code 1 when it was asked to close: RuntimeError: closed already\n"
+        "dmlcts: the backend failed to close: the host ended with exit code 1 when it was asked to close: RuntimeError: closed already\n"
     )
 
 

@@ -90,7 +90,7 @@ def test_ctrl_c_keeps_what_ran_and_says_what_did_not(processes: int, everyone: b
     )  # xdist hands a hundred cases to each process at once: they do not run these to the end
     assert counts["not_run"] == TOTAL - counts["pass"]
     assert record.manifest.interrupted
-    said = f"The run was interrupted: {counts['not_run']:,} of {TOTAL:,} cases were not run. Nothing is known of them."
+    said = f"The run was interrupted: {counts['not_run']:,} of {TOTAL:,} cases were not run. Their results are unknown."
     assert said in out
     assert "No claim that reference" in out
     assert said in (tmp_path / "summary.md").read_text(encoding="utf-8")
@@ -187,7 +187,7 @@ def test_the_parts_are_a_record_at_any_time(written: tuple[tuple[str, str], ...]
 
 def test_parts_without_a_manifest_are_no_record(tmp_path: Path) -> None:
     (killed(tmp_path) / journal.SELECTED).unlink()
-    with pytest.raises(RecordError, match="no manifest in it; a run was killed before it began"):
+    with pytest.raises(RecordError, match="has no manifest; a run was killed before it began"):
         journal.read_run(tmp_path)
-    with pytest.raises(RecordError, match=r"neither results\.jsonl nor a folder parts in it"):
+    with pytest.raises(RecordError, match=r"neither results\.jsonl nor a folder parts"):
         journal.read_run(tmp_path / journal.FOLDER)

@@ -281,7 +281,7 @@ def test_a_change_in_either_language_of_a_page_is_found(half: str, old: str, new
         ("| Input |", "| Ingang |", "the kind 'Ingang'"),
         ("1 to 8", "any", "the dimension counts 'any'"),
         ("FLOAT32, FLOAT16 |", "FLOAT32 but not FLOAT16 |", "the data types 'FLOAT32 but not FLOAT16'"),
-        ("DML_FEATURE_LEVEL_3_0 and above", "Large tensors", "what the heading 'Large tensors' limits"),
+        ("DML_FEATURE_LEVEL_3_0 and above", "Large tensors", "the heading 'Large tensors' limits"),
         ("  const DML_TENSOR_DESC* InputTensor;", "  const DML_TENSOR_DESC InputTensor[2];", "the declaration"),
         ("Type: [**DML_ROUNDING_MODE**]", "[**DML_ROUNDING_MODE**]", "the type of the member RoundingMode"),
         (
@@ -413,7 +413,7 @@ def test_an_example_that_cannot_be_read_is_a_difference_and_unread(old: str, new
         ("", "no DML_.._OPERATOR_DESC"),
         ("<!DOCTYPE html><html><body>DML_GEMM_OPERATOR_DESC</body></html>", "as Markdown and not as HTML"),
         ("---\ntitle: DML_ROUNDING_MODE\n---\n# DML_ROUNDING_MODE enumeration\n", "give the reference page of an operator desc"),
-        ("---\ntitle: DML_GEMM_OPERATOR_DESC\n---\n# DML_GEMM_OPERATOR_DESC\nSoon.\n", "page.md:4: neither a C++ struct nor"),
+        ("---\ntitle: DML_GEMM_OPERATOR_DESC\n---\n# DML_GEMM_OPERATOR_DESC\nSoon.\n", "page.md:4: no C++ struct and no"),
     ],
 )
 def test_what_is_no_operator_page_is_refused(text: str, said: str) -> None:

@@ -135,7 +135,7 @@ def dispatch(name: str) -> Dispatch:
 
 UNUSABLE = {
     "missing": r"missing\.dll(: No such file| cannot be loaded: error 126)",
-    "text": r"text\.dll (is no DLL|cannot be loaded: error 193)",
+    "text": r"text\.dll (is not a DLL|cannot be loaded: error 193)",
     "for-32-bits": r"for-32-bits\.dll (is for another processor|cannot be loaded: error 193)",
     "load-fails": r"\.dll cannot be loaded: error 1114",
     "exports-nothing": r"\.dll has no DMLCreateDevice1",

@@ -75,14 +75,14 @@ def test_a_dll_is_read(dll: Path) -> None:
     ("data", "said"),
     [
         (None, "No such file"),
-        (b"", "does not begin as a PE file does"),
-        (b"MZ", "does not begin as a PE file does"),
-        (b"# text\n" * 100, "does not begin as a PE file does"),
+        (b"", "does not begin like a PE file"),
+        (b"MZ", "does not begin like a PE file"),
+        (b"# text\n" * 100, "does not begin like a PE file"),
         (b"MZ" + bytes(200), "no PE header"),
         (b"MZ" + bytes(58) + b"\xff\xff\xff\xff", "no PE header"),
         (pe_file()[:150], "no PE header"),
         (pe_file(machine=0x14C), "another processor (machine 0x014c"),
-        (pe_file(flags=0x22), "is a program and no DLL"),
+        (pe_file(flags=0x22), "is a program, not a DLL"),
     ],
 )
 def test_what_is_no_dll_is_said(data: bytes | None, said: str, tmp_path: Path) -> None:
@@ -461,7 +461,7 @@ def test_backends_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> No
     assert dmlcts("backends", "--json") == 0
     (row,) = [row for row in json.loads(capsys.readouterr().out) if row["backend"] == "directml"]
     assert not row["usable"]
-    assert "dmlcts setup" in row["said"]
+    assert "dmlcts setup" in row["message"]
 
 
 # Windows, as far as another system can tell

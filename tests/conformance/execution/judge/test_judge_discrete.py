@@ -191,9 +191,9 @@ def test_answers_on_a_device_are_copied() -> None:
 @pytest.mark.parametrize(
     ("output", "answer", "tolerance", "says"),
     [
-        pytest.param(np.zeros(2), Answer(np.zeros(2)), Tolerance("exact"), "came as float64", id="type of the output"),
+        pytest.param(np.zeros(2), Answer(np.zeros(2)), Tolerance("exact"), "must be FLOAT32, not float64", id="type of the output"),
         pytest.param(
-            np.zeros(2, "f4"), Answer(np.zeros((2, 1))), Tolerance("exact"), r"\[2\] and its reference \[2, 1\]", id="sizes"
+            np.zeros(2, "f4"), Answer(np.zeros((2, 1))), Tolerance("exact"), r"\[2\], but its reference \[2, 1\]", id="sizes"
         ),
         pytest.param(np.zeros(2, "f4"), Answer(np.zeros(2)), Tolerance("exact", "bits"), "not float64", id="bits of a wider type"),
         pytest.param(np.zeros(2, "f4"), Answer(np.zeros(2)), Tolerance("accumulate"), "Answer.magnitude", id="no magnitude"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.backends.backend import Unsupported
-from dmlcts.conformance.backends.opinions.table import read_table
+from dmlcts.conformance.backends.second_opinions.table import read_table
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.suite import find_case
 from dmlcts.spec.desc import OperatorDesc, TensorDesc

@@ -21,8 +21,8 @@ import yaml
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Unsupported
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.backends.opinions.opinion import REFUSALS, OpinionBackend, evaluate, exact
-from dmlcts.conformance.backends.opinions.table import KINDS, Table, Way, chosen, read_table, read_way
+from dmlcts.conformance.backends.second_opinions.opinion import REFUSALS, OpinionBackend, evaluate, exact
+from dmlcts.conformance.backends.second_opinions.table import KINDS, Table, Way, chosen, read_table, read_way
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.case import Case
 from dmlcts.generator.plan import plan_of

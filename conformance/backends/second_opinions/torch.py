@@ -1,4 +1,4 @@
-"""PyTorch on the CPU as a second opinion: each case is a call or two of its functions, without gradients (``opinion_table``)."""
+"""PyTorch on the CPU as a second opinion: each case is a call or two of its functions, without gradients (conformance/backends/second_opinions/table)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.opinions.opinion import OpinionBackend, exact, packages
-from dmlcts.conformance.backends.opinions.table import DATA_TYPES, read_table
+from dmlcts.conformance.backends.second_opinions.opinion import OpinionBackend, exact, packages
+from dmlcts.conformance.backends.second_opinions.table import DATA_TYPES, read_table
 
 Array = NDArray[Any]
 
@@ -26,7 +26,7 @@ def function(torch: Any, name: str) -> Any:
 
 
 class Eager:
-    """A Library that computes at once."""
+    """A Library that computes immediately."""
 
     def __init__(self, torch: Any, dtype: np.dtype[Any]) -> None:
         self.torch, self.dtype = torch, dtype
@@ -74,7 +74,7 @@ class TorchBackend(OpinionBackend):
             self.torch.__version__,
             "CPU",
             data_types=DATA_TYPES,
-            denormals="any",  # kept by most kernels; sigmoid loses some
+            denormals="any",  # most kernels preserve them; sigmoid flushes some
             nearest=True,
             details={"capability": self.torch.backends.cpu.get_cpu_capability()},
         )

@@ -1,8 +1,8 @@
-"""The functions of a law that dispatch: ``f``, and the other operators that it uses.
+"""The functions of a law that dispatch: ``f``, and the other operators that the law uses.
 
-Two kinds of operators are called in two ways. Where every tensor has the sizes of the first one (or a single element), all variables have
-one shape, whose rows the operator works on alike, and a whole batch of examples is one dispatch. Where tensors differ, an argument has its
-tensor's own sizes, and those of the output follow from them by the spec's shapes.
+There are two ways to call an operator. If every tensor has the sizes of the first one (or a single element), all variables have the same
+shape, the operator treats all rows alike, and a whole batch of examples is one dispatch. Otherwise an argument has its tensor's sizes, and
+the output's sizes follow from them by the spec's shapes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a property case is tried on."""
+    """What a property case runs on."""
 
     case: Case
     backend: Backend
@@ -54,7 +54,7 @@ class Trial:
 
 
 class Incomplete(Exception):
-    """A dispatch inside a law did not complete; ``outcome`` is what became of it."""
+    """A dispatch inside a law did not complete; ``outcome`` says why."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome.message)
@@ -63,7 +63,7 @@ class Incomplete(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Called:
-    """An operator that a law calls: data types, choice of attributes, dimension count, and the variables' sizes if they have one shape."""
+    """An operator that a law calls: data types, attributes, dimension count, and the variables' sizes if they have the same shape."""
 
     plan: Plan
     types: Types
@@ -73,7 +73,7 @@ class _Called:
 
 
 def dispatching(trial: Trial, relation: Relation, sizes: tuple[int, ...] | None) -> dict[str, Callable[..., Array]]:
-    """``f``, and the other operators that the relation uses. ``sizes`` are those of all variables, None where each has its own."""
+    """``f``, and the other operators that the relation uses. ``sizes`` are those of all variables, None if they differ."""
     desc = trial.case.desc
     count = next(desc.tensors())[1].DimensionCount
     called = {"f": _Called(trial.plan, all_types(trial.plan, desc), choice_of(trial.plan, desc), count, sizes)}
@@ -84,14 +84,14 @@ def dispatching(trial: Trial, relation: Relation, sizes: tuple[int, ...] | None)
 
 
 def all_types(plan: Plan, desc: OperatorDesc) -> Types:
-    """The data types of a desc's tensors, and of those that it leaves out what may stand with them."""
+    """The data types of a desc's tensors, and valid ones for its absent tensors."""
     present = {name: tensor.data_type for name, tensor in desc.tensors()}
     fitting = (choice for choice in plan.choices if present.items() <= dict(choice.types).items())
     return next((choice.types for choice in fitting), tuple(present.items()))
 
 
 def in_rows(operator: Operator) -> bool:
-    """Whether a law about the operator has variables of one shape."""
+    """Whether a law about the operator has variables of the same shape."""
     return plan_of(operator).uniform
 
 
@@ -107,7 +107,7 @@ def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Array:
     desc = called.plan.desc(called.types, run, {**called.choice, **{field.name: ABSENT for field in absent}})
     given = {}
     for field, argument in zip(inputs, arguments, strict=False):
-        if desc.fields[field.name] is None:  # the choice leaves an optional tensor out
+        if desc.fields[field.name] is None:  # an optional tensor that is absent
             continue
         tensor = desc.tensor(field.name)
         content = _content(operator, field.name, argument, tensor.data_type, sizes_in_law(tensor, sizes))
@@ -117,7 +117,7 @@ def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Array:
 
 
 def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = "", **named: Any) -> Array:
-    """One dispatch of tensors with sizes of their own.
+    """One dispatch of tensors with different sizes.
 
     ``named`` are further inputs, attributes in place of the case's, and the sizes of outputs that do not follow from the inputs'.
     """
@@ -135,8 +135,8 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
     unknown = attributes.keys() - {field.name for field in operator.attributes()}
     missing = [field.name for field in inputs if field.name not in given and not field.optional]
     if unknown or missing:
-        said = f"no {', '.join(missing)}" if missing else f"{', '.join(sorted(unknown))}, which it has not"
-        raise ValueError(f"{trial.case.id}: a law gives {operator.name} {said}")
+        problem = f"no {', '.join(missing)}" if missing else f"{', '.join(sorted(unknown))}, which it does not have"
+        raise ValueError(f"{trial.case.id}: a law gives {operator.name} {problem}")
     presence = {field.name: PRESENT if field.name in given else ABSENT for field in inputs if field.optional}
     known = {name: array.shape for name, array in given.items() if array.ndim} | wanted
     try:
@@ -150,19 +150,19 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
 
 
 def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Array:
-    """What one dispatch writes into the output called ``name``, as a law computes with it. Raises Incomplete."""
+    """What one dispatch writes to the output ``name``, as values for a law. Raises Incomplete."""
     case: Case = replace(trial.case, desc=desc, operator=operator, expect=REFERENCE, data={})
-    whose = "" if operator is trial.operator else f"{operator.name}, which the law uses: "
+    prefix = "" if operator is trial.operator else f"{operator.name}, which the law uses: "
     missing = unclaimed(case, trial.info)
     if missing:
-        raise Incomplete(Outcome(UNSUPPORTED, f"{whose}{missing}"))
+        raise Incomplete(Outcome(UNSUPPORTED, f"{prefix}{missing}"))
     layout = lay_out(case, given, {}, trial.timeout)
-    said = attempt(trial.backend, layout.dispatch)
-    if said is not None:
-        raise Incomplete(replace(said, message=f"{whose}{said.message}"))
+    failure = attempt(trial.backend, layout.dispatch)
+    if failure is not None:
+        raise Incomplete(replace(failure, message=f"{prefix}{failure.message}"))
     trespass = trespasses(case, layout)
     if trespass:
-        raise Incomplete(Outcome(FAIL, f"{whose}{trespass}"))
+        raise Incomplete(Outcome(FAIL, f"{prefix}{trespass}"))
     tensor, binding = desc.tensor(name), layout.dispatch.bindings[name]
     output = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
     if tolerance_of(operator, name, desc).compare == "bits":

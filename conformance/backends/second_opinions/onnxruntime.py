@@ -1,7 +1,7 @@
-"""ONNX Runtime's CPU provider as a second opinion: each case is an ONNX model of one node, or a few around one (``opinion_table``).
+"""ONNX Runtime's CPU provider as a second opinion: each case is an ONNX model of one node, or a few around one (conformance/backends/second_opinions/table).
 
-A session depends on the nodes, their attributes and the types of their inputs. Sizes, ranks and numbers are the run's, so that few sessions are
-made: the numbers of a desc are inputs of the model wherever ONNX has no attribute for them.
+A session depends on the nodes, their attributes and the types of their inputs. Sizes, ranks and numbers are inputs at run time, so that few
+sessions are made: the numbers of a desc are inputs of the model unless ONNX has an attribute for them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.opinions.opinion import OpinionBackend, exact, packages
-from dmlcts.conformance.backends.opinions.table import DATA_TYPES, read_table
+from dmlcts.conformance.backends.second_opinions.opinion import OpinionBackend, exact, packages
+from dmlcts.conformance.backends.second_opinions.table import DATA_TYPES, read_table
 from dmlcts.spec.dtypes import numpy_dtype
 
 Array = NDArray[Any]
@@ -34,7 +34,7 @@ DOMAINS = {"microsoft": "com.microsoft"}
 
 
 class Graph:
-    """A Library that writes down nodes, and runs them when an array is asked for."""
+    """A Library that records nodes, and runs them when an array is requested."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
@@ -65,7 +65,7 @@ class Graph:
         return f"node{len(self.nodes) - 1}.{which}"
 
     def array(self, value: str) -> Array:
-        """What a session says."""
+        """The result of a session."""
         nodes, types = tuple(self.nodes), tuple((name, array.dtype) for name, array in self.feed.items())
         found: Array = session(nodes, types, value).run([value], self.feed)[0]
         return found
@@ -107,7 +107,7 @@ def session(nodes: tuple[Node, ...], types: tuple[tuple[str, np.dtype[Any]], ...
 
 
 def _typed(onnx: Any, domain: str, operator: str, name: str, value: Any) -> Any:
-    """An attribute's value; a desc may say 1 where ONNX demands 1.0, and a data type is a number there."""
+    """An attribute's value; a desc may have 1 where ONNX requires 1.0, and a data type is a number there."""
     if value in DATA_TYPES:
         return onnx.helper.np_dtype_to_tensor_dtype(numpy_dtype(value))
     if domain:
@@ -128,7 +128,7 @@ class OnnxRuntimeBackend(OpinionBackend):
             runtime.__version__,
             "CPU",
             data_types=DATA_TYPES,
-            denormals="any",  # kept by most kernels; Tanh and Elu lose some
+            denormals="any",  # most kernels preserve them; Tanh and Elu flush some
             nearest=True,
             details={"onnx": onnx.__version__, "opset": OPSET, "provider": "CPUExecutionProvider"},
         )

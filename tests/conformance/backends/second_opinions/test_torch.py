@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.backends.backend import Unsupported
-from dmlcts.conformance.backends.opinions.table import read_table
+from dmlcts.conformance.backends.second_opinions.table import read_table
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.suite import find_case
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -18,7 +18,7 @@ pytest.importorskip("torch", reason="pip install 'directml-conformance[torch]'")
 
 @pytest.fixture(name="backend")
 def _backend() -> Any:
-    from dmlcts.conformance.backends.opinions.torch import open_torch
+    from dmlcts.conformance.backends.second_opinions.torch import open_torch
 
     return open_torch("")
 
@@ -34,7 +34,7 @@ def binary(operator: str, data_type: str, sizes: tuple[int, ...], output: str | 
 
 
 def test_every_function_is_there(backend: Any) -> None:
-    from dmlcts.conformance.backends.opinions.torch import function
+    from dmlcts.conformance.backends.second_opinions.torch import function
 
     table = read_table("torch")
     ways = [way for ways in table.operators.values() for way in ways] + [table.scale_bias]
@@ -77,7 +77,7 @@ def test_a_type_without_a_kernel_is_unsupported_and_named(backend: Any) -> None:
 def test_an_answer_in_another_type_is_unsupported(backend: Any) -> None:
     x, exponent = TensorDesc("INT32", (1,)), TensorDesc("FLOAT32", (1,))
     desc = OperatorDesc("ELEMENT_WISE_POW", {"InputTensor": x, "ExponentTensor": exponent, "OutputTensor": x, "ScaleBias": None})
-    with pytest.raises(Unsupported, match="torch answers in float32, and INT32 is asked for"):
+    with pytest.raises(Unsupported, match="torch returns float32, but INT32 is required"):
         backend.compute(desc, {"InputTensor": np.array([2], np.int32), "ExponentTensor": np.array([3], np.float32)})
 
 

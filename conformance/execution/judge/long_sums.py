@@ -1,4 +1,4 @@
-"""Statistics over many long sums: errors that each pass their bound and lean the same way, or are all too large, give a bug away.
+"""Statistics over many long sums: errors that each pass their bound, but are biased or too large together, reveal a bug.
 
 From some hundred terms on the bound of one sum is far above the error that rounding to nearest causes, which grows with the root of
 the number of terms. TOSA's conformance rules (variance and bias of a dot product) judge the errors together instead.
@@ -21,12 +21,12 @@ FEWEST = 1000
 """Outputs that statistics need."""
 
 VARIANCE, DEVIATIONS = 1.6, 10**0.5
-"""The mean square error allowed, in units and for each of the ``k`` that count; and the bias, in standard deviations of that."""
+"""The allowed mean square error, in units and for each of the ``k`` significant terms; and the bias, in standard deviations of that."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """What the errors of long sums are measured in: ``unit``, the number of ``terms``, ``k`` of those that count, and ``B``."""
+class LongSums:
+    """The scale for errors of long sums: ``unit``, the number of ``terms``, ``k`` significant ones, and ``B``."""
 
     unit: NDArray[Any]
     terms: NDArray[Any]
@@ -34,7 +34,7 @@ class Spread:
     magnitude: NDArray[Any]
 
     @classmethod
-    def of(cls, form: Format, sums: Format, p_acc: int, magnitude: NDArray[Any], terms: NDArray[Any]) -> Spread | None:
+    def of(cls, form: Format, sums: Format, p_acc: int, magnitude: NDArray[Any], terms: NDArray[Any]) -> LongSums | None:
         """The statistics of sums with these magnitudes and numbers of terms, stored in ``form``; None if none of them is long."""
         if np.max(terms, initial=0) <= LONG:
             return None
@@ -44,9 +44,9 @@ class Spread:
         return cls(unit, terms, np.ceil(terms / 2.0 ** ((p_acc - form.p) / 2)), magnitude)
 
     def remark(self, error: NDArray[Any], reference: NDArray[Any], judged: NDArray[Any]) -> str:
-        """What is wrong with the signed errors of the ``judged`` elements taken together, or nothing."""
+        """What is wrong with the signed errors of all ``judged`` elements together; empty if nothing."""
         counted = judged & np.isfinite(error) & (self.magnitude > 0) & (self.terms > LONG)
-        # Equal sums have equal errors, which are one observation: data without variety say nothing.
+        # Equal sums have equal errors, which are a single observation: data without variety prove nothing.
         if np.unique(reference[counted]).size < FEWEST:
             return ""
         outputs = int(np.count_nonzero(counted))
@@ -60,5 +60,5 @@ class Spread:
             return ""
         bias, most = abs(float(np.sum(errors))), DEVIATIONS * (VARIANCE * terms) ** 0.5
         if bias > most:
-            return f"the errors of {outputs} long sums lean one way: bias {bias:.4g}, allowed {most:.4g}"
+            return f"the errors of {outputs} long sums are biased: bias {bias:.4g}, allowed {most:.4g}"
         return ""

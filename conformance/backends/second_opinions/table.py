@@ -1,9 +1,9 @@
-"""The tables of second opinions: which calls of a library an operator of DirectML's is.
+"""The tables of second opinions: how an operator of DirectML maps onto calls of a library.
 
 A table (``onnxruntime.yaml``, ``torch.yaml``) has a line an operator: ``ACTIVATION_ELU: Elu(InputTensor, alpha=Alpha)``. The names are the desc's
 fields. What stands in a call's place is a tensor or a number, what is given by keyword is the library's own attribute. Calls nest, but one
 function of the library does the work: around it stand only the additions and multiplications that DirectML's formula has, and what changes
-no value (a shape, an order, a type), so that the opinion is the library's and not ours.
+no value (a shape, an order, a type), so that the result is the library's and not ours.
 
 In a call's place there may be:
 
@@ -19,7 +19,7 @@ In a call's place there may be:
 Several outputs have a node each, ``(f(...), f(...)[1])``, in the struct's order.
 
 An operator may have several ways, each with a ``when`` in the expression language of the spec files; the first that holds is taken. ``bits``
-hands the tensors over as integers of their width, ``refuses`` names values that the library must not be given (``opinions.REFUSALS``). What is
+hands the tensors over as integers of their width, ``refuses`` names values that the library must not be given (``REFUSALS`` in opinion.py). What is
 in ``not_mapped``, and what no ``when`` holds for, is Unsupported for the reason that stands there.
 """
 
@@ -48,7 +48,7 @@ KINDS: dict[str, frozenset[str] | None] = {
     "INTEGERS": frozenset(name for name in DATA_TYPES if not abi().data_types[name].is_float),
     "NOTHING": None,
 }
-"""What an expression may name besides the desc's fields. NOTHING is what an absent tensor is."""
+"""Names for expressions besides the desc's fields. NOTHING is the value of an absent tensor."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Second opinions: other people's implementations, where an operator of DirectML's maps onto one of theirs.
+"""Second opinions: other implementations, where an operator of DirectML maps onto one of theirs.
 
-A table beside this module says which of the library's functions that is (``opinion_table``); a ``Library`` calls them.
+A table beside this module says which of the library's functions that is (conformance/backends/second_opinions/table); a ``Library`` calls them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.array_backend import ArrayBackend
 from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.opinions.table import Call, Choice, Either, Node, Several, Table, chosen, float32
+from dmlcts.conformance.backends.second_opinions.table import Call, Choice, Either, Node, Several, Table, chosen, float32
 from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.loader import load
@@ -24,7 +24,7 @@ Array = NDArray[Any]
 
 
 class Library(Protocol):
-    """What a library does for ``evaluate``. A value is whatever stands for a tensor or a number in its calls."""
+    """The operations of a library for ``evaluate``. A value is whatever represents a tensor or a number in its calls."""
 
     def tensor(self, name: str, array: Array) -> Any:
         """The value of an input."""
@@ -95,7 +95,7 @@ class OpinionBackend(ArrayBackend):
         raise NotImplementedError
 
     def compute(self, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """The library's answer. Raises Unsupported for what does not map."""
+        """The library's result. Raises Unsupported for what does not map."""
         name, table = self.info.name, self.table
         way = chosen(table, desc, name)
         why_not = REFUSALS[way.refuses](desc, inputs) if way.refuses else ""
@@ -134,14 +134,14 @@ def _given_back(array: Array, tensor: TensorDesc, bits: str, library: str) -> Ar
     if bits and array.dtype.itemsize == dtype.itemsize:
         return array.view(dtype)
     if array.dtype != dtype:
-        raise Unsupported(f"{library} answers in {array.dtype}, and {tensor.data_type} is asked for")
+        raise Unsupported(f"{library} returns {array.dtype}, but {tensor.data_type} is required")
     if array.shape != tensor.sizes:
-        raise BackendFault(f"{library} answers in sizes {list(array.shape)}, and {list(tensor.sizes)} are asked for")
+        raise BackendFault(f"{library} returns sizes {list(array.shape)}, but {list(tensor.sizes)} are required")
     return array
 
 
 def _trapping_divisors(_: OperatorDesc, inputs: Mapping[str, Array]) -> str:
-    """Integers whose quotient does not exist or overflows: the processor traps, which ends the process."""
+    """Integer quotients that do not exist or overflow: the processor traps, which ends the process."""
     a, b = inputs["ATensor"], inputs["BTensor"]
     if a.dtype.kind == "f":
         return ""

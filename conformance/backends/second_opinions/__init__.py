@@ -1,0 +1,1 @@
+"""Second opinions: ONNX Runtime and PyTorch on the CPU."""
