@@ -26,11 +26,6 @@ def has(*names: str) -> Where:
     return lambda desc: all(desc.fields.get(name) is not None for name in names)
 
 
-def but_last(i: Array) -> Array:
-    """All but the last of several."""
-    return (i < i.size - 1) | (i.size == 1)
-
-
 def but_rest_of(n: int) -> Callable[[Array], Array]:
     """All but those that are left of a division by n."""
     return lambda i: (i < i.size // n * n) | (i.size < n)
@@ -44,10 +39,8 @@ def first(n: int) -> Callable[[Array], Array]:
 def of_terms(weighted: Callable[[Callable[[Array], Array]], Stages]) -> Faults:
     """Sums whose terms are weighted by their places in it: most often by 1 and 0."""
     weights: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
-        "last-product-lost": ("leaves out the last product of a sum", but_last),
-        "first-product-twice": ("adds the first product twice", lambda i: 1 + (i == 0)),
-        **{f"rest-of-{n}-lost": (f"leaves out the products that a division by {n} leaves", but_rest_of(n)) for n in (2, 4, 16)},
-        **{f"{n}-products-at-most": (f"leaves out products beyond the {n}th", first(n)) for n in (16, 64, 256)},
+        **{f"rest-of-{n}-lost": (f"leaves out the products that a division by {n} leaves", but_rest_of(n)) for n in (4, 16)},
+        "256-products-at-most": ("leaves out products beyond the 256th", first(256)),
     }
     return {name: Fault(does, stages=weighted(weight)) for name, (does, weight) in weights.items()}
 
@@ -74,7 +67,6 @@ def of_reals(stage: str, products: Products) -> Faults:
         },
         "sums-of-float16-in-float16": Fault("adds up FLOAT16 so", types=HALF, stages=added(lambda t, p: as_float16(t + p))),
         "products-in-float16": Fault("multiplies in FLOAT16", types=SINGLE, stages=added(lambda t, p: t + as_float16(p))),
-        "sum-in-float16": Fault("keeps a sum in FLOAT16 before it goes on", types=SINGLE, stages=after(stage, as_float16)),
         "error-of-largest": Fault("is off by a part of the largest sum", types=SINGLE, stages=after(stage, _off_by_largest)),
         "largest-for-infinity": Fault("gives the largest number where a sum overflows", lambda desc, inputs, right: _finite(right)),
         "nan-passed-over": Fault(
@@ -98,12 +90,8 @@ def of_integers(stage: str, products: Products) -> Faults:
     added = partial(one_by_one, stage, products)
     stages: Mapping[str, tuple[str, Stages]] = {
         "products-of-16-bits": ("keeps 16 bits of a product", added(lambda t, p: t + low_bits(p, 16))),
-        "products-saturated": ("saturates products at 16 bits", added(lambda t, p: t + _saturated(p))),
         "pairs-saturated": ("saturates the sum of two products at 16 bits", one_by_one(stage, _pairs(products), np.add)),
-        "sums-of-16-bits": ("keeps 16 bits of a sum", after(stage, lambda sums: low_bits(sums, 16))),
-        "sums-saturated": ("saturates a sum at 16 bits", after(stage, _saturated)),
         "sums-in-float16": ("adds up in FLOAT16", added(lambda t, p: as_float16(t + p))),
-        "sums-of-magnitudes": ("adds up magnitudes", added(lambda t, p: t + np.abs(p))),
     }
     return {name: Fault(does, stages=instead) for name, (does, instead) in stages.items()}
 
@@ -112,7 +100,6 @@ def exact(stage: str) -> Faults:
     """Sums of integers that are the output themselves, and need all of 32 bits."""
     return {
         "sums-in-float32": Fault("adds up in FLOAT32", stages=after(stage, lambda sums: sums.astype("f4").astype("f8"))),
-        "sums-of-24-bits": Fault("keeps 24 bits of a sum", stages=after(stage, lambda sums: low_bits(sums, 24))),
     }
 
 
