@@ -106,15 +106,6 @@ WIDE, LONG = ("INT32", "UINT32", "INT64", "UINT64"), ("INT64", "UINT64")
 # What rows are made of
 
 
-def merged(*tables: Table) -> Table:
-    """The faults of all tables."""
-    found: dict[str, dict[str, Fault]] = {}
-    for table in tables:
-        for operators, faults in table.items():
-            found.setdefault(operators, {}).update(faults)
-    return found
-
-
 def after(stage: str, change: Callable[[Any], Any]) -> Mapping[str, Instead]:
     """``stages`` of a fault that changes what a stage gives. Of an answer or an estimate, the value alone is changed."""
     return {stage: lambda right, *args, **kwargs: changed(right(*args, **kwargs), change)}
@@ -168,6 +159,16 @@ def with_input(name: str, change: Callable[[Array], Array]) -> Callable[[Operato
     return lambda desc, inputs: {**inputs, name: change(inputs[name])} if name in inputs else inputs
 
 
+def without_input(name: str) -> Callable[[OperatorDesc, Inputs], Inputs]:
+    """``inputs`` of a fault that ignores an optional input."""
+    return lambda desc, inputs: {other: x for other, x in inputs.items() if other != name}
+
+
+def has(*names: str) -> Where:
+    """Whether the desc has these tensors, or this fused activation."""
+    return lambda desc: all(desc.fields.get(name) is not None for name in names)
+
+
 # Precision
 
 
@@ -175,16 +176,6 @@ def as_float16(x: Array) -> Array:
     """Rounded to FLOAT16; what it does not hold becomes infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(x).astype(np.float16).astype(np.asarray(x).dtype)
-
-
-def as_bfloat16(x: Array) -> Array:
-    """With the 8 significant bits of bfloat16, and FLOAT32's range."""
-    return mantissa_bits(7)(x)
-
-
-def as_tf32(x: Array) -> Array:
-    """With the 11 significant bits of TF32, and FLOAT32's range."""
-    return mantissa_bits(10)(x)
 
 
 def mantissa_bits(count: int) -> Callable[[Array], Array]:
@@ -201,6 +192,9 @@ def mantissa_bits(count: int) -> Callable[[Array], Array]:
 
     return rounded
 
+
+as_bfloat16, as_tf32 = mantissa_bits(7), mantissa_bits(10)
+"""With the 8 significant bits of bfloat16, or the 11 of TF32, and FLOAT32's range."""
 
 PRECISIONS: Mapping[str, tuple[str, tuple[str, ...], Callable[[Array], Array]]] = {
     "in-float16": ("FLOAT16", ("FLOAT64", "FLOAT32"), as_float16),

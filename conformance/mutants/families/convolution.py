@@ -13,8 +13,8 @@ import numpy as np
 
 from dmlcts.conformance.mutants.families import sums
 from dmlcts.conformance.mutants.families.quantized import REQUANTIZE, RESCALE, zero_points
-from dmlcts.conformance.mutants.families.sums import but_rest_of, first, has
-from dmlcts.conformance.mutants.fault import Array, Desc, Fault, Faults, Inputs, Table, after, with_attributes
+from dmlcts.conformance.mutants.families.sums import but_rest_of, first
+from dmlcts.conformance.mutants.fault import Array, Desc, Fault, Faults, Inputs, Table, after, has, with_attributes, without_input
 from dmlcts.reference.convolution.windows import Layer
 from dmlcts.spec.desc import OperatorDesc
 
@@ -277,7 +277,7 @@ OUTPUT: Faults = {
     "bias-after-activation": Fault(
         "adds the bias to what the activation gives",
         lambda desc, inputs, right: right + inputs[_BIAS].astype("f8"),
-        inputs=lambda desc, inputs: {name: x for name, x in inputs.items() if name != _BIAS},
+        inputs=without_input(_BIAS),
         when=has(_BIAS, "FusedActivation"),
     ),
     "bias-on-padding": Fault(

@@ -9,8 +9,19 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.quantized import REQUANTIZE, RESCALE, difference, own, with_differences, zero_points
-from dmlcts.conformance.mutants.families.sums import ACTIVATION, exact, has, low_bits, of_integers, of_reals, of_terms
-from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, after, as_float16, with_attributes
+from dmlcts.conformance.mutants.families.sums import ACTIVATION, exact, low_bits, of_integers, of_reals, of_terms
+from dmlcts.conformance.mutants.fault import (
+    Array,
+    Fault,
+    Faults,
+    Inputs,
+    Table,
+    after,
+    as_float16,
+    has,
+    with_attributes,
+    without_input,
+)
 from dmlcts.spec.desc import OperatorDesc
 
 _INTEGER, _TO_FLOAT, _QUANTIZED = "MATRIX_MULTIPLY_INTEGER", "MATRIX_MULTIPLY_INTEGER_TO_FLOAT", "QUANTIZED_LINEAR_MATRIX_MULTIPLY"
@@ -32,10 +43,15 @@ def _at_most(count: int, axis: int) -> Callable[[Array], Array]:
     return lambda found: found * (np.arange(found.shape[axis]) < count).reshape(-1, *[1] * (-1 - axis))
 
 
+def _by_element(right: Callable[..., Array], xp: Any, a: Array, b: Array, *dtype: Any) -> Array:
+    return a.astype("f8") * b.astype("f8") if a.shape == b.shape else right(xp, a, b, *dtype)
+
+
 PRODUCTS: Faults = {
     **of_terms(lambda weight: {_PRODUCT: lambda right, xp, a, b, *dtype: right(xp, a * weight(np.arange(a.shape[-1])), b, *dtype)}),
     "32-rows-at-most": Fault("computes 32 rows at most", stages=after(_PRODUCT, _at_most(32, -2))),
     "64-columns-at-most": Fault("computes 64 columns at most", stages=after(_PRODUCT, _at_most(64, -1))),
+    "element-by-element": Fault("multiplies matrices of the same sizes element by element", stages={_PRODUCT: _by_element}),
 }
 """Of any matrix product."""
 
@@ -86,10 +102,6 @@ def _factors(change: Callable[[float, float], tuple[float, float]]) -> Callable[
     return with_attributes(lambda fields: dict(zip(("Alpha", "Beta"), change(fields["Alpha"], fields["Beta"]), strict=True)))
 
 
-def _without(name: str) -> Callable[[OperatorDesc, Inputs], Inputs]:
-    return lambda desc, inputs: {other: x for other, x in inputs.items() if other != name}
-
-
 def _number(desc: OperatorDesc, name: str) -> float:
     value: Any = desc.fields[name]
     return float(value)
@@ -102,7 +114,7 @@ FACTORS: Faults = {
     "c-after-activation": Fault(
         "adds C to what the activation gives",
         lambda desc, inputs, right: right + _number(desc, "Beta") * inputs["CTensor"].astype("f8"),
-        inputs=_without("CTensor"),
+        inputs=without_input("CTensor"),
         when=has("CTensor", "FusedActivation"),
     ),
 }
@@ -136,7 +148,7 @@ def _scaled_last(fault: Fault) -> Fault:
 
     def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
         ones = {f"{name}ScaleTensor": np.ones_like(right[f"{name}ScaleTensor"]) for name in "AB"}
-        return _without("BiasTensor")(desc, {**right, **ones})
+        return without_input("BiasTensor")(desc, {**right, **ones})
 
     def value(desc: OperatorDesc, given: Inputs, right: Array) -> Any:
         return right * own(given, "A", "Scale").astype("f8") * own(given, "B", "Scale") + given.get("BiasTensor", 0.0)

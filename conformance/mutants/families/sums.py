@@ -12,18 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.fault import FLOATS, HALF, PRECISIONS, SINGLE, Array, Fault, Faults, Where, after, as_float16
+from dmlcts.conformance.mutants.fault import FLOATS, HALF, PRECISIONS, SINGLE, Array, Fault, Faults, after, as_float16, has
 from dmlcts.reference.stage import Instead
 
 Products = Callable[..., Iterator[Array]]
 """``f(right, *arguments)``: each product of a sum, as an array of the sums' sizes, from a stage that adds them up and its arguments."""
 
 Stages = Mapping[str, Instead]
-
-
-def has(*names: str) -> Where:
-    """Whether the desc has these tensors, or this fused activation."""
-    return lambda desc: all(desc.fields.get(name) is not None for name in names)
 
 
 def but_rest_of(n: int) -> Callable[[Array], Array]:

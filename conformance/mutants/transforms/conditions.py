@@ -10,8 +10,8 @@ from math import prod
 import numpy as np
 
 from dmlcts.conformance.backends.backend import Dispatch
-from dmlcts.conformance.mutants.fault import Array, Fault, Inputs, Where
-from dmlcts.conformance.mutants.transforms.tensors import has, types_of
+from dmlcts.conformance.mutants.fault import Array, Fault, Inputs, Where, has
+from dmlcts.conformance.mutants.transforms.tensors import types_of
 from dmlcts.generator.attributes import has_value, value_text
 from dmlcts.generator.layouts import laid_out, layouts_of
 from dmlcts.generator.plan import plan_of

@@ -10,8 +10,8 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.backends.buffers import element_bytes, read_tensor, write_tensor
-from dmlcts.conformance.mutants.fault import Around, Array, Fault, Write
-from dmlcts.conformance.mutants.transforms.tensors import has, ranks_of, types_of
+from dmlcts.conformance.mutants.fault import Around, Array, Fault, Write, has
+from dmlcts.conformance.mutants.transforms.tensors import ranks_of, types_of
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
