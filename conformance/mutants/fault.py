@@ -13,7 +13,7 @@ that go over any operator (``transforms``).
 | ``write`` | how an output is written | buffer, tensor desc, array, offset in bytes |
 | ``around`` | what happens before or after the dispatch | dispatch, what runs one |
 | ``accepts`` | the rules that are found broken, where some are | dispatch, those that are |
-| ``refuses`` | what a valid dispatch is refused for, empty if it is not | dispatch |
+| ``refuses`` | whether a valid dispatch is refused | dispatch |
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Fault:
     write: Write | None = None
     around: Around | None = None
     accepts: Accepts | None = None
-    refuses: Callable[[Dispatch], str] | None = None
+    refuses: Callable[[Dispatch], bool] | None = None
     kinds: tuple[str, ...] = ()
 
     def applies(self, desc: OperatorDesc) -> bool:

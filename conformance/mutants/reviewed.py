@@ -77,9 +77,7 @@ def review(operator: str, fault: str) -> Mapping[str, str]:
 def unused(planted: Iterable[tuple[str, str]]) -> Iterator[Entry]:
     """The entries that speak of none of these faults (operator and name)."""
     pairs = list(planted)
-    for entry in entries():
-        if not any(entry.speaks_of(operator, fault) for operator, fault in pairs):
-            yield entry
+    return (entry for entry in entries() if not any(entry.speaks_of(*pair) for pair in pairs))
 
 
 # Properties of operators that an entry may ask for

@@ -68,14 +68,7 @@ def costs_table(costs: Mapping[str, Cost]) -> list[str]:
     """What each kind of case costs and finds, as a table."""
     head = ("kind", "cases", "CPU s", "found", "found by no other kind", "found a CPU s")
     rows = [
-        (
-            kind,
-            f"{c.cases:,}",
-            f"{c.seconds:,.1f}",
-            f"{c.finds:,}",
-            f"{c.only:,}",
-            f"{c.finds / c.seconds:,.1f}" if c.seconds else "-",
-        )
+        (kind, f"{c.cases:,}", f"{c.seconds:,.1f}", f"{c.finds:,}", f"{c.only:,}", f"{c.finds / (c.seconds or 1):,.1f}")
         for kind, c in sorted(costs.items(), key=lambda pair: -pair[1].finds)
     ]
     return rows_of(head, rows)

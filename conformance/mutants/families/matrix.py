@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -82,12 +82,6 @@ TRANSPOSITION: Faults = {
     "one-for-both": _misread("transposes B with A", "B", "TRANSPOSE", "NONE"),
 }
 
-_FACTORS: Mapping[str, tuple[str, Callable[[float, float], tuple[float, float]]]] = {
-    "alpha-of-0-for-1": ("treats an Alpha of 0 as none", lambda alpha, beta: (alpha or 1.0, beta)),
-    "alpha-of-c-too": ("multiplies C by Alpha, too", lambda alpha, beta: (alpha, alpha * beta)),
-    "beta-of-0-for-1": ("treats a Beta of 0 as none", lambda alpha, beta: (alpha, beta or 1.0)),
-}
-
 
 def _step(does: str, stage: str, change: Callable[[Array, float], Array]) -> Fault:
     """The product, or C, multiplied otherwise by Alpha or Beta."""
@@ -98,22 +92,23 @@ def _unread(x: Array, factor: float) -> Array:
     return factor * x if factor else 0 * np.nan_to_num(x)
 
 
-def _factors(change: Callable[[float, float], tuple[float, float]]) -> Callable[[OperatorDesc], OperatorDesc]:
-    return with_attributes(lambda fields: dict(zip(("Alpha", "Beta"), change(fields["Alpha"], fields["Beta"]), strict=True)))
-
-
-def _number(desc: OperatorDesc, name: str) -> float:
-    value: Any = desc.fields[name]
-    return float(value)
+def _factors(does: str, change: Callable[[float, float], tuple[float, float]]) -> Fault:
+    """Other numbers in the place of Alpha and Beta."""
+    names = ("Alpha", "Beta")
+    return Fault(
+        does, desc=with_attributes(lambda fields: dict(zip(names, change(*(fields[name] for name in names)), strict=True)))
+    )
 
 
 FACTORS: Faults = {
-    **{name: Fault(does, desc=_factors(change)) for name, (does, change) in _FACTORS.items()},
+    "alpha-of-0-for-1": _factors("treats an Alpha of 0 as none", lambda alpha, beta: (alpha or 1.0, beta)),
+    "alpha-of-c-too": _factors("multiplies C by Alpha, too", lambda alpha, beta: (alpha, alpha * beta)),
+    "beta-of-0-for-1": _factors("treats a Beta of 0 as none", lambda alpha, beta: (alpha, beta or 1.0)),
     "alpha-of-0-leaves-matrices-out": _step("does not read the matrices where Alpha is 0", "matrix.alpha", _unread),
     "beta-of-0-leaves-c-out": _step("does not read C where Beta is 0", "matrix.beta", _unread),
     "c-after-activation": Fault(
         "adds C to what the activation gives",
-        lambda desc, inputs, right: right + _number(desc, "Beta") * inputs["CTensor"].astype("f8"),
+        lambda desc, inputs, right: right + desc.fields["Beta"] * inputs["CTensor"].astype("f8"),
         inputs=without_input("CTensor"),
         when=has("CTensor", "FusedActivation"),
     ),

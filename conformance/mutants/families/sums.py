@@ -118,14 +118,11 @@ def _pairs(products: Products) -> Products:
     return pairs
 
 
-def _activation(does: str, change: Callable[[Callable[[Array], Any], Array], Any]) -> Fault:
-    """``change(activate, value)`` in the place of ``activate(value)``."""
-    stage = {"fused.activation": lambda right, xp, fields, value, *rest: change(lambda x: right(xp, fields, x, *rest), value)}
-    return Fault(does, stages=stage, when=has("FusedActivation"))
+def _activated_twice(right: Callable[..., Any], xp: Any, fields: Any, value: Array, *rest: Any) -> Any:
+    return right(xp, fields, right(xp, fields, value, *rest).value, *rest)
 
 
 ACTIVATION: Faults = {
-    "activation-twice": _activation("activates twice", lambda activate, value: activate(activate(value).value)),
-    "activation-of-magnitude": _activation("activates the magnitude", lambda activate, value: activate(np.abs(value))),
+    "activation-twice": Fault("activates twice", stages={"fused.activation": _activated_twice}, when=has("FusedActivation")),
 }
 """Of operators that have a fused activation."""
