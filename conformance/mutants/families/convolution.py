@@ -29,11 +29,6 @@ def is_forward(desc: OperatorDesc) -> bool:
     return desc.fields.get("Direction", "FORWARD") == "FORWARD"
 
 
-def is_backward(desc: OperatorDesc) -> bool:
-    """The other direction."""
-    return not is_forward(desc)
-
-
 # Where windows lie
 
 
@@ -71,7 +66,6 @@ WINDOWS: Faults = {
         "pads less than a window", desc=_start(lambda axis: min(axis.start, (axis.window - 1) * axis.dilation))
     ),
     "StartPadding/in-dilations": Fault("counts the padding in dilations", desc=_start(lambda axis: axis.start * axis.dilation)),
-    "window-centred": Fault("centres windows", desc=_start(lambda axis: axis.start + axis.dilation * (axis.window // 2))),
 }
 
 
@@ -230,7 +224,10 @@ def _no_depth(name: str, usual: int) -> Desc:
 
 CONVOLUTION: Faults = {
     **sums.of_reals(_SUMS, products),
-    **{f"backward-{name}": replace(fault, does=f"{fault.does} in BACKWARD", when=is_backward) for name, fault in _BACKWARD.items()},
+    **{
+        f"backward-{name}": replace(fault, does=f"{fault.does} in BACKWARD", when=lambda desc: not is_forward(desc))
+        for name, fault in _BACKWARD.items()
+    },
     "reverses-last-alone": _reverses("reverses the filter along the last dimension alone", lambda spatial: (-1,)),
     "reverses-x-and-y": _reverses("reverses no depth of the filter", lambda spatial: tuple(range(-min(spatial, 2), 0))),
     **{
@@ -286,10 +283,6 @@ OUTPUT: Faults = {
         when=lambda desc: has(_BIAS)(desc) and not has("FusedActivation")(desc),
     ),
     "OutputPadding/not-activated": Fault("does not activate padding", lambda desc, inputs, right: _in_padding(desc, right, 0)),
-    "OutputPadding/first": Fault(
-        "puts the output's padding before the sums",
-        stages={"convolution.output_padding": lambda right, xp, part, sizes: np.flip(right(xp, np.flip(part), sizes))},
-    ),
 }
 
 
