@@ -112,6 +112,12 @@ FACTORS: Faults = {
         inputs=without_input("CTensor"),
         when=has("CTensor", "FusedActivation"),
     ),
+    "alpha-after-activation": Fault(
+        "multiplies what the activation gives by Alpha",
+        lambda desc, inputs, right: desc.fields["Alpha"] * right.astype("f8"),
+        desc=with_attributes(lambda fields: {"Alpha": 1.0}),
+        when=has("FusedActivation"),
+    ),
 }
 
 

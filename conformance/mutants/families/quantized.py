@@ -88,6 +88,7 @@ _STORED: Mapping[str, tuple[str, Callable[..., Array]]] = {
         lambda f, x, p, nan, low, high: f(np.clip(np.rint(x), low, high), p, nan, low, high),
     ),
     "saturates-at-127": ("saturates INT8 symmetrically", lambda f, x, p, nan, low, high: f(x, p, nan, max(low, -127.0), high)),
+    "saturates-as-signed": ("saturates UINT8 at 127", lambda f, x, p, nan, low, high: f(x, p, nan, low, min(high, 127.0))),
     "nan-as-0": ("gives 0 for NaN", lambda f, x, p, nan, *limits: f(x, p, 0.0, *limits)),
 }
 """``f(x, zero point, what NaN gives, least, largest)`` is right, and what is stored otherwise is computed of the same."""
