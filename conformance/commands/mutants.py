@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from rich.progress import track
 
 from dmlcts.conformance.commands.common import operator_named, print_json
 from dmlcts.conformance.mutants.catalogue import check_review, find_mutant, mutants_of, mutated_operators
-from dmlcts.conformance.mutants.hunt import Cost, Hunt, Hunter, Kill, ReferenceFails, hunt, hunt_by_kind, wanted
+from dmlcts.conformance.mutants.hunt import Cost, Hunt, Hunter, ReferenceFails, hunt, hunt_by_kind, wanted
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.reviewed import ReviewError
 from dmlcts.conformance.mutants.subsumption import digest, hardest, is_stale, left_out, write
@@ -37,9 +37,7 @@ SEED = 10
 
 @click.command("mutants")
 @click.argument("operators", nargs=-1)
-@click.option(
-    "-k", "expression", default="", metavar="EXPR", help="only faults whose name has these words: 'strides and not output'"
-)
+@click.option("-k", "expression", default="", metavar="EXPR", help="only faults whose name has these: 'strides and not output'")
 @click.option("--level", "-l", type=click.Choice(LEVELS), default="core", show_default=True, help="which cases")
 @click.option(
     "--basis",
@@ -55,9 +53,7 @@ SEED = 10
 @click.option("--subsumption", is_flag=True, help="work out anew which faults fall whenever another falls, and write it down; slow")
 @click.option("--list", "listed", is_flag=True, help="name every fault and the case that finds it")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
-@click.option(
-    "--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table in Markdown"
-)
+@click.option("--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table")
 @click.option(
     "-n", "processes", type=click.IntRange(0), default=0, show_default=True, help="processes; 0 runs everything in this one"
 )
@@ -94,34 +90,31 @@ def command(
         if subsumption:
             _work_out(names, mapped)
             return
+        no_faults = everything or bool(expression)
         chosen = {name: [m for m in wanted(mutants_of(name).values(), basis) if matching(m.label)] for name in names}
-        easy = {name: set() if everything or expression else left_out(name, _all(name)) for name in names}
-        work = {
-            name: [m.name for m in mutants if _is_hunted(m, easy[name], everything or bool(expression))]
-            for name, mutants in chosen.items()
+        easy = {name: set() if no_faults else left_out(name, _all(name)) for name in names}
+        hunted = {
+            name: [m.name for m in chosen[name] if m.label not in easy[name] and (no_faults or not m.no_fault)] for name in names
         }
-        work = {name: labels for name, labels in work.items() if labels}
+        work = {name: labels for name, labels in hunted.items() if labels}
         if not work:
             raise UsageError("no fault matches; `dmlcts mutants --all --list OPERATOR` names those there are")
         hunts, costs = [], dict[str, Cost]()
-        for name, (kills, spent) in zip(work, _tracked(mapped, partial(_hunted, level, basis), list(work.items())), strict=True):
+        for name, (kills, spent) in zip(
+            work, _tracked(mapped, partial(_hunted, hunt, level, basis), list(work.items())), strict=True
+        ):
             hunts += [Hunt(find_mutant(mutant), kill) for mutant, kill in zip(work[name], kills, strict=True)]
             _add(costs, spent)
         if by_kind:
             costs = {}
             sample = [(name, _drawn(name, labels, by_kind)) for name, labels in work.items()]
-            for spent in _tracked(mapped, partial(_hunted_by_kind, level, basis), sample):
+            for spent in _tracked(mapped, partial(_hunted, hunt_by_kind, level, basis), sample):
                 _add(costs, spent)
     stale = [name for name in work if is_stale(name, _all(name))]
-    about = (
-        f"Up to {by_kind} faults of each operator, drawn by the seed {SEED}, each hunted with every kind of case alone."
-        if by_kind
-        else ""
-    )
+    sampled = f"Up to {by_kind} faults of each operator, drawn by the seed {SEED}, each hunted with every kind of case alone."
+    about = sampled if by_kind else ""
     if table_file:
-        counts = {
-            name: len(_all(name)) - len(left_out(name, _all(name))) - sum(bool(m.no_fault) for m in _all(name)) for name in work
-        }
+        counts = {name: sum(not m.no_fault for m in _all(name)) - len(left_out(name, _all(name))) for name in work}
         table_file.write_text(table(hunts, counts, costs if by_kind else {}, about), encoding="utf-8", newline="\n")
     if as_json:
         print_json([_json(entry) for entry in hunts])
@@ -144,10 +137,6 @@ def _all(operator: str) -> list[Mutant]:
     return list(mutants_of(operator).values())
 
 
-def _is_hunted(mutant: Mutant, easy: set[str], no_faults: bool) -> bool:
-    return mutant.label not in easy and (no_faults or not mutant.no_fault)
-
-
 def _drawn(operator: str, names: Sequence[str], count: int) -> list[str]:
     """A sample of an operator's faults, the same every time."""
     faults = [name for name in names if not find_mutant(name).no_fault]
@@ -156,11 +145,8 @@ def _drawn(operator: str, names: Sequence[str], count: int) -> list[str]:
 
 def _add(costs: dict[str, Cost], more: Mapping[str, Cost]) -> None:
     for kind, cost in more.items():
-        known = costs.setdefault(kind, Cost())
-        known.cases += cost.cases
-        known.finds += cost.finds
-        known.seconds += cost.seconds
-        known.only += cost.only
+        known = costs.get(kind, Cost())
+        costs[kind] = Cost(*(one + other for one, other in zip(astuple(known), astuple(cost), strict=True)))
 
 
 Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
@@ -197,14 +183,9 @@ def _work_out(names: Sequence[str], mapped: Mapper) -> None:
 # What runs in the other processes: by name, since functions do not travel.
 
 
-def _hunted(level: str, basis: str, work: tuple[str, Sequence[str]]) -> tuple[list[Kill | None], dict[str, Cost]]:
+def _hunted(how: Callable[..., Any], level: str, basis: str, work: tuple[str, Sequence[str]]) -> Any:
     operator, names = work
-    return hunt(operator, [find_mutant(name) for name in names], level, basis)
-
-
-def _hunted_by_kind(level: str, basis: str, work: tuple[str, Sequence[str]]) -> dict[str, Cost]:
-    operator, names = work
-    return hunt_by_kind(operator, [find_mutant(name) for name in names], level, basis)
+    return how(operator, [find_mutant(name) for name in names], level, basis)
 
 
 def _hardest(operator: str) -> list[str]:
@@ -216,14 +197,8 @@ def _hardest(operator: str) -> list[str]:
 
 
 def _json(entry: Hunt) -> dict[str, Any]:
-    mutant = entry.mutant
-    return {
-        "name": mutant.name,
-        "does": mutant.fault.does,
-        "basis": mutant.basis,
-        "no_fault": mutant.no_fault,
-        "kill": asdict(entry.kill) if entry.kill else None,
-    }
+    mutant, kill = entry.mutant, asdict(entry.kill) if entry.kill else None
+    return {"name": mutant.name, "does": mutant.fault.does, "basis": mutant.basis, "no_fault": mutant.no_fault, "kill": kill}
 
 
 def _print(hunts: Sequence[Hunt], listed: bool, costs: Mapping[str, Cost], about: str, easy: int, stale: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ Both are found by what lies in their folders; nothing needs to be listed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
@@ -22,8 +22,6 @@ from dmlcts.reference.registry import references
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
 
-Transform = Callable[[Operator], Iterable[tuple[str, Fault]]]
-
 
 def mutated_operators() -> tuple[str, ...]:
     """The names of the operators that there are mutants of: all that have a spec and a reference."""
@@ -39,7 +37,7 @@ def mutants_of(name: str) -> Mapping[str, Mutant]:
     """
     operator = load(name)
     found: dict[str, Mutant] = {}
-    for label, fault in (*_of_families(operator), *_of_transforms(operator)):
+    for label, fault in _faults(operator):
         if label in found:
             raise ValueError(f"two faults of {name} are called {label}")
         reasons = review(name, label)
@@ -105,14 +103,9 @@ def _tables() -> tuple[tuple[tuple[str, ...], Faults], ...]:
     return tuple(found)
 
 
-def _of_families(operator: Operator) -> Iterator[tuple[str, Fault]]:
+def _faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     for globs, faults in _tables():
         if any(fnmatchcase(operator.name, glob) for glob in globs):
             yield from faults.items()
-
-
-def _of_transforms(operator: Operator) -> Iterator[tuple[str, Fault]]:
     for module in _modules(transforms):
-        make: Transform | None = getattr(module, "faults", None)
-        if make is not None:
-            yield from make(operator)
+        yield from module.faults(operator)

@@ -13,7 +13,7 @@ that go over any operator (``transforms``).
 | ``write`` | how an output is written | buffer, tensor desc, array, offset in bytes |
 | ``around`` | what happens before or after the dispatch | dispatch, what runs one |
 | ``accepts`` | the rules that are found broken, where some are | dispatch, those that are |
-| ``refuses`` | what a valid dispatch is refused for, empty if it is not | dispatch |
+| ``refuses`` | whether a valid dispatch is refused | dispatch |
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Fault:
     write: Write | None = None
     around: Around | None = None
     accepts: Accepts | None = None
-    refuses: Callable[[Dispatch], str] | None = None
+    refuses: Callable[[Dispatch], bool] | None = None
     kinds: tuple[str, ...] = ()
 
     def applies(self, desc: OperatorDesc) -> bool:
@@ -104,15 +104,6 @@ WIDE, LONG = ("INT32", "UINT32", "INT64", "UINT64"), ("INT64", "UINT64")
 
 
 # What rows are made of
-
-
-def merged(*tables: Table) -> Table:
-    """The faults of all tables."""
-    found: dict[str, dict[str, Fault]] = {}
-    for table in tables:
-        for operators, faults in table.items():
-            found.setdefault(operators, {}).update(faults)
-    return found
 
 
 def after(stage: str, change: Callable[[Any], Any]) -> Mapping[str, Instead]:
@@ -168,6 +159,16 @@ def with_input(name: str, change: Callable[[Array], Array]) -> Callable[[Operato
     return lambda desc, inputs: {**inputs, name: change(inputs[name])} if name in inputs else inputs
 
 
+def without_input(name: str) -> Callable[[OperatorDesc, Inputs], Inputs]:
+    """``inputs`` of a fault that ignores an optional input."""
+    return lambda desc, inputs: {other: x for other, x in inputs.items() if other != name}
+
+
+def has(*names: str) -> Where:
+    """Whether the desc has these tensors, or this fused activation."""
+    return lambda desc: all(desc.fields.get(name) is not None for name in names)
+
+
 # Precision
 
 
@@ -175,16 +176,6 @@ def as_float16(x: Array) -> Array:
     """Rounded to FLOAT16; what it does not hold becomes infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(x).astype(np.float16).astype(np.asarray(x).dtype)
-
-
-def as_bfloat16(x: Array) -> Array:
-    """With the 8 significant bits of bfloat16, and FLOAT32's range."""
-    return mantissa_bits(7)(x)
-
-
-def as_tf32(x: Array) -> Array:
-    """With the 11 significant bits of TF32, and FLOAT32's range."""
-    return mantissa_bits(10)(x)
 
 
 def mantissa_bits(count: int) -> Callable[[Array], Array]:
@@ -201,6 +192,9 @@ def mantissa_bits(count: int) -> Callable[[Array], Array]:
 
     return rounded
 
+
+as_bfloat16, as_tf32 = mantissa_bits(7), mantissa_bits(10)
+"""With the 8 significant bits of bfloat16, or the 11 of TF32, and FLOAT32's range."""
 
 PRECISIONS: Mapping[str, tuple[str, tuple[str, ...], Callable[[Array], Array]]] = {
     "in-float16": ("FLOAT16", ("FLOAT64", "FLOAT32"), as_float16),

@@ -7,7 +7,7 @@ cases last; a case for which a mutant computes what is right, bit for bit, is no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -96,12 +96,17 @@ class Hunter:
         cases = select(operator_cases(self.operator, self.level), level=self.level, basis=self.basis)
         self.trials = [Trial(case) for case in cases]
 
-    def hunt(self, mutant: Mutant, choose: Callable[[Case], bool] = lambda case: True) -> Kill | None:
-        """The first case, of those chosen, that fails or ends in an error on the mutant; None if there is none.
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds that its cases are of."""
+        return list(dict.fromkeys(trial.case.kind for trial in self.trials))
+
+    def hunt(self, mutant: Mutant, *kinds: str) -> Kill | None:
+        """The first case, of these kinds or of any, that fails or ends in an error on the mutant; None if there is none.
 
         What is unsupported neither finds a mutant nor clears it. Raises ReferenceFails.
         """
-        chosen = (trial for trial in self._in_order(mutant) if choose(trial.case))
+        chosen = (trial for trial in self._in_order(mutant) if not kinds or trial.case.kind in kinds)
         return next((kill for trial in chosen if (kill := self.try_one(mutant, trial)) is not None), None)
 
     def try_one(self, mutant: Mutant, trial: Trial) -> Kill | None:
@@ -157,11 +162,11 @@ class Hunter:
             found = backend.wrong(case.desc, trial.inputs)
         except Exception:  # a fault planted wrongly, which the run will show
             return False
-        return all(_same(found[name], right) for name, right in trial.right.items())
+        return all(_bits(found[name]) == _bits(right) for name, right in trial.right.items())
 
 
-def _same(array: Array, other: Array) -> bool:
-    return array.shape == other.shape and array.dtype == other.dtype and array.tobytes() == other.tobytes()
+def _bits(array: Array) -> tuple[object, ...]:
+    return array.shape, array.dtype, array.tobytes()
 
 
 def _kill(result: Result) -> Kill | None:
@@ -173,14 +178,6 @@ def wanted(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
     return [mutant for mutant in mutants if basis != DOCUMENTED or mutant.basis == DOCUMENTED]
 
 
-def _worth_running(mutant: Mutant) -> Callable[[Case], bool]:
-    return lambda case: not (mutant.no_fault and case.kind == PROPERTY)
-
-
-def _of_kind(kind: str) -> Callable[[Case], bool]:
-    return lambda case: case.kind == kind
-
-
 def hunt(operator: str, mutants: Sequence[Mutant], level: str, basis: str) -> tuple[list[Kill | None], dict[str, Cost]]:
     """What finds each of the operator's mutants, and what the kinds of cases cost. Raises ReferenceFails.
 
@@ -188,7 +185,8 @@ def hunt(operator: str, mutants: Sequence[Mutant], level: str, basis: str) -> tu
     """
     with TemporaryDirectory() as folder:
         hunter = Hunter(operator, level, basis, folder)
-        kills = [hunter.hunt(mutant, _worth_running(mutant)) for mutant in mutants]
+        cheap = [kind for kind in hunter.kinds if kind != PROPERTY]
+        kills = [hunter.hunt(mutant, *(cheap if mutant.no_fault else ())) for mutant in mutants]
         return kills, hunter.costs()
 
 
@@ -196,10 +194,9 @@ def hunt_by_kind(operator: str, mutants: Sequence[Mutant], level: str, basis: st
     """What the cases of each kind cost and find by themselves: each mutant is hunted with every kind alone. Raises ReferenceFails."""
     with TemporaryDirectory() as folder:
         hunter = Hunter(operator, level, basis, folder)
-        kinds = dict.fromkeys(trial.case.kind for trial in hunter.trials)
         only: Counter[str] = Counter()
         for mutant in mutants:
-            finders = [kind for kind in kinds if hunter.hunt(mutant, _of_kind(kind)) is not None]
+            finders = [kind for kind in hunter.kinds if hunter.hunt(mutant, kind) is not None]
             only.update(finders if len(finders) == 1 else [])
         costs = hunter.costs()
     for kind, cost in costs.items():

@@ -69,9 +69,8 @@ class MutantBackend(ReferenceBackend):
             if claimed:
                 self.refuse(claimed, dispatch)
             return  # what is accepted and should not be is left alone: that nothing was refused is fault enough
-        refused = fault.refuses(dispatch) if fault.refuses is not None and fault.applies(dispatch.desc) else ""
-        if refused:
-            self.refuse([Violation("field/refused", refused)], dispatch)
+        if fault.refuses is not None and fault.applies(dispatch.desc) and fault.refuses(dispatch):
+            self.refuse([Violation("field/refused", "refused")], dispatch)
         if fault.around is None or not fault.applies(dispatch.desc):
             self._execute(dispatch)
         else:

@@ -77,9 +77,7 @@ def review(operator: str, fault: str) -> Mapping[str, str]:
 def unused(planted: Iterable[tuple[str, str]]) -> Iterator[Entry]:
     """The entries that speak of none of these faults (operator and name)."""
     pairs = list(planted)
-    for entry in entries():
-        if not any(entry.speaks_of(operator, fault) for operator, fault in pairs):
-            yield entry
+    return (entry for entry in entries() if not any(entry.speaks_of(*pair) for pair in pairs))
 
 
 # Properties of operators that an entry may ask for
@@ -94,13 +92,6 @@ def _law(operator: Operator, *labels: str) -> bool:
     return any(always(relation) for relation in operator.relations)
 
 
-def _idempotent(operator: Operator) -> bool:
-    """f(f(x)) == f(x), or f(f(a, b), b) == f(a, b)."""
-    if len(operator.inputs()) == 1:
-        return _law(operator, "idempotent", "identity")
-    return _law(operator, "idempotent", "of-itself") and _law(operator, "associative")
-
-
 def _flat(operator: Operator) -> bool:
     """All sizes but the last two are 1."""
     rows = [row for shape in operator.shapes for row in shape.sizes.values()]
@@ -109,7 +100,6 @@ def _flat(operator: Operator) -> bool:
 
 PROPERTIES: Mapping[str, Callable[[Operator], bool]] = {
     "commutative": lambda operator: _law(operator, "commutative", "symmetric"),
-    "idempotent": _idempotent,
     "identity": lambda operator: _law(operator, "identity"),
     "same-of-two": lambda operator: len(operator.inputs()) == 2 and _law(operator, "idempotent"),
     "flat": _flat,

@@ -59,7 +59,8 @@ def table(hunts: Sequence[Hunt], hardest: Mapping[str, int], costs: Mapping[str,
         if found.mutant.no_fault:
             reasons.setdefault(found.mutant.no_fault, []).append(found.mutant.name)
     for reason, names in reasons.items():
-        lines.append(f"- {reason}: {_short(names)}")
+        more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+        lines.append(f"- {reason}: {', '.join(f'`{name}`' for name in names[:6])}{more}")
     return "\n".join(lines) + "\n"
 
 
@@ -67,14 +68,7 @@ def costs_table(costs: Mapping[str, Cost]) -> list[str]:
     """What each kind of case costs and finds, as a table."""
     head = ("kind", "cases", "CPU s", "found", "found by no other kind", "found a CPU s")
     rows = [
-        (
-            kind,
-            f"{c.cases:,}",
-            f"{c.seconds:,.1f}",
-            f"{c.finds:,}",
-            f"{c.only:,}",
-            f"{c.finds / c.seconds:,.1f}" if c.seconds else "-",
-        )
+        (kind, f"{c.cases:,}", f"{c.seconds:,.1f}", f"{c.finds:,}", f"{c.only:,}", f"{c.finds / (c.seconds or 1):,.1f}")
         for kind, c in sorted(costs.items(), key=lambda pair: -pair[1].finds)
     ]
     return rows_of(head, rows)
@@ -85,11 +79,6 @@ def _counted(hunts: Sequence[Hunt], hardest: int = 0) -> tuple[str, ...]:
     faults = [found for found in hunts if not found.mutant.no_fault]
     numbers = (sum(found.kill is not None for found in faults), len(faults), hardest, len(hunts) - len(faults))
     return tuple(f"{number:,}" for number in numbers)
-
-
-def _short(names: Sequence[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names[:6])
-    return shown if len(names) <= 6 else f"{shown} and {len(names) - 6} more"
 
 
 def rows_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dmlcts.conformance.mutants.families import sums
-from dmlcts.conformance.mutants.families.quantized import REQUANTIZE, RESCALE, scales, zero_points
-from dmlcts.conformance.mutants.families.sums import but_last, but_rest_of, first, has
-from dmlcts.conformance.mutants.fault import Array, Desc, Fault, Faults, Inputs, Table, after, with_attributes, with_input
+from dmlcts.conformance.mutants.families.quantized import REQUANTIZE, RESCALE, zero_points
+from dmlcts.conformance.mutants.families.sums import but_rest_of, first
+from dmlcts.conformance.mutants.fault import Array, Desc, Fault, Faults, Inputs, Table, after, has, with_attributes, without_input
 from dmlcts.reference.convolution.windows import Layer
 from dmlcts.spec.desc import OperatorDesc
 
@@ -27,11 +27,6 @@ _SUMS, _FILTER, _BIAS = "convolution.accumulate", "convolution.filter", "BiasTen
 def is_forward(desc: OperatorDesc) -> bool:
     """Whether windows lie on the input; else on one with zeros between its elements."""
     return desc.fields.get("Direction", "FORWARD") == "FORWARD"
-
-
-def is_backward(desc: OperatorDesc) -> bool:
-    """The other direction."""
-    return not is_forward(desc)
 
 
 # Where windows lie
@@ -70,9 +65,7 @@ WINDOWS: Faults = {
     "StartPadding/below-window": Fault(
         "pads less than a window", desc=_start(lambda axis: min(axis.start, (axis.window - 1) * axis.dilation))
     ),
-    "StartPadding/in-strides": Fault("counts the padding in strides", desc=_start(lambda axis: axis.start * axis.stride)),
     "StartPadding/in-dilations": Fault("counts the padding in dilations", desc=_start(lambda axis: axis.start * axis.dilation)),
-    "window-centred": Fault("centres windows", desc=_start(lambda axis: axis.start + axis.dilation * (axis.window // 2))),
 }
 
 
@@ -115,23 +108,10 @@ def _inside(right: Right, xp: Any, of: Layer) -> Array:
     return right(xp, Layer(x, w, of.geometry, of.sums))
 
 
-def _by_inside(does: str, change: Callable[[Array, Array, int], Array]) -> Fault:
-    """Sums changed by how many elements of the window lie on the input, and how many it has."""
-    return Fault(does, stages={_SUMS: lambda right, xp, of: change(right(xp, of), _inside(right, xp, of), prod(of.w.shape[3:]))})
-
-
 PADDING: Faults = {
     "padding-of-edge": _padding("pads with the outermost element", lambda x, widths: np.pad(x, widths, "edge")),
-    "padding-reflected": _padding("pads with the input reflected", lambda x, widths: np.pad(x, widths, "reflect")),
-    "padding-around": _padding("goes on at the other end of the input", lambda x, widths: np.pad(x, widths, "wrap")),
     "padding-of-next-row": _padding("reads on in memory beyond the end of a row", _next_row),
     "EndPadding/lost": Fault("gives 0 where a window reaches over the end", stages={_SUMS: _end_lost}, when=is_forward),
-    "padded-windows-lost": _by_inside(
-        "gives 0 where a window reaches over an end", lambda found, seen, window: found * (seen == window)
-    ),
-    "padding-not-counted": _by_inside(
-        "divides by the share on the input", lambda found, seen, window: found * window / np.maximum(seen, 1)
-    ),
 }
 
 
@@ -146,14 +126,6 @@ def _input(does: str, change: Change) -> Fault:
 def _filter(does: str, change: Change) -> Fault:
     """Another filter, of (G, M, C, *K)."""
     return Fault(does, stages=after(_FILTER, lambda w: np.broadcast_to(change(w), w.shape)))
-
-
-def _channels(does: str, kept: Change) -> Fault:
-    return _filter(does, lambda w: w * _mask(w, 0, kept))
-
-
-def _window(does: str, kept: Change) -> Fault:
-    return _filter(does, lambda w: reduce(np.multiply, (_mask(w, axis, kept) for axis in range(1, w.ndim - 2)), w))
 
 
 def _mask(w: Array, axis: int, kept: Change) -> Array:
@@ -172,33 +144,23 @@ def _apart(x: Array) -> Array:
 
 
 CHANNELS: Faults = {
-    "first-group-read": _input("gives every group the channels of the first", lambda x: x[:, :1]),
-    "next-group-read": _input("gives each group the channels of the next", lambda x: np.roll(x, -1, axis=1)),
     "two-groups-at-most": _input("gives later groups the channels of the second", lambda x: x[:, np.arange(x.shape[1]).clip(0, 1)]),
     "channels-by-groups": _input("reads the channels of a group as apart by the number of groups", _apart),
-    "input-channels-last": _input("reads the input as if its channels came last", _channels_last),
     "first-group-filters": _filter("applies the first group's filters in each", lambda w: w[:1]),
-    "next-group-filters": _filter("applies the next group's filters", lambda w: np.roll(w, -1, axis=0)),
-    "first-filter-for-all": _filter("applies a group's first filter for each", lambda w: w[:, :1]),
-    "channels-added-up": _filter("applies one filter to the sum of channels", lambda w: w[:, :, :1]),
     "filter-channels-exchanged": _filter("reads the filter's channels of input and output the other way round", _apart),
     "filter-channels-last": _filter("reads the filter as if its input channels came last", _channels_last),
-    "first-channel-alone": _channels("leaves out all channels but the first", first(1)),
-    "last-channel-lost": _channels("leaves out the last channel", but_last),
-    "rest-of-4-channels-lost": _channels("leaves out the channels that a division by 4 leaves", but_rest_of(4)),
-    "16-channels-at-most": _channels("leaves out channels beyond the 16th", first(16)),
-    "32-channels-at-most": _channels("leaves out channels beyond the 32nd", first(32)),
-    "window-of-3-at-most": _window("leaves out what a window has beyond 3", first(3)),
-    "window-of-5-at-most": _window("leaves out what a window has beyond 5", first(5)),
-    "window-end-lost": _window("leaves out the end of a window", but_last),
-    "window-begin-lost": _window("leaves out the beginning of a window", lambda i: but_last(i)[::-1]),
-    "mean": _filter("divides a sum by the number of its products", lambda w: w / prod(w.shape[2:])),
-    "subtracts": _filter("subtracts products", np.negative),
+    "rest-of-4-channels-lost": _filter(
+        "leaves out the channels that a division by 4 leaves", lambda w: w * _mask(w, 0, but_rest_of(4))
+    ),
+    "32-channels-at-most": _filter("leaves out channels beyond the 32nd", lambda w: w * _mask(w, 0, first(32))),
+    "window-of-5-at-most": _filter(
+        "leaves out what a window has beyond 5",
+        lambda w: reduce(np.multiply, (_mask(w, axis, first(5)) for axis in range(1, w.ndim - 2)), w),
+    ),
     **sums.of_terms(lambda weight: after(_FILTER, lambda w: w * weight(np.arange(prod(w.shape[2:]))).reshape(w.shape[2:]))),
     "outputs-by-groups": Fault(
         "writes a group's channels apart by the number of groups", stages=after(_SUMS, lambda found: found.swapaxes(1, 2))
     ),
-    "last-group-lost": Fault("gives 0 for the last group", stages=after(_SUMS, lambda found: found * _mask(found, -1, but_last))),
 }
 
 
@@ -228,12 +190,6 @@ def _last_written(right: Right, xp: Any, of: Layer) -> Any:
     return total
 
 
-def _zeros_skipped(right: Right, xp: Any, of: Layer) -> Any:
-    x, w = (np.nan_to_num(factor, nan=np.nan, posinf=1.0, neginf=1.0) for factor in (of.x, of.w))
-    every = zip(products(right, xp, of), products(right, xp, replace(of, x=x, w=w)), strict=True)
-    return sum(np.where(zero == 0, 0.0, found) for found, zero in every)
-
-
 # Directions, modes, volumes: of CONVOLUTION alone
 
 
@@ -248,8 +204,6 @@ def _as_forward(right: Right, xp: Any, w: Array, groups: int, backward: bool) ->
 _BACKWARD: Faults = {
     "filter-misread": Fault("reads its filter as that of FORWARD", stages={_FILTER: _as_forward}),
     "last-written": Fault("writes over what other elements of the input gave", stages={_SUMS: _last_written}),
-    "averaged": _by_inside("divides by how many products meet", lambda found, seen, window: found / np.maximum(seen, 1)),
-    "strides-lost": Fault("ignores strides", desc=_each("Strides", lambda stride: 1)),
     "zeros-first": Fault("puts the zeros of strides before elements", desc=_start(lambda axis: axis.start - (axis.stride - 1))),
     "modes-exchanged": Fault("exchanges the modes", desc=_other_mode),
 }
@@ -270,60 +224,40 @@ def _no_depth(name: str, usual: int) -> Desc:
 
 CONVOLUTION: Faults = {
     **sums.of_reals(_SUMS, products),
-    "zeros-skipped": Fault("leaves out products with a factor of 0", stages={_SUMS: _zeros_skipped}),
-    **{f"backward-{name}": replace(fault, does=f"{fault.does} in BACKWARD", when=is_backward) for name, fault in _BACKWARD.items()},
-    "forward-modes-exchanged": Fault("exchanges the modes in FORWARD", desc=_other_mode, when=is_forward),
-    "reverses-first-alone": _reverses("reverses the filter along the first spatial dimension alone", lambda spatial: (-spatial,)),
+    **{
+        f"backward-{name}": replace(fault, does=f"{fault.does} in BACKWARD", when=lambda desc: not is_forward(desc))
+        for name, fault in _BACKWARD.items()
+    },
     "reverses-last-alone": _reverses("reverses the filter along the last dimension alone", lambda spatial: (-1,)),
     "reverses-x-and-y": _reverses("reverses no depth of the filter", lambda spatial: tuple(range(-min(spatial, 2), 0))),
-    "reverses-channels": _reverses("reverses the filter's channels, too", lambda spatial: tuple(range(-spatial - 1, 0))),
     **{
         f"{name}/not-of-depth": Fault(f"ignores {name} along the depth", desc=_no_depth(name, usual), when=_is_volume)
         for name, usual in (("Strides", 1), ("Dilations", 1), ("StartPadding", 0))
     },
-    "first-slice-alone": Fault(
-        "ignores a window's depth", stages=after(_FILTER, lambda w: w * _mask(w, 1, first(1))), when=_is_volume
-    ),
 }
 
 
 # Bias, padding of the output
 
 
-def _by_group(does: str, name: str, change: Callable[[Array, int], Array]) -> Fault:
-    """Other numbers for output channels where each has its own: of those in memory, and of the number of groups."""
+def _of_first_group(name: str) -> Faults:
+    """The first group's numbers for each group, of a tensor that has one for each output channel."""
 
     def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
         groups: Any = desc.fields["GroupCount"]
         x = right[name]
-        return right if x.size < groups else {**right, name: change(x.reshape(-1), groups).reshape(x.shape)}
+        return right if x.size < groups else {**right, name: np.resize(x.reshape(-1)[: x.size // groups], x.shape)}
 
-    return Fault(does, inputs=inputs)
-
-
-def _of_first_group(name: str) -> Faults:
-    does = f"gives every group {name} of the first"
-    return {f"{name}/first-group-for-all": _by_group(does, name, lambda x, groups: np.resize(x[: x.size // groups], x.size))}
-
-
-def _biased(does: str, change: Callable[[Array, Array], Array]) -> Fault:
-    """Something else made of the sums (N, G*M, *T) and the bias."""
-    return Fault(does, stages={"convolution.bias": lambda right, xp, found, bias: change(found, bias)}, when=has(_BIAS))
-
-
-def _first_row(found: Array) -> Any:
-    return (np.arange(found.shape[2]) == 0).reshape(-1, *[1] * (found.ndim - 3))
+    return {f"{name}/first-group-for-all": Fault(f"gives every group {name} of the first", inputs=inputs)}
 
 
 BIAS: Faults = {
     **_of_first_group(_BIAS),
-    "bias-by-groups": _by_group(
-        "reads biases apart by the number of groups", _BIAS, lambda bias, groups: bias.reshape(-1, groups).T
+    "bias-by-column": Fault(
+        "adds one bias to each column",
+        stages={"convolution.bias": lambda right, xp, found, bias: found + np.resize(bias, found.shape[-1])},
+        when=has(_BIAS),
     ),
-    "bias-each-group": _by_group("adds the bias once for each group", _BIAS, lambda bias, groups: bias * groups),
-    "bias-by-column": _biased("adds one bias to each column", lambda found, bias: found + np.resize(bias, found.shape[-1])),
-    "bias-first-row": _biased("adds the bias to the first row alone", lambda found, bias: found + bias * _first_row(found)),
-    "bias-multiplied": _biased("multiplies by the bias", np.multiply),
 }
 
 
@@ -340,7 +274,7 @@ OUTPUT: Faults = {
     "bias-after-activation": Fault(
         "adds the bias to what the activation gives",
         lambda desc, inputs, right: right + inputs[_BIAS].astype("f8"),
-        inputs=lambda desc, inputs: {name: x for name, x in inputs.items() if name != _BIAS},
+        inputs=without_input(_BIAS),
         when=has(_BIAS, "FusedActivation"),
     ),
     "bias-on-padding": Fault(
@@ -349,23 +283,14 @@ OUTPUT: Faults = {
         when=lambda desc: has(_BIAS)(desc) and not has("FusedActivation")(desc),
     ),
     "OutputPadding/not-activated": Fault("does not activate padding", lambda desc, inputs, right: _in_padding(desc, right, 0)),
-    "OutputPadding/first": Fault(
-        "puts the output's padding before the sums",
-        stages={"convolution.output_padding": lambda right, xp, part, sizes: np.flip(right(xp, np.flip(part), sizes))},
-    ),
 }
 
 
 # Integers
 
 
-def _points(does: str, times: Callable[[Array], int]) -> Fault:
-    """So many products of both zero points too much in each sum."""
-
-    def instead(right: Right, xp: Any, of: Any) -> Any:
-        return right(xp, of) + times(of.w) * of.zero_point * of.filter_zero_point
-
-    return Fault(f"{does} both zero points, where they come off afterwards", stages={_SUMS: instead})
+def _without_product_of_points(right: Right, xp: Any, of: Any) -> Any:
+    return right(xp, of) - prod(of.w.shape[2:]) * of.zero_point * of.filter_zero_point
 
 
 INTEGERS: Faults = {
@@ -373,34 +298,23 @@ INTEGERS: Faults = {
     **_of_first_group("FilterZeroPointTensor"),
     **sums.of_integers(_SUMS, products),
     "padding-of-byte-0": _padding("takes the zero point off padding, too", np.pad),
-    "product-of-points-lost": _points("leaves out the product of", lambda w: -prod(w.shape[2:])),
-    "product-of-points-of-a-channel": _points(
-        "counts for one channel the product of", lambda w: prod(w.shape[3:]) - prod(w.shape[2:])
+    "product-of-points-lost": Fault(
+        "leaves out the product of both zero points, where they come off afterwards",
+        stages={_SUMS: _without_product_of_points},
     ),
 }
 
 
-def _bias_in(unit: str, scale: Callable[[Array, Array, Array], Any]) -> Fault:
-    """The bias in other units than the product of the scales of input and filter: of them and of the output's scale."""
-
-    def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
-        x, w, y = (right[f"{name}ScaleTensor"].reshape(-1).astype("f8") for name in ("Input", "Filter", "Output"))
-        bias = right[_BIAS]
-        return {**right, _BIAS: (bias.reshape(-1) * (scale(x, w, y) / (x * w))).reshape(bias.shape)}
-
-    return Fault(f"reads the bias in units of {unit}", inputs=inputs)
+def _first_scale(desc: OperatorDesc, right: Inputs) -> Inputs:
+    bias, scale = right[_BIAS], right["FilterScaleTensor"].reshape(-1).astype("f8")
+    return {**right, _BIAS: (bias.reshape(-1) * (scale[:1] / scale)).reshape(bias.shape)}
 
 
 QUANTIZED: Faults = {
-    **scales("Input", "Filter", "Output"),
     **_of_first_group("FilterScaleTensor"),
     **RESCALE,
     **REQUANTIZE,
-    "bias-in-output": _bias_in("the output's scale", lambda x, w, y: y),
-    "bias-in-ones": _bias_in("1", lambda x, w, y: 1.0),
-    "bias-in-filter": _bias_in("the filter's scale", lambda x, w, y: w),
-    "bias-of-first-scale": _bias_in("the first filter's scale", lambda x, w, y: x * w[:1]),
-    "bias-of-8-bits": Fault("keeps 8 bits of the bias", inputs=with_input(_BIAS, lambda x: x.astype("i1").astype(x.dtype))),
+    "bias-of-first-scale": Fault("reads the bias in units of the first filter's scale", inputs=_first_scale),
 }
 
 FAULTS: Table = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, as_float16, with_input
+from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, as_float16
 from dmlcts.spec.desc import OperatorDesc
 
 # Zero points
@@ -33,49 +33,20 @@ def with_differences(inputs: Inputs, differences: Mapping[str, Array]) -> Inputs
 
 
 def zero_points(*names: str) -> Faults:
-    """Tensors of these names whose differences from their zero points are computed wrongly."""
-    changes: Mapping[str, tuple[str, Callable[[Array, Any], Array]]] = {
-        "difference-wraps": ("subtracts the zero point in the type of", lambda x, dtype: x.astype(dtype).astype(np.int64)),
-        "difference-saturates": ("saturates in its type what is left of", _saturated),
-        "difference-at-least-0": ("gives 0 for what lies below the zero point in", lambda x, dtype: np.maximum(x, 0)),
-        "low-bit-lost": ("leaves out the lowest bit of", lambda x, dtype: x & ~1),
-    }
+    """Tensors of these names whose differences from their zero points are computed in their own type."""
 
-    def changed(name: str, change: Callable[[Array, Any], Array]) -> Callable[[OperatorDesc, Inputs], Inputs]:
-        return lambda desc, right: with_differences(right, {name: change(difference(right, name), right[f"{name}Tensor"].dtype)})
+    def wrapped(name: str) -> Callable[[OperatorDesc, Inputs], Inputs]:
+        def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
+            in_type = difference(right, name).astype(right[f"{name}Tensor"].dtype)
+            return with_differences(right, {name: in_type.astype(np.int64)})
 
-    return {
-        f"{name}-{how}": Fault(f"{does} {name}Tensor", inputs=changed(name, change))
-        for name in names
-        for how, (does, change) in changes.items()
-    }
+        return inputs
 
-
-def _saturated(x: Array, dtype: Any) -> Array:
-    return np.clip(x, np.iinfo(dtype).min, np.iinfo(dtype).max)
+    does = "subtracts the zero point in the type of"
+    return {f"{name}-difference-wraps": Fault(f"{does} {name}Tensor", inputs=wrapped(name)) for name in names}
 
 
 # Scales
-
-
-def scales(*names: str) -> Faults:
-    """Scales of these tensors that are not applied, twice, or the other way round."""
-    changes: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
-        "ignored": ("ignores", np.ones_like),
-        "squared": ("applies twice", np.square),
-        "inverted": ("applies the reciprocal of", np.reciprocal),
-    }
-    return {
-        f"{name}ScaleTensor/{how}": Fault(f"{does} {name}ScaleTensor", inputs=with_input(f"{name}ScaleTensor", change))
-        for name in names
-        for how, (does, change) in changes.items()
-    }
-
-
-def _8_bits(x: Array) -> Array:
-    """A mantissa of 8 bits, as an integer has that a shift follows."""
-    mantissa, exponent = np.frexp(x)
-    return np.ldexp(np.rint(mantissa * 2.0**8) / 2.0**8, exponent)
 
 
 def _factor(does: str, factor: Callable[[Array, Array], Array]) -> Fault:
@@ -84,9 +55,7 @@ def _factor(does: str, factor: Callable[[Array, Array], Array]) -> Fault:
 
 
 RESCALE: Faults = {
-    "factor-of-8-bits": _factor("keeps 8 bits of the factor of all scales", lambda f, divisor: _8_bits(f / divisor)),
     "factor-in-float16": _factor("rounds the factor of all scales to FLOAT16", lambda f, divisor: as_float16(f / divisor)),
-    "factor-of-power-of-2": _factor("shifts by the factor of all scales", lambda f, y: np.ldexp(1.0, np.frexp(f / y)[1])),
     "reciprocal-in-float16": _factor("rounds the output scale's reciprocal to FLOAT16", lambda f, y: f * as_float16(1 / y)),
 }
 """Of operators that scale a sum of products of integers."""
@@ -110,30 +79,17 @@ def _wrapped(x: Array, least: float, nan: Any) -> Array:
 
 _STORED: Mapping[str, tuple[str, Callable[..., Array]]] = {
     "rounds-trunc": ("rounds toward zero", lambda f, x, *rest: f(np.trunc(x), *rest)),
-    "rounds-floor": ("rounds down", lambda f, x, *rest: f(np.floor(x), *rest)),
-    "rounds-ceil": ("rounds up", lambda f, x, *rest: f(np.ceil(x), *rest)),
     "rounds-half-up": ("rounds ties up", lambda f, x, *rest: f(_half_up(x), *rest)),
-    "rounds-half-down": ("rounds ties down", lambda f, x, *rest: f(-_half_up(-x), *rest)),
     "rounds-half-away": ("rounds ties away from zero", lambda f, x, *rest: f(np.copysign(_half_up(np.abs(x)), x), *rest)),
     "point-before-rounding": ("adds the zero point before it rounds", lambda f, x, p, *rest: f(np.rint(x + p) - p, p, *rest)),
-    "point-subtracted": ("subtracts the output's zero point", lambda f, x, p, *rest: f(x, -1.0 * p, *rest)),
-    "off-by-one": ("gives 1 more", lambda f, x, p, *rest: f(x, p + 1.0, *rest)),
-    "at-least-point": ("gives no less than the zero point", lambda f, x, *rest: f(np.maximum(x, 0.0), *rest)),
-    "at-most-point": ("gives no more than the zero point", lambda f, x, *rest: f(np.minimum(x, 0.0), *rest)),
     "wraps": ("does not saturate", lambda f, x, p, nan, low, high: _wrapped(np.rint(x) + p, low, nan)),
     "saturates-before-point": (
         "saturates before it adds the zero point",
         lambda f, x, p, nan, low, high: f(np.clip(np.rint(x), low, high), p, nan, low, high),
     ),
-    "wraps-behind-point": (
-        "saturates before it adds the zero point, and wraps around then",
-        lambda f, x, p, nan, low, high: _wrapped(np.clip(np.rint(x), low, high) + p, low, nan),
-    ),
     "saturates-at-127": ("saturates INT8 symmetrically", lambda f, x, p, nan, low, high: f(x, p, nan, max(low, -127.0), high)),
     "saturates-as-signed": ("saturates UINT8 at 127", lambda f, x, p, nan, low, high: f(x, p, nan, low, min(high, 127.0))),
     "nan-as-0": ("gives 0 for NaN", lambda f, x, p, nan, *limits: f(x, p, 0.0, *limits)),
-    "nan-as-least": ("gives the least number for NaN", lambda f, x, p, nan, low, high: f(x, p, low, low, high)),
-    "nan-as-largest": ("gives the largest number for NaN", lambda f, x, p, nan, low, high: f(x, p, high, low, high)),
 }
 """``f(x, zero point, what NaN gives, least, largest)`` is right, and what is stored otherwise is computed of the same."""
 

@@ -10,8 +10,8 @@ from math import prod
 import numpy as np
 
 from dmlcts.conformance.backends.backend import Dispatch
-from dmlcts.conformance.mutants.fault import Array, Fault, Inputs, Where
-from dmlcts.conformance.mutants.transforms.tensors import has, types_of
+from dmlcts.conformance.mutants.fault import Array, Fault, Inputs, Where, has
+from dmlcts.conformance.mutants.transforms.tensors import types_of
 from dmlcts.generator.attributes import has_value, value_text
 from dmlcts.generator.layouts import laid_out, layouts_of
 from dmlcts.generator.plan import plan_of
@@ -27,11 +27,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     for label, (words, test) in _DISPATCHES.items():
         if not label.startswith("in-place") or _permits(operator, together=label.endswith("together")):
             kinds = ("in-place",) if label.startswith("in-place") else ("slack", "offset", "placement")
-            yield f"refuses/{label}", Fault(f"refuses {words}", refuses=_refusing(test), kinds=kinds)
-
-
-def _refusing(test: Callable[[Dispatch], bool]) -> Callable[[Dispatch], str]:
-    return lambda dispatch: "refused" if test(dispatch) else ""
+            yield f"refuses/{label}", Fault(f"refuses {words}", refuses=test, kinds=kinds)
 
 
 def _last_wrong(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
@@ -70,7 +66,7 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
         yield f"sizes/{label}", f"where {words}", _of_last(test)
     for attribute, value in plan_of(operator).constant_values():
         what = f"{attribute.name}={value_text(value)}"
-        yield what, f"where {what}", _of_value(attribute.name, value)
+        yield what, f"where {what}", partial(has_value, name=attribute.name, value=value)
     for field in tensors:
         if field.optional:
             yield f"{field.name}/present", f"where there is {field.name}", has(field.name)
@@ -94,10 +90,6 @@ def _of_last(test: Callable[[TensorDesc], bool]) -> Where:
 
 def _of_rank(count: int) -> Where:
     return _any_tensor(lambda tensor: tensor.DimensionCount == count)
-
-
-def _of_value(name: str, value: object) -> Where:
-    return lambda desc: has_value(desc, name, value)
 
 
 def _without(name: str) -> Where:

@@ -21,7 +21,8 @@ from dmlcts.conformance.mutants.fault import (
     Array,
     Fault,
     Inputs,
-    Where,
+    has,
+    without_input,
 )
 from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import data_type
@@ -53,7 +54,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
                 fault = _changing(field, f"{does} along {name}", change_along(axis), (), axis)
                 yield f"{field.name}/{label}-along-{axis_label(axis)}", fault
         if field.kind == "input" and field.optional and _may_be_absent(operator, field):
-            yield f"{field.name}/absent", Fault(f"ignores {field.name}", inputs=_without(field.name), when=has(field.name))
+            yield f"{field.name}/absent", Fault(f"ignores {field.name}", inputs=without_input(field.name), when=has(field.name))
     for one, other in combinations([field for field in tensors if field.kind == "input"], 2):
         if types_of(operator, one) & types_of(operator, other) and _may_be_alike(operator, one.name, other.name):
             yield from _confused(one.name, other.name)
@@ -79,7 +80,7 @@ def axes_of(operator: Operator, field: Field) -> list[int]:
         for at, size in enumerate(row):
             if size not in ("1", "*1"):
                 found |= dict.fromkeys([at] if at < star else [at, -1 - (len(row) - 1 - at)] if at == star else [at - len(row)])
-    return sorted(axis for axis in found)
+    return sorted(found)
 
 
 def axis_label(axis: int) -> str:
@@ -126,11 +127,6 @@ def _may_be_same(size: str, other: str) -> bool:
     return size.startswith("*") == other.startswith("*") and (size == other or not (size.isdigit() or other.isdigit()))
 
 
-def has(name: str) -> Where:
-    """Whether there is the tensor."""
-    return lambda desc: desc.fields.get(name) is not None
-
-
 def _changing(field: Field, does: str, change: Change, types: tuple[str, ...] = (), axis: int | None = None) -> Fault:
     """The fault of one tensor. It is no fault of an absent one, of other types, nor along an axis of one element."""
     name = field.name
@@ -151,10 +147,6 @@ def _changing(field: Field, does: str, change: Change, types: tuple[str, ...] = 
     if field.kind == "input":
         return Fault(does.format(name), inputs=inputs, when=when)
     return Fault(does.format(name), lambda desc, given, right: changed(right), when=when, output=name)
-
-
-def _without(name: str) -> Callable[[OperatorDesc, Inputs], Inputs]:
-    return lambda desc, inputs: {other: array for other, array in inputs.items() if other != name}
 
 
 def _confused(one: str, other: str) -> Iterator[tuple[str, Fault]]:
