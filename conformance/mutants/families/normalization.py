@@ -45,7 +45,7 @@ _DIVISORS: Steps = {
         "epsilon-squared": ("adds the square of Epsilon", lambda square, e: 1 / np.sqrt(square + e * e)),
         "epsilon-least-square": ("takes Epsilon for the least variance", lambda square, e: 1 / np.sqrt(np.maximum(square, e))),
         "root-approximate": ("takes the root with 11 bits", lambda square, e: as_tf32(1 / np.sqrt(square + e)), SINGLE),
-    },
+    }
 }
 
 
@@ -81,26 +81,25 @@ _MEAN_VARIANCE: Steps = {
             "subtracts the square of the mean from the mean square, in FLOAT32",
             lambda difference, x: x.astype("f4") ** 2 - (x - difference).astype("f4") ** 2,
             SINGLE,
-        ),
+        )
     },
     "normalization.variance": {
-        "variance-of-a-sample": ("divides the squares by one less", lambda total, count: total / max(count - 1, 1)),
+        "variance-of-a-sample": ("divides the squares by one less", lambda total, count: total / max(count - 1, 1))
     },
     "normalization.sum": {
-        "count-of-last-axis": ("divides by the last axis's size", lambda x, axes: (x.sum(axes, keepdims=True), x.shape[axes[-1]])),
+        "count-of-last-axis": ("divides by the last axis's size", lambda x, axes: (x.sum(axes, keepdims=True), x.shape[axes[-1]]))
     },
 }
 
 _FIXED_AXES: Steps = {
     "normalization.axes": {
         "axes-batches-together": ("treats all batches of a channel as a row", lambda axes: (0, 2, 3)),
+        "axes-last-axis": ("goes along the last dimension", lambda axes: (3,)),
         "axes-channels-last": ("treats the last dimension as the channels", lambda axes: (1, 2, 3) if 1 in axes else (1, 2)),
-    },
+    }
 }
 
-_NORM: Steps = {
-    "normalization.magnitude": {"signs-kept-in-order-1": ("adds up the elements for order 1", lambda x: x)},
-}
+_NORM: Steps = {"normalization.magnitude": {"signs-kept-in-order-1": ("adds up the elements for order 1", lambda x: x)}}
 
 
 # Numbers that are given
@@ -165,7 +164,7 @@ _BATCH: Steps = {
             SINGLE,
         ),
         "folded": ("computes x * a + (bias - mean * a) in FLOAT32", _folded),
-    },
+    }
 }
 
 _VALUE_SCALE: Steps = {
@@ -188,7 +187,7 @@ _VALUE_SCALE: Steps = {
             lambda x, scale, bias: np.append(x[:, :1] * scale, x[:, 1:], 1) + bias,
         ),
         "at-most-255": ("gives nothing beyond 255", lambda x, scale, bias: np.minimum(x * scale + bias, 255)),
-    },
+    }
 }
 
 
@@ -218,9 +217,7 @@ _RESPONSE: Steps = {
         "channels-too": ("goes along channels too without CrossChannel", _around((1,), (1, 2, 3))),
         "batches-for-channels": ("goes along batches with CrossChannel", _around((0,), (2, 3))),
     },
-    "normalization.weight": {
-        "alpha-not-divided": ("does not divide Alpha", lambda alpha, size, total: alpha * total),
-    },
+    "normalization.weight": {"alpha-not-divided": ("does not divide Alpha", lambda alpha, size, total: alpha * total)},
     "normalization.power": {
         "power-as-three-quarters": ("takes the power of 3/4 always", lambda base, beta: base**0.75),
         "by-logarithm": (

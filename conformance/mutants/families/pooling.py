@@ -11,7 +11,6 @@ import numpy as np
 
 from dmlcts.conformance.mutants.fault import (
     FLOATS,
-    INTEGERS,
     SIGNED,
     SINGLE,
     Array,
@@ -27,7 +26,7 @@ from dmlcts.conformance.mutants.fault import (
     with_attributes,
     with_input,
 )
-from dmlcts.reference.pooling.windows import Axis, axes, folded
+from dmlcts.reference.pooling.windows import Axis, axes
 from dmlcts.reference.stage import Instead
 from dmlcts.spec.desc import OperatorDesc
 
@@ -89,12 +88,11 @@ _AVERAGE: Faults = {
         "divides elements in FLOAT16 before it adds them up",
         types=SINGLE,
         stages={"pooling.sum": lambda right, xp, desc, x: right(xp, desc, as_float16(x / 9)) * 9},
-    ),
+    )
 }
 _NORM: Faults = {
     "even-P-with-signs": Fault(
-        "keeps signs of even powers",
-        stages={"pooling.power": lambda right, xp, x, p: x**p if p % 2 else np.copysign(x**p, x)},
+        "keeps signs of even powers", stages={"pooling.power": lambda right, xp, x, p: x**p if p % 2 else np.copysign(x**p, x)}
     ),
     "epsilon": Fault("adds 0.001 to sums", stages={"pooling.root": lambda right, powers, p: right(powers + 1e-3, p)}),
     "P-at-most-3": Fault("treats P as 3 at most", desc=with_attributes(lambda fields: {"P": min(fields["P"], 3)})),
@@ -102,24 +100,6 @@ _NORM: Faults = {
 
 
 # Maxima
-
-
-def _maximum(does: str, found: Callable[[OperatorDesc, Array], Array], types: tuple[str, ...] = ()) -> Fault:
-    """Another element than the largest of each window; the indices are right."""
-    return Fault(
-        does,
-        types=types,
-        stages={"pooling.maximum": lambda right, xp, desc, x, indexed: (found(desc, x), right(xp, desc, x, indexed)[1])},
-    )
-
-
-def _other_sign(desc: OperatorDesc, x: Array) -> Any:
-    other = x.view(x.dtype.str.translate(str.maketrans("iu", "ui")))
-    return folded(np, desc, other, np.iinfo(other.dtype).min, np.maximum).view(x.dtype)
-
-
-def _larger_magnitude(a: Array, b: Array) -> Array:
-    return np.where(np.abs(b.astype("f8")) > np.abs(a.astype("f8")), b, a)
 
 
 _MAXIMUM: Faults = {
@@ -130,12 +110,6 @@ _MAXIMUM: Faults = {
         FLOATS + SIGNED,
         output="OutputTensor",
     ),
-    "by-magnitude": _maximum(
-        "gives the element of the largest magnitude",
-        lambda desc, x: folded(np, desc, np.where(np.isinf(x), x.dtype.type(0), x), 0, _larger_magnitude),
-        FLOATS + SIGNED,
-    ),
-    "other-sign": _maximum("compares integers of the other sign", _other_sign, INTEGERS),
     "nan-handed-on": Fault("hands on NaN", types=FLOATS, stages=skipped("pooling.comparable", 1)),
 }
 
@@ -153,7 +127,6 @@ def _reordered(order: Callable[[tuple[Any, ...]], tuple[Any, ...]]) -> Callable[
 _MISCOUNTED: Mapping[str, tuple[str, Callable[[Sizes, Array], Array]]] = {
     "index-by-column": ("counts down the columns", _reordered(lambda of: (*of[:-2], of[-1], of[-2]))),
     "index-channels-last": ("counts channels last", _reordered(lambda of: (of[0], *of[2:], of[1]))),
-    "index-in-channel": ("counts from the channel's first element", lambda sizes, index: index % prod(sizes[2:])),
     "index-in-batch": ("counts from the batch's first element", lambda sizes, index: index % prod(sizes[1:])),
     "index-of-16-bits": ("keeps 16 bits of an index", lambda sizes, index: index & 0xFFFF),
 }

@@ -29,13 +29,13 @@ _RESCALE: Steps = {
             "divides scales in FLOAT16",
             lambda total, scale, count, out: total / count * (scale / out).astype("f2"),
         ),
-    },
+    }
 }
 _SUMS: Steps = {
     "pooling.sum": {
         "sums-of-16-bits": ("keeps 16 bits of a sum", lambda x: x.astype("i8").astype("i2").astype("f8")),
         "sums-saturated": ("saturates a sum at 16 bits", lambda x: np.clip(x, -32768, 32767)),
-    },
+    }
 }
 
 FAULTS: Table = {
@@ -51,6 +51,6 @@ FAULTS: Table = {
             stages={"pooling.taps": lambda right, xp, axis, x, outside: right(xp, replace(axis, padding=0), x, outside)},
             when=lambda desc: bool(desc.fields["IncludePadding"]),
         ),
-    },
+    }
 }
 """What implementations of it get wrong."""

@@ -23,9 +23,7 @@ _STEPS: Steps = {
         "corners-raised": ("rounds corners up", np.ceil),
         "corners-half-away": ("rounds halves away from zero", lambda x: np.copysign(np.floor(np.abs(x) + np.float32(0.5)), x)),
     },
-    "pooling.batch": {
-        "batch-first": ("takes the first batch for all", lambda batch, count: 0 * batch),
-    },
+    "pooling.batch": {"batch-first": ("takes the first batch for all", lambda batch, count: 0 * batch)},
     "pooling.extent": {
         "corners-exclusive": ("leaves out a region's last row and column", lambda first, last, size: (first, last - first)),
         "limited-first": ("limits regions to the input before it divides them", _limited),
@@ -42,9 +40,7 @@ _STEPS: Steps = {
     },
 }
 _ENDS: Steps = {
-    "pooling.bin-maximum": {
-        "begun-with-minus-100": ("begins with -100", lambda found: np.maximum(found, -100)),
-    },
+    "pooling.bin-maximum": {"begun-with-minus-100": ("begins with -100", lambda found: np.maximum(found, -100))},
     "pooling.empty": {"empty-lowest": ("gives the lowest number for an empty bin", lambda nothing: -65504.0)},
 }
 
@@ -57,10 +53,8 @@ FAULTS: Table = {
         ),
         "nan-handed-on": Fault(
             "hands on NaN",
-            stages={
-                "pooling.bin-maximum": lambda right, xp, x, *bins: right(xp, np.where(np.isnan(x), np.inf, x), *bins),
-            },
+            stages={"pooling.bin-maximum": lambda right, xp, x, *bins: right(xp, np.where(np.isnan(x), np.inf, x), *bins)},
         ),
-    },
+    }
 }
 """What implementations of it get wrong."""

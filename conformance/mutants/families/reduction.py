@@ -9,18 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.rows import ELEMENTS, Axes, along_wrong_axes
-from dmlcts.conformance.mutants.fault import (
-    FLOATS,
-    LONG,
-    SIGNED,
-    WIDE,
-    Array,
-    Fault,
-    Faults,
-    Inputs,
-    Table,
-    adjusted,
-)
+from dmlcts.conformance.mutants.fault import FLOATS, LONG, SIGNED, WIDE, Array, Fault, Faults, Inputs, Table, adjusted
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.reduction.rows import axes_of, rows
 from dmlcts.reference.stage import Instead

@@ -8,19 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.rows import along_wrong_axis
-from dmlcts.conformance.mutants.fault import (
-    FLOATS,
-    HALF,
-    LONG,
-    SINGLE,
-    WIDE,
-    Array,
-    Fault,
-    Faults,
-    Steps,
-    Table,
-    computed,
-)
+from dmlcts.conformance.mutants.fault import FLOATS, HALF, LONG, SINGLE, WIDE, Array, Fault, Faults, Steps, Table, computed
 from dmlcts.spec.desc import OperatorDesc
 
 Totals = Callable[[Array, str], Array]
@@ -58,17 +46,13 @@ def _parts(length: int, carry: Totals) -> Totals:
     return totals
 
 
-def _last(window: Callable[[int], int]) -> Totals:
-    """Totals of the last so many elements alone."""
-
-    def totals(x: Array, operation: str) -> Array:
-        found = shifted = x
-        for _ in range(1, min(window(x.shape[-1]), x.shape[-1])):
-            shifted = _shifted(shifted, _JOIN[operation][1])
-            found = _JOIN[operation][0](found, shifted)
-        return found
-
-    return totals
+def _without_last_step(x: Array, operation: str) -> Array:
+    """Totals that doubling steps make of the elements before, but for the last step."""
+    (join, first), reach, found = _JOIN[operation], 1, x
+    while 2 * reach < x.shape[-1]:
+        before = np.concatenate([np.full_like(x[..., :reach], first), found[..., :-reach]], axis=-1)
+        found, reach = join(found, before), 2 * reach
+    return found
 
 
 def _saturated(x: Array, operation: str) -> Array:
@@ -103,12 +87,11 @@ _STEPS: Steps = {
             for n in (32, 1024)
         },
         "carry-too-far": ("joins parts of 32 elements with their own totals too", _parts(32, _run)),
-        "last-step-lost": ("leaves out the last doubling step", _last(lambda count: 1 << max((count - 1).bit_length() - 1, 0))),
+        "last-step-lost": ("leaves out the last doubling step", _without_last_step),
         "in-float16": ("computes in FLOAT16", _of(lambda x: x.astype("f2")), FLOATS),
         "saturates": ("keeps totals within the type", _saturated, ("INT32", "UINT32")),
         "in-float32": ("computes integers in FLOAT32", _of(lambda x: x.astype("f4")), WIDE),
         "in-float64": ("computes 64-bit integers in FLOAT64", _of(lambda x: x.astype("f8")), LONG),
-        "in-32-bits": ("computes 32 bits of 64", _of(lambda x: x.astype("u4")), LONG),
         "within-float16": ("keeps totals within FLOAT16", lambda x, operation: np.clip(_run(x, operation), -65504, 65504), HALF),
         "nan-passed-over": ("passes over NaN", lambda x, of: _run(np.where(np.isnan(x), _JOIN[of][1], x), of), FLOATS),
     },
@@ -116,7 +99,7 @@ _STEPS: Steps = {
         "exclusive-across-rows": (
             "takes the row before for what comes before the first",
             lambda totals, x, first: _shifted(totals.reshape(-1), first).reshape(totals.shape),
-        ),
+        )
     },
 }
 _DECREASING: Faults = {
@@ -125,9 +108,7 @@ _DECREASING: Faults = {
     ),
     "exclusive-the-other-way": Fault(
         "moves exclusive totals the other way where DECREASING",
-        stages={
-            "reduction.exclusive": lambda right, xp, totals, *more: np.flip(right(xp, np.flip(totals, -1), *more), -1),
-        },
+        stages={"reduction.exclusive": lambda right, xp, totals, *more: np.flip(right(xp, np.flip(totals, -1), *more), -1)},
         when=_is_decreasing,
     ),
 }
@@ -137,8 +118,8 @@ _SUMS: Steps = {
             "subtracts each element from the stored total",
             lambda totals, x, first: totals.astype("f2").astype("f8") - x,
             HALF,
-        ),
-    },
+        )
+    }
 }
 _PRODUCTS: Steps = {
     "reduction.running": {
@@ -151,11 +132,7 @@ _PRODUCTS: Steps = {
 }
 
 FAULTS: Table = {
-    "CUMULATIVE_*": {
-        **along_wrong_axis("counted-from-the-end", "of-the-last-4"),
-        **computed(_STEPS),
-        **_DECREASING,
-    },
+    "CUMULATIVE_*": {**along_wrong_axis("counted-from-the-end", "of-the-last-4"), **computed(_STEPS), **_DECREASING},
     "CUMULATIVE_SUMMATION": computed(_SUMS),
     "CUMULATIVE_PRODUCT": computed(_PRODUCTS),
 }
