@@ -24,19 +24,10 @@ _RESCALE: Steps = {
         "mean-rounded": (
             "rounds the mean before it scales it",
             lambda total, scale, count, out: np.rint(total / count) * scale / out,
-        ),
-        "scales-in-float16": (
-            "divides scales in FLOAT16",
-            lambda total, scale, count, out: total / count * (scale / out).astype("f2"),
-        ),
+        )
     }
 }
-_SUMS: Steps = {
-    "pooling.sum": {
-        "sums-of-16-bits": ("keeps 16 bits of a sum", lambda x: x.astype("i8").astype("i2").astype("f8")),
-        "sums-saturated": ("saturates a sum at 16 bits", lambda x: np.clip(x, -32768, 32767)),
-    }
-}
+_SUMS: Steps = {"pooling.sum": {"sums-of-16-bits": ("keeps 16 bits of a sum", lambda x: x.astype("i8").astype("i2").astype("f8"))}}
 
 FAULTS: Table = {
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {

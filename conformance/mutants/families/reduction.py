@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.rows import ELEMENTS, Axes, along_wrong_axes
-from dmlcts.conformance.mutants.fault import FLOATS, LONG, SIGNED, WIDE, Array, Fault, Faults, Inputs, Table, adjusted
+from dmlcts.conformance.mutants.fault import FLOATS, LONG, SIGNED, WIDE, Array, Fault, Faults, Table, adjusted
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.reduction.rows import axes_of, rows
 from dmlcts.reference.stage import Instead
@@ -140,31 +140,14 @@ _NUMBERS: Faults = {
 # Directions
 
 
-def _decreasing(desc: OperatorDesc) -> bool:
-    return desc.fields["AxisDirection"] == "DECREASING"
-
-
-def _last_along_last_axis(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
-    """The last of equals along the last of the axes alone, in the first of the others that has one."""
-    axes, x = axes_of(desc), inputs["InputTensor"]
-    if not axes:
-        return right
-    same = rows(np, x, axes) == _at(desc, x, right.astype("i8")).reshape(-1)[:, None].reshape((*rows(np, x, axes).shape[:-1], 1))
-    parts = same.reshape(*same.shape[:-1], -1, x.shape[axes[-1]])
-    part = np.argmax(parts.any(-1), axis=-1)[..., None]
-    last = parts.shape[-1] - 1 - np.argmax(np.take_along_axis(parts, part[..., None], -2)[..., 0, ::-1], axis=-1)
-    return (part[..., 0] * parts.shape[-1] + last).reshape(right.shape)
-
-
 _DIRECTIONS: Faults = {
     "place-from-the-end": Fault(
         "counts places from the end where DECREASING",
         stages={
             "reduction.place": lambda right, xp, row, *how: replace(a := right(xp, row, *how), value=row.shape[-1] - 1 - a.value)
         },
-        when=_decreasing,
-    ),
-    "directions-of-last-axis": Fault("takes the last of equals along the last axis alone", _last_along_last_axis, when=_decreasing),
+        when=lambda desc: desc.fields["AxisDirection"] == "DECREASING",
+    )
 }
 
 FAULTS: Table = {"REDUCE ARGMIN ARGMAX": {**_ROWS, **_PLACES, **_NUMBERS}, "ARGMIN ARGMAX": _DIRECTIONS}

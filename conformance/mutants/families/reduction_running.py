@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.rows import along_wrong_axis
-from dmlcts.conformance.mutants.fault import FLOATS, HALF, LONG, SINGLE, WIDE, Array, Fault, Faults, Steps, Table, computed
+from dmlcts.conformance.mutants.fault import FLOATS, HALF, LONG, WIDE, Array, Fault, Faults, Steps, Table, computed
 from dmlcts.spec.desc import OperatorDesc
 
 Totals = Callable[[Array, str], Array]
@@ -46,31 +46,13 @@ def _parts(length: int, carry: Totals) -> Totals:
     return totals
 
 
-def _without_last_step(x: Array, operation: str) -> Array:
-    """Totals that doubling steps make of the elements before, but for the last step."""
-    (join, first), reach, found = _JOIN[operation], 1, x
-    while 2 * reach < x.shape[-1]:
-        before = np.concatenate([np.full_like(x[..., :reach], first), found[..., :-reach]], axis=-1)
-        found, reach = join(found, before), 2 * reach
-    return found
-
-
 def _saturated(x: Array, operation: str) -> Array:
     info, exact = np.iinfo(x.dtype), _run(x.astype("f8"), operation)
     return np.where(np.abs(exact) < info.max, _run(x, operation), np.clip(exact, info.min, info.max)).astype(x.dtype)
 
 
-def _by_logarithms(x: Array, operation: str) -> Any:
-    logarithms = np.cumsum(np.log(np.abs(x.astype("f4"))), axis=-1, dtype="f4")
-    return np.cumprod(np.sign(x), axis=-1) * np.exp(logarithms.astype("f8"))
-
-
 def _is_decreasing(desc: OperatorDesc) -> bool:
     return desc.fields["AxisDirection"] == "DECREASING"
-
-
-def _as_increasing(right: Callable[..., Array], xp: Any, desc: OperatorDesc, x: Array) -> Array:
-    return right(xp, desc.with_fields(AxisDirection="INCREASING"), x)
 
 
 _STEPS: Steps = {
@@ -87,7 +69,6 @@ _STEPS: Steps = {
             for n in (32, 1024)
         },
         "carry-too-far": ("joins parts of 32 elements with their own totals too", _parts(32, _run)),
-        "last-step-lost": ("leaves out the last doubling step", _without_last_step),
         "in-float16": ("computes in FLOAT16", _of(lambda x: x.astype("f2")), FLOATS),
         "saturates": ("keeps totals within the type", _saturated, ("INT32", "UINT32")),
         "in-float32": ("computes integers in FLOAT32", _of(lambda x: x.astype("f4")), WIDE),
@@ -103,14 +84,11 @@ _STEPS: Steps = {
     },
 }
 _DECREASING: Faults = {
-    "reversed-output": Fault(
-        "turns the output alone around where DECREASING", stages={"reduction.along": _as_increasing}, when=_is_decreasing
-    ),
     "exclusive-the-other-way": Fault(
         "moves exclusive totals the other way where DECREASING",
         stages={"reduction.exclusive": lambda right, xp, totals, *more: np.flip(right(xp, np.flip(totals, -1), *more), -1)},
         when=_is_decreasing,
-    ),
+    )
 }
 _SUMS: Steps = {
     "reduction.exclusive": {
@@ -122,10 +100,7 @@ _SUMS: Steps = {
     }
 }
 _PRODUCTS: Steps = {
-    "reduction.running": {
-        "by-logarithms": ("adds logarithms of magnitudes, in FLOAT32", _by_logarithms, SINGLE),
-        "zeros-passed-over": ("passes over zeros", _of(lambda x: np.where(x == 0, 1, x).astype(x.dtype))),
-    },
+    "reduction.running": {"zeros-passed-over": ("passes over zeros", _of(lambda x: np.where(x == 0, 1, x).astype(x.dtype)))},
     "reduction.exclusive": {
         "exclusive-divided": ("divides the total by each element", lambda totals, x, first: totals / x, FLOATS)
     },
