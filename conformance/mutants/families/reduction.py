@@ -11,7 +11,7 @@ import numpy as np
 from dmlcts.conformance.mutants.families.rows import ELEMENTS, Axes, along_wrong_axes
 from dmlcts.conformance.mutants.fault import FLOATS, LONG, SIGNED, WIDE, Array, Fault, Faults, Table, adjusted
 from dmlcts.reference.answer import Answer
-from dmlcts.reference.reduction.rows import axes_of, rows
+from dmlcts.reference.reduction.rows import axes_of
 from dmlcts.reference.stage import Instead
 from dmlcts.spec.desc import OperatorDesc
 
@@ -36,7 +36,7 @@ _ROWS: Faults = {
 # Which element's place
 
 
-def signed(x: Array) -> Array:
+def _signed(x: Array) -> Array:
     """The elements' bits as signed integers."""
     return np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}")
 
@@ -44,7 +44,7 @@ def signed(x: Array) -> Array:
 KEYS: Mapping[str, tuple[str, Change, tuple[str, ...]]] = {
     "of-magnitudes": ("compares magnitudes", np.abs, FLOATS + SIGNED),
     "in-float32": ("compares integers in FLOAT32", lambda row: row.astype("f4"), WIDE),
-    "by-bits": ("compares the bits of floats as integers", signed, FLOATS),
+    "by-bits": ("compares the bits of floats as integers", _signed, FLOATS),
     "high-32-bits": ("compares the high 32 bits", lambda row: row >> row.dtype.type(32), LONG),
 }
 """By name: what is compared instead of the elements, in words and as a function, and the types."""
@@ -116,12 +116,6 @@ def _given(desc: OperatorDesc) -> Axes:
     return tuple(dict.fromkeys(axes))
 
 
-def _at(desc: OperatorDesc, x: Array, right: Array) -> Array:
-    """What stands at each row's place."""
-    row = rows(np, x, axes_of(desc))
-    return np.take_along_axis(row, right.reshape(row.shape[:-1])[..., None], axis=-1).reshape(right.shape)
-
-
 _NUMBERS: Faults = {
     "along-last-axis": _place("gives the place along the last of the axes", _counted(lambda desc: axes_of(desc)[-1:])),
     "column-major": _place("counts places column by column", _counted(lambda desc: axes_of(desc)[::-1])),
@@ -135,9 +129,6 @@ _NUMBERS: Faults = {
         when=lambda desc: _is_place(desc) and desc.tensor("OutputTensor").data_type in LONG,
     ),
 }
-
-
-# Directions
 
 
 _DIRECTIONS: Faults = {

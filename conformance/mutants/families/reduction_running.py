@@ -9,7 +9,6 @@ import numpy as np
 
 from dmlcts.conformance.mutants.families.rows import along_wrong_axis
 from dmlcts.conformance.mutants.fault import FLOATS, HALF, LONG, WIDE, Array, Fault, Faults, Steps, Table, computed
-from dmlcts.spec.desc import OperatorDesc
 
 Totals = Callable[[Array, str], Array]
 """(runs along the last dimension, ``sum`` or ``product``) -> totals that have each element in them."""
@@ -51,10 +50,6 @@ def _saturated(x: Array, operation: str) -> Array:
     return np.where(np.abs(exact) < info.max, _run(x, operation), np.clip(exact, info.min, info.max)).astype(x.dtype)
 
 
-def _is_decreasing(desc: OperatorDesc) -> bool:
-    return desc.fields["AxisDirection"] == "DECREASING"
-
-
 _STEPS: Steps = {
     "reduction.running": {
         **{
@@ -87,7 +82,7 @@ _DECREASING: Faults = {
     "exclusive-the-other-way": Fault(
         "moves exclusive totals the other way where DECREASING",
         stages={"reduction.exclusive": lambda right, xp, totals, *more: np.flip(right(xp, np.flip(totals, -1), *more), -1)},
-        when=_is_decreasing,
+        when=lambda desc: desc.fields["AxisDirection"] == "DECREASING",
     )
 }
 _SUMS: Steps = {
