@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.rows import ELEMENTS, Axes, along_wrong_axes
-from dmlcts.conformance.mutants.fault import FLOATS, LONG, SIGNED, WIDE, Array, Fault, Faults, Table, adjusted
+from dmlcts.conformance.mutants.fault import FLOATS, LONG, SIGNED, WIDE, Array, Fault, Faults, Inputs, Table, adjusted
 from dmlcts.reference.answer import Answer
-from dmlcts.reference.reduction.rows import axes_of
+from dmlcts.reference.reduction.rows import axes_of, rows
 from dmlcts.reference.stage import Instead
 from dmlcts.spec.desc import OperatorDesc
 
@@ -131,14 +131,32 @@ _NUMBERS: Faults = {
 }
 
 
+def _decreasing(desc: OperatorDesc) -> bool:
+    return desc.fields["AxisDirection"] == "DECREASING"
+
+
+def _last_along_last_axis(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
+    """The last of equals along the last of the axes alone, in the first of the others that has one."""
+    axes, x = axes_of(desc), inputs["InputTensor"]
+    if not axes:
+        return right
+    row = rows(np, x, axes)
+    same = row == np.take_along_axis(row, right.astype("i8").reshape(row.shape[:-1])[..., None], axis=-1)
+    parts = same.reshape(*same.shape[:-1], -1, x.shape[axes[-1]])
+    part = np.argmax(parts.any(-1), axis=-1)[..., None]
+    last = parts.shape[-1] - 1 - np.argmax(np.take_along_axis(parts, part[..., None], -2)[..., 0, ::-1], axis=-1)
+    return (part[..., 0] * parts.shape[-1] + last).reshape(right.shape)
+
+
 _DIRECTIONS: Faults = {
     "place-from-the-end": Fault(
         "counts places from the end where DECREASING",
         stages={
             "reduction.place": lambda right, xp, row, *how: replace(a := right(xp, row, *how), value=row.shape[-1] - 1 - a.value)
         },
-        when=lambda desc: desc.fields["AxisDirection"] == "DECREASING",
-    )
+        when=_decreasing,
+    ),
+    "directions-of-last-axis": Fault("takes the last of equals along the last axis alone", _last_along_last_axis, when=_decreasing),
 }
 
 FAULTS: Table = {"REDUCE ARGMIN ARGMAX": {**_ROWS, **_PLACES, **_NUMBERS}, "ARGMIN ARGMAX": _DIRECTIONS}
