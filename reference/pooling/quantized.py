@@ -34,12 +34,6 @@ def rescaled(total: Array, scale: Array, count: Array, out_scale: Array) -> Arra
     return total * scale / count / out_scale
 
 
-@stage("pooling.requantize")
-def requantized(xp: Any, desc: OperatorDesc, quotient: Array, error: Array, zero_point: Array | float) -> Answer:
-    """The quotient rounded, moved by the output's zero point and saturated."""
-    return stored(xp, desc, quotient, error, zero_point, 0.0)
-
-
 @reference("QUANTIZED_LINEAR_AVERAGE_POOLING")
 def quantized_average(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The input dequantized, averaged over each window as AVERAGE_POOLING1 does, divided by the output's scale, rounded and saturated.
@@ -56,5 +50,5 @@ def quantized_average(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
     factor = scale / (count * out_scale)
     error = ROUNDOFF * xp.abs(factor) * ((held + 1) * absolute + 2 * DIVISION * xp.abs(total))
     exact = power_of_two(xp, scale) & power_of_two(xp, out_scale) & power_of_two(xp, 1.0 * count) & (absolute < _EXACT)
-    answer = requantized(xp, desc, rescaled(total, scale, count, out_scale), xp.where(exact, 0.0, error), out_point)
+    answer = stored(xp, desc, rescaled(total, scale, count, out_scale), xp.where(exact, 0.0, error), out_point, 0.0)
     return {"OutputTensor": replace(answer, defined=xp.broadcast_to(count > 0, total.shape))}

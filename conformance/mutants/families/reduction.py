@@ -9,23 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.rows import ELEMENTS, Axes, along_wrong_axes
-from dmlcts.conformance.mutants.fault import (
-    FLOATS,
-    HALF,
-    LONG,
-    SIGNED,
-    SINGLE,
-    UNSIGNED,
-    WIDE,
-    Array,
-    Fault,
-    Faults,
-    Inputs,
-    Table,
-    adjusted,
-    as_bfloat16,
-    as_float16,
-)
+from dmlcts.conformance.mutants.fault import FLOATS, LONG, SIGNED, WIDE, Array, Fault, Faults, Inputs, Table, adjusted
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.reduction.rows import axes_of, rows
 from dmlcts.reference.stage import Instead
@@ -36,17 +20,6 @@ Change = Callable[[Array], Array]
 # Rows
 
 
-def _instead(at: float, other: int) -> Change:
-    """One element (a share of the row) for another, so that places stay what they are."""
-
-    def change(row: Array) -> Array:
-        found, last = row.copy(), row.shape[-1] - 1
-        found[..., round(at * last)] = row[..., other if last else 0]
-        return found
-
-    return change
-
-
 def _steps_of_1(right: Callable[..., Array], xp: Any, x: Array, axes: Axes) -> Array:
     """From each row's first element on, those that follow in memory."""
     first = right(xp, np.arange(x.size).reshape(x.shape), axes)
@@ -55,21 +28,7 @@ def _steps_of_1(right: Callable[..., Array], xp: Any, x: Array, axes: Axes) -> A
 
 _ROWS: Faults = {
     **along_wrong_axes("reduction.axes"),
-    **adjusted(
-        {
-            "reduction.axes": {"no-axis": ("treats each element as a row", lambda axes: ())},
-            "reduction.rows": {
-                **{name: row for name, row in ELEMENTS.items() if name != "first-left-out"},
-                "first-lost": ("takes the second element for the first", _instead(0, 1)),
-                "last-lost": ("takes the one before it for the last element", _instead(1, -2)),
-                "middle-lost": ("takes the first element for that in the middle", _instead(0.5, 0)),
-            },
-        }
-    ),
-    "side-by-side": Fault(
-        "takes elements that lie side by side",
-        stages={"reduction.rows": lambda right, xp, x, axes: x.reshape(right(xp, x, axes).shape)},
-    ),
+    **adjusted({"reduction.rows": ELEMENTS}),
     "steps-of-1": Fault("steps by 1 along a row, whatever its stride", stages={"reduction.rows": _steps_of_1}),
 }
 
@@ -77,23 +36,16 @@ _ROWS: Faults = {
 # Which element's place
 
 
-def signed(x: Array) -> Array:
+def _signed(x: Array) -> Array:
     """The elements' bits as signed integers."""
     return np.ascontiguousarray(x).view(f"i{x.dtype.itemsize}")
 
 
 KEYS: Mapping[str, tuple[str, Change, tuple[str, ...]]] = {
     "of-magnitudes": ("compares magnitudes", np.abs, FLOATS + SIGNED),
-    "in-float16": ("compares in FLOAT16", as_float16, SINGLE),
-    "in-bfloat16": ("compares in bfloat16", as_bfloat16, SINGLE + HALF),
     "in-float32": ("compares integers in FLOAT32", lambda row: row.astype("f4"), WIDE),
-    "in-float64": ("compares 64-bit integers in FLOAT64", lambda row: row.astype("f8"), LONG),
-    "signed": ("treats unsigned numbers as signed ones", signed, UNSIGNED),
-    "unsigned": ("treats signed numbers as unsigned ones", lambda row: signed(row).view(f"u{row.dtype.itemsize}"), SIGNED),
-    "by-bits": ("compares the bits of floats as integers", signed, FLOATS),
-    "low-32-bits": ("compares the low 32 bits", lambda row: row & row.dtype.type(0xFFFFFFFF), LONG),
+    "by-bits": ("compares the bits of floats as integers", _signed, FLOATS),
     "high-32-bits": ("compares the high 32 bits", lambda row: row >> row.dtype.type(32), LONG),
-    "low-byte": ("compares the low bytes", lambda row: row.astype("i1"), ("INT16", "UINT16", "INT32", "UINT32")),
 }
 """By name: what is compared instead of the elements, in words and as a function, and the types."""
 
@@ -123,13 +75,6 @@ def _in_order(does: str, number: Change) -> Fault:
     return _found(does, instead)
 
 
-def _limit(number: float) -> Callable[[Array, str], Array]:
-    """Where the search begins with a number: nothing worse is ever found."""
-    return lambda row, function: (np.minimum if function == "ARGMIN" else np.maximum)(row, row.dtype.type(number))
-
-
-_OTHER = {"ARGMIN": "ARGMAX", "ARGMAX": "ARGMIN", "INCREASING": "DECREASING", "DECREASING": "INCREASING"}
-
 _PLACES: Faults = {
     **{name: _compared(does, lambda row, function, key=key: key(row), types) for name, (does, key, types) in KEYS.items()},  # type: ignore[misc]
     "zeros-told-apart": _compared(
@@ -138,23 +83,12 @@ _PLACES: Faults = {
     "infinity-passed-over": _compared(
         "passes over infinities", lambda row, f: np.where(np.isinf(row), np.inf if f == "ARGMIN" else -np.inf, row), FLOATS
     ),
-    "begins-with-0": _compared("begins with 0, so that nothing worse is found", _limit(0)),
-    "begins-with-1": _compared("begins with 1, so that nothing worse is found", _limit(1)),
-    **{
-        f"lanes-of-{n}": _in_order(f"takes of equals that of the first of {n} threads", lambda at, n=n: at % n)  # type: ignore[misc]
-        for n in (4, 32, 256)
-    },
-    **{
-        f"parts-of-{n}": _in_order(f"takes of equals the first of the last {n}", lambda at, n=n: -(at // n))  # type: ignore[misc]
-        for n in (2, 256, 1024)
-    },
-    "other-of-equals": _found(
-        "takes the last of equals for the first, and the first for the last",
-        lambda right, xp, row, function, direction, data_type: right(xp, row, function, _OTHER[direction], data_type),
+    "begins-with-0": _compared(
+        "begins with 0, so that nothing worse is found",
+        lambda row, f: (np.minimum if f == "ARGMIN" else np.maximum)(row, row.dtype.type(0)),
     ),
-    "other-extreme": _found(
-        "looks for the other extreme", lambda right, xp, row, function, *how: right(xp, row, _OTHER[function], *how)
-    ),
+    "lanes-of-32": _in_order("takes of equals that of the first of 32 threads", lambda at: at % 32),
+    "parts-of-1024": _in_order("takes of equals the first of the last 1,024", lambda at: -(at // 1024)),
 }
 
 
@@ -182,26 +116,11 @@ def _given(desc: OperatorDesc) -> Axes:
     return tuple(dict.fromkeys(axes))
 
 
-def _at(desc: OperatorDesc, x: Array, right: Array) -> Array:
-    """What stands at each row's place."""
-    row = rows(np, x, axes_of(desc))
-    return np.take_along_axis(row, right.reshape(row.shape[:-1])[..., None], axis=-1).reshape(right.shape)
-
-
 _NUMBERS: Faults = {
-    "place-from-1": _place("counts places from 1", lambda desc, x, at: at + 1),
-    "in-tensor": _place(
-        "gives the place in the whole tensor", lambda desc, x, at: _at(desc, np.arange(x.size).reshape(x.shape), at)
-    ),
     "along-last-axis": _place("gives the place along the last of the axes", _counted(lambda desc: axes_of(desc)[-1:])),
-    "along-first-axis": _place("gives the place along the first of the axes", _counted(lambda desc: axes_of(desc)[:1])),
     "column-major": _place("counts places column by column", _counted(lambda desc: axes_of(desc)[::-1])),
     "in-order-of-Axes": _place("counts places in the order of Axes", _counted(lambda desc: _given(desc))),
-    "element": _place("gives the element", _at),
-    "8-bits": _place("keeps places in 8 bits", lambda desc, x, at: at & 0xFF),
     "16-bits": _place("keeps places in 16 bits", lambda desc, x, at: at & 0xFFFF),
-    "16-bits-signed": _place("keeps places in 16 bits with a sign", lambda desc, x, at: at.astype("i2")),
-    "in-part-of-64": _place("gives the place in a part of 64", lambda desc, x, at: at % 64),
     "in-part-of-1024": _place("gives the place in a part of 1,024", lambda desc, x, at: at % 1024),
     "as-float16": _place("keeps places as FLOAT16", lambda desc, x, at: at.astype("f2").astype("f8")),
     "high-half-doubled": Fault(
@@ -210,9 +129,6 @@ _NUMBERS: Faults = {
         when=lambda desc: _is_place(desc) and desc.tensor("OutputTensor").data_type in LONG,
     ),
 }
-
-
-# Directions
 
 
 def _decreasing(desc: OperatorDesc) -> bool:
@@ -224,7 +140,8 @@ def _last_along_last_axis(desc: OperatorDesc, inputs: Inputs, right: Array) -> A
     axes, x = axes_of(desc), inputs["InputTensor"]
     if not axes:
         return right
-    same = rows(np, x, axes) == _at(desc, x, right.astype("i8")).reshape(-1)[:, None].reshape((*rows(np, x, axes).shape[:-1], 1))
+    row = rows(np, x, axes)
+    same = row == np.take_along_axis(row, right.astype("i8").reshape(row.shape[:-1])[..., None], axis=-1)
     parts = same.reshape(*same.shape[:-1], -1, x.shape[axes[-1]])
     part = np.argmax(parts.any(-1), axis=-1)[..., None]
     last = parts.shape[-1] - 1 - np.argmax(np.take_along_axis(parts, part[..., None], -2)[..., 0, ::-1], axis=-1)
@@ -236,13 +153,6 @@ _DIRECTIONS: Faults = {
         "counts places from the end where DECREASING",
         stages={
             "reduction.place": lambda right, xp, row, *how: replace(a := right(xp, row, *how), value=row.shape[-1] - 1 - a.value)
-        },
-        when=_decreasing,
-    ),
-    "direction-as-extreme": Fault(
-        "looks for the other extreme where DECREASING",
-        stages={
-            "reduction.place": lambda right, xp, row, function, direction, to: right(xp, row, _OTHER[function], "INCREASING", to)
         },
         when=_decreasing,
     ),

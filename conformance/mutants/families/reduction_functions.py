@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.families.reduction import KEYS, signed
+from dmlcts.conformance.mutants.families.reduction import KEYS
 from dmlcts.conformance.mutants.fault import (
     FLOATS,
     HALF,
@@ -16,19 +16,15 @@ from dmlcts.conformance.mutants.fault import (
     LONG,
     SIGNED,
     SINGLE,
-    UNSIGNED,
     WIDE,
     Array,
     Fault,
     Faults,
     Inputs,
-    Steps,
     Table,
     Where,
     as_float16,
-    computed,
     roundings,
-    with_attributes,
 )
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.reduction.rows import axes_of
@@ -60,263 +56,121 @@ def _saturated(join: Callable[..., Any]) -> Callable[[Array], Array]:
     return change
 
 
-def _mean(x: Array) -> Any:
-    return x.mean(axis=-1, keepdims=True)
-
-
-def _largest(x: Array) -> Any:
-    return x.max(axis=-1, keepdims=True)
-
-
-def _halves_added(squares: Array) -> Array:
-    half = squares.shape[-1] // 2
-    return (np.sqrt(_sum(squares[..., :half])) + np.sqrt(_sum(squares[..., half:]))) ** 2
-
-
 def _by_logarithms(x: Array) -> Any:
     logarithms = np.log(np.abs(x.astype("f4"))).sum(axis=-1, dtype="f4")
     return np.prod(np.sign(x), axis=-1) * np.exp(logarithms.astype("f8"))
 
 
-def _exponentials(of: Callable[[Array], Array]) -> Callable[[Array], Answer]:
-    return lambda x: Answer(of(x))
+def _wrong(functions: str, stage: str, does: str, change: Callable[..., Any], types: tuple[str, ...] = ()) -> Fault:
+    """Another thing computed in a stage's place, where Function is one of these: of the stage's arguments but the array namespace."""
+    stages = {f"reduction.{stage}": lambda right, xp, *args: change(*args)}
+    return Fault(does, types=types, when=_is(functions), stages=stages)
 
 
-def _value(of: Callable[[Array], Array]) -> Callable[[Array, str], Array]:
-    """Of the elements, terms, whatever the function."""
-    return lambda x, function: of(x)
+def _exponentials(does: str, of: Callable[[Array], Array]) -> Fault:
+    return _wrong("LOG_SUM_EXP", "log-sum-exp", does, lambda x: Answer(of(x)))
 
 
-_STEPS: Mapping[str, Steps] = {
-    "SUM AVERAGE L1 L2 LOG_SUM SUM_SQUARE": {
-        "reduction.total": {
-            "sums-in-float16": ("adds up in FLOAT16", lambda terms: _in("f2")(terms).astype("f8"), FLOATS),
-            "sums-begin-with-1": ("begins with 1", lambda terms: _sum(terms) + 1, FLOATS),
-            "sums-with-first-twice": ("adds the first element twice", lambda terms: _sum(terms) + terms[..., 0]),
-            "sums-largest": ("gives the largest term", lambda terms: terms.max(axis=-1)),
-        },
-    },
-    "L1 L2 LOG_SUM SUM_SQUARE": {
-        "reduction.total": {"sums-averaged": ("divides by the length", lambda terms: _sum(terms) / terms.shape[-1], FLOATS)},
-    },
-    "AVERAGE LOG_SUM": {"reduction.total": {"of-magnitudes-added": ("adds magnitudes", lambda x: _sum(np.abs(x)))}},
-    "L2 LOG_SUM": {"reduction.total": {"sums-steadied": ("adds 0.001 to sums", lambda terms: _sum(terms) + 1e-3)}},
-    "SUM L1 SUM_SQUARE": {
-        "reduction.total": {
-            "sums-saturate": ("keeps sums within the type", _saturated(np.sum), WIDE),
-            "sums-in-float32": ("adds up integers in FLOAT32", _in("f4"), WIDE),
-            "sums-in-float64": ("adds up 64-bit integers in FLOAT64", _in("f8"), LONG),
-            "sums-in-32-bits": ("adds up 32 bits of 64", _in("u4"), LONG),
-        },
-    },
-    "SUM": {
-        "reduction.total": {
-            "within-float16": (
-                "keeps the sums on the way within FLOAT16",
-                lambda x: np.minimum(_sum(np.maximum(x, 0)), 65504) + np.maximum(_sum(np.minimum(x, 0)), -65504),
-                HALF,
-            ),
-        },
-    },
-    "AVERAGE": {
-        "reduction.total": {
-            "zeros-not-counted": ("counts elements that are not 0", lambda x: _sum(x) / np.maximum((x != 0).mean(-1), 1e-9)),
-        },
-        "reduction.finish": {
-            "by-one-less": ("divides by one less", lambda total, count, of: total / max(count - 1, 1)),
-            "by-rows": ("divides by the number of rows", lambda total, count, of: total / total.size),
-            "by-multiple-of-4": ("divides by a multiple of 4", lambda total, count, of: total / (-(-count // 4) * 4)),
-            "share-in-float16": (
-                "multiplies with a share in FLOAT16",
-                lambda total, count, of: total * float(np.float16(1 / count)),
-            ),
-        },
-    },
-    "L1": {
-        "reduction.terms": {
-            "signed-magnitudes": ("treats unsigned numbers as signed ones", _value(lambda x: np.abs(signed(x))), UNSIGNED),
-            "unsigned-magnitudes": ("treats signed numbers as unsigned ones", _value(lambda x: x), SIGNED),
-            "complemented": ("takes the complement for the negative", _value(lambda x: np.where(x < 0, ~x, x)), SIGNED),
-        },
-    },
-    "L2 SUM_SQUARE": {
-        "reduction.terms": {"of-differences": ("subtracts the average first", _value(lambda x: (x - _mean(x)) ** 2), FLOATS)},
-    },
-    "L2": {
-        "reduction.total": {
-            "of-parts-added": ("adds the roots of both halves of a row", _halves_added),
-        },
-        "reduction.finish": {
-            "reciprocal": ("gives the reciprocal root", lambda total, count, of: 1 / np.sqrt(total)),
-        },
-    },
-    "SUM_SQUARE": {
-        "reduction.terms": {
-            "with-sign": ("keeps the sign of each element", _value(lambda x: x * np.abs(x)), FLOATS),
-            "squares-in-32-bits": ("squares 32 bits of 64", _value(lambda x: (x.astype("u4") ** 2).astype("u8")), LONG),
-        },
-    },
-    "LOG_SUM": {
-        "reduction.total": {
-            "logarithms-added": ("adds the elements' logarithms", lambda x: np.exp(_sum(np.log(np.abs(x))))),
-        },
-        "reduction.finish": {
-            "base-2": ("takes the logarithm to base 2", lambda total, count, of: np.log2(total)),
-            "of-magnitude": ("takes the sum's magnitude", lambda total, count, of: np.log(np.abs(total))),
-            "at-least-0": ("gives no number below 0", lambda total, count, of: np.maximum(np.log(total), 0)),
-        },
-    },
-    "LOG_SUM_EXP": {
-        "reduction.log-sum-exp": {
-            "exp-base-2": ("treats e as 2", _exponentials(lambda x: np.log2(_sum(np.exp2(x))))),
-            "exp-without-logarithm": ("gives the sum of exponentials", _exponentials(lambda x: _sum(np.exp(x)))),
-            "exp-of-sum": ("takes the exponential of the sum", _exponentials(_sum)),
-            "exp-averaged": ("averages the exponentials", _exponentials(lambda x: np.log(np.exp(x).mean(-1)))),
-            "exp-largest-left-off": (
-                "does not add the largest again",
-                _exponentials(lambda x: np.log(_sum(np.exp(x - _largest(x))))),
-            ),
-            "exp-largest-of-tensor": (
-                "subtracts the tensor's largest, in FLOAT32",
-                _exponentials(lambda x: x.max() + np.log(_sum(np.exp((x - x.max()).astype("f4")))).astype("f8")),
-            ),
-            "exp-in-float16": ("holds exponentials as FLOAT16", _exponentials(lambda x: np.log(_sum(as_float16(np.exp(x)))))),
-            "exp-small-left-out": (
-                "ignores what is 8 below the largest",
-                _exponentials(lambda x: np.log(_sum(np.where(x < _largest(x) - 8, 0, np.exp(x))))),
-            ),
-            "exp-at-least-0": ("gives no number below 0", _exponentials(lambda x: np.maximum(np.log(_sum(np.exp(x))), 0))),
-        },
-    },
-    "MULTIPLY": {
-        "reduction.product": {
-            "product-of-magnitudes": ("loses the sign", lambda x: np.abs(x.prod(-1)), FLOATS),
-            "product-in-float16": ("multiplies in FLOAT16", lambda x: _in("f2", np.cumprod)(x).astype("f8"), FLOATS),
-            "product-in-logarithms": ("adds logarithms", lambda x: np.exp(_sum(np.log(x))), FLOATS),
-            "product-by-logarithms": ("adds logarithms of magnitudes, in FLOAT32", _by_logarithms, SINGLE),
-            "product-without-zeros": (
-                "passes over zeros",
-                lambda x: np.where(x == 0, 1, x).prod(-1, dtype=x.dtype),
-                FLOATS + INTEGERS,
-            ),
-            "product-begins-with-0": ("begins with 0", lambda x: 0 * x[..., 0]),
-            "product-saturates": ("keeps products within the type", _saturated(np.prod), WIDE),
-            "product-in-32-bits": ("multiplies 32 bits of 64", _in("u4", np.cumprod), LONG),
-            "product-in-float32": ("multiplies integers in FLOAT32", _in("f4", np.cumprod), WIDE),
-        },
-    },
+def _by_last_size(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
+    sizes = [inputs["InputTensor"].shape[axis] for axis in axes_of(desc)] or [1]
+    return right * (prod(sizes) / sizes[-1])
+
+
+_SUMS: Faults = {
+    "sums-in-float16": _wrong(
+        "SUM AVERAGE L1 L2 LOG_SUM SUM_SQUARE", "total", "adds up in FLOAT16", lambda x: _in("f2")(x).astype("f8"), FLOATS
+    ),
+    "sums-steadied": _wrong("L2 LOG_SUM", "total", "adds 0.001 to sums", lambda x: _sum(x) + 1e-3),
+    "sums-saturate": _wrong("SUM L1 SUM_SQUARE", "total", "keeps sums within the type", _saturated(np.sum), WIDE),
+    "sums-in-float32": _wrong("SUM L1 SUM_SQUARE", "total", "adds up integers in FLOAT32", _in("f4"), WIDE),
+    "sums-in-float64": _wrong("SUM L1 SUM_SQUARE", "total", "adds up 64-bit integers in FLOAT64", _in("f8"), LONG),
+    "sums-in-32-bits": _wrong("SUM L1 SUM_SQUARE", "total", "adds up 32 bits of 64", _in("u4"), LONG),
+    "within-float16": _wrong(
+        "SUM",
+        "total",
+        "keeps the sums on the way within FLOAT16",
+        lambda x: np.minimum(_sum(np.maximum(x, 0)), 65504) + np.maximum(_sum(np.minimum(x, 0)), -65504),
+        HALF,
+    ),
+    "by-multiple-of-4": _wrong(
+        "AVERAGE", "finish", "divides by a multiple of 4", lambda total, count, of: total / (-(-count // 4) * 4)
+    ),
+    "by-last-size": Fault("divides by the last axis's size", _by_last_size, when=_is("AVERAGE")),
+    "share-in-float16": _wrong(
+        "AVERAGE", "finish", "multiplies with a share in FLOAT16", lambda total, count, of: total * float(np.float16(1 / count))
+    ),
+    "complemented": _wrong(
+        "L1", "terms", "takes the complement for the negative", lambda x, function: np.where(x < 0, ~x, x), SIGNED
+    ),
+    "squares-in-32-bits": _wrong(
+        "SUM_SQUARE", "terms", "squares 32 bits of 64", lambda x, function: (x.astype("u4") ** 2).astype("u8"), LONG
+    ),
+    "of-magnitude": _wrong("LOG_SUM", "finish", "takes the sum's magnitude", lambda total, count, of: np.log(np.abs(total))),
+    "exp-largest-of-tensor": _exponentials(
+        "subtracts the tensor's largest, in FLOAT32",
+        lambda x: x.max() + np.log(_sum(np.exp((x - x.max()).astype("f4")))).astype("f8"),
+    ),
+    "exp-in-float16": _exponentials("holds exponentials as FLOAT16", lambda x: np.log(_sum(as_float16(np.exp(x))))),
+    "exp-small-left-out": _exponentials(
+        "ignores what is 8 below the largest", lambda x: np.log(_sum(np.where(x < x.max(axis=-1, keepdims=True) - 8, 0, np.exp(x))))
+    ),
+    **roundings("totals", "reduction.total"),
+    **roundings("terms", "reduction.terms"),
 }
-"""By functions, stage and label."""
+
+_PRODUCTS: Faults = {
+    name: _wrong("MULTIPLY", "product", does, change, types)
+    for name, does, change, types in (
+        ("product-in-float16", "multiplies in FLOAT16", lambda x: _in("f2", np.cumprod)(x).astype("f8"), FLOATS),
+        ("product-by-logarithms", "adds logarithms of magnitudes, in FLOAT32", _by_logarithms, SINGLE),
+        ("product-without-zeros", "passes over zeros", lambda x: np.where(x == 0, 1, x).prod(-1, dtype=x.dtype), FLOATS + INTEGERS),
+        ("product-saturates", "keeps products within the type", _saturated(np.prod), WIDE),
+        ("product-in-32-bits", "multiplies 32 bits of 64", _in("u4", np.cumprod), LONG),
+        ("product-in-float32", "multiplies integers in FLOAT32", _in("f4", np.cumprod), WIDE),
+    )
+}
 
 
 # Extremes
 
 
-def _extreme(value: Callable[[Array, Callable[..., Array], Callable[..., Array]], Any]) -> Callable[[Array, str], Array]:
-    """Of the rows, and of ``numpy.min`` or ``max`` and ``argmin`` or ``argmax``, another element."""
-    functions = {"MIN": (np.min, np.argmin), "MAX": (np.max, np.argmax)}
-    return lambda row, function: np.asarray(value(row, *functions[function])).astype(row.dtype)
-
-
 def _by_key(key: Callable[[Array], Array]) -> Callable[[Array, str], Array]:
-    return _extreme(lambda row, best, find: np.take_along_axis(row, find(key(row), axis=-1)[..., None], axis=-1)[..., 0])
+    def extreme(row: Array, function: str) -> Array:
+        find = np.argmin if function == "MIN" else np.argmax
+        return np.take_along_axis(row, find(key(row), axis=-1)[..., None], axis=-1)[..., 0]
+
+    return extreme
 
 
-def _second(row: Array, best: Callable[..., Array], find: Callable[..., Array]) -> Array:
-    return np.sort(row, axis=-1)[..., min(1, row.shape[-1] - 1) if best is np.min else max(row.shape[-1] - 2, 0)]
-
-
-def _finite(row: Array, best: Callable[..., Array], find: Callable[..., Array]) -> Array:
+def _finite(row: Array, function: str) -> Array:
+    """Of the finite elements; of none"""
     largest = np.finfo(row.dtype).max
-    return best(np.where(np.isfinite(row), row, largest if best is np.min else -largest), axis=-1)
+    find, worst = (np.min, largest) if function == "MIN" else (np.max, -largest)
+    return np.asarray(find(np.where(np.isfinite(row), row, worst), axis=-1), row.dtype)
 
 
-_EXTREMES: Steps = {
-    "reduction.extreme": {
-        **{f"extreme-{name}": (does, _by_key(key), types) for name, (does, key, types) in KEYS.items()},
-        "extreme-begins-with-0": (
-            "begins with 0",
-            _extreme(lambda row, best, find: best(np.append(row, 0 * row[..., :1], -1), axis=-1)),
-        ),
-        "extreme-first": ("gives the first element", _extreme(lambda row, best, find: row[..., 0])),
-        "extreme-last": ("gives the last element", _extreme(lambda row, best, find: row[..., -1])),
-        "extreme-second": ("gives the extreme but one", _extreme(_second)),
-        "extreme-place": ("gives the place of the extreme", _extreme(lambda row, best, find: find(row, axis=-1))),
-        "extreme-of-finite": ("begins with the largest number instead of an infinity", _extreme(_finite), FLOATS),
-    },
-    "reduction.comparable": {
-        "extreme-nan-kept": ("gives NaN where there is one", lambda row, worst: row, FLOATS),
-        "extreme-nan-as-zero": ("treats NaN as 0", lambda row, worst: np.where(np.isnan(row), row.dtype.type(0), row), FLOATS),
-    },
+_EXTREMES: Faults = {
+    **{f"extreme-{name}": _wrong("MIN MAX", "extreme", does, _by_key(key), types) for name, (does, key, types) in KEYS.items()},
+    "extreme-of-finite": _wrong("MIN MAX", "extreme", "begins with the largest number instead of an infinity", _finite, FLOATS),
+    "extreme-nan-kept": _wrong("MIN MAX", "comparable", "gives NaN where there is one", lambda row, worst: row, FLOATS),
+    "extreme-nan-as-zero": _wrong(
+        "MIN MAX", "comparable", "treats NaN as 0", lambda row, worst: np.where(np.isnan(row), row.dtype.type(0), row), FLOATS
+    ),
 }
 
 
-# Whatever the function
-
-_TREATED_AS = {
-    "SUM": "AVERAGE L1 MAX SUM_SQUARE",
-    "AVERAGE": "SUM MAX",
-    "L1": "SUM L2 MAX",
-    "L2": "SUM_SQUARE L1",
-    "LOG_SUM": "SUM LOG_SUM_EXP",
-    "LOG_SUM_EXP": "LOG_SUM MAX",
-    "MULTIPLY": "SUM SUM_SQUARE",
-    "SUM_SQUARE": "SUM L1 L2",
-    "MAX": "MIN SUM",
-    "MIN": "MAX SUM",
-}
+def _filled(right: Callable[..., Array], *args: Any) -> Array:
+    row = right(*args)
+    return np.pad(row, [(0, 0)] * (row.ndim - 1) + [(0, -row.shape[-1] % 4)])
 
 
-def _treated_as(function: str, other: str) -> Fault:
-    types = FLOATS if other in ("AVERAGE", "L2", "LOG_SUM", "LOG_SUM_EXP") else ()
-    return Fault(
-        f"computes {other} for {function}",
-        types=types,
-        desc=with_attributes(lambda fields: {"Function": other}),
-        when=_is(function),
+_FILLED: Faults = {
+    "filled-up-to-4": Fault(
+        "fills rows up with zeros to a multiple of 4",
+        stages={"reduction.rows": _filled},
+        when=_is("MAX MIN MULTIPLY AVERAGE LOG_SUM_EXP ARGMAX ARGMIN"),
     )
-
-
-def _filled(count: int) -> Fault:
-    def filled(right: Callable[..., Array], *args: Any) -> Array:
-        row = right(*args)
-        return np.pad(row, [(0, 0)] * (row.ndim - 1) + [(0, -row.shape[-1] % count)])
-
-    functions = "MAX MIN MULTIPLY AVERAGE LOG_SUM_EXP ARGMAX ARGMIN"
-    return Fault(f"fills rows up with zeros to a multiple of {count}", stages={"reduction.rows": filled}, when=_is(functions))
-
-
-def _divided(does: str, count: Callable[[list[int]], int]) -> Fault:
-    """Averages divided by another number, made of the sizes along the axes."""
-
-    def value(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
-        sizes = [inputs["InputTensor"].shape[axis] for axis in axes_of(desc)] or [1]
-        return right * (prod(sizes) / count(sizes))
-
-    return Fault(does, value, when=_is("AVERAGE"))
-
-
-_FUNCTIONS: Faults = {
-    **{f"{name}-as-{other}": _treated_as(name, other) for name, others in _TREATED_AS.items() for other in others.split()},
-    **{f"filled-up-to-{count}": _filled(count) for count in (2, 4, 64)},
-    **{label: fault for functions, steps in _STEPS.items() for label, fault in computed(steps, _is(functions)).items()},
-    **computed(_EXTREMES, _is("MIN MAX")),
-    **roundings("totals", "reduction.total"),
-    **roundings("terms", "reduction.terms"),
-    "by-AxisCount": _divided("divides by the number of axes", len),
-    "by-last-size": _divided("divides by the last axis's size", lambda sizes: sizes[-1]),
-    **{
-        f"{function}-of-sum": Fault(
-            f"takes the sum first, in {function}",
-            stages={
-                "reduction.terms": lambda right, xp, x, of: x,
-                "reduction.total": lambda right, xp, x, change=change: change(right(xp, x)),
-            },
-            when=_is(function),
-        )
-        for function, change in (("L1", np.abs), ("L2", np.square), ("SUM_SQUARE", np.square))
-    },
 }
 
-FAULTS: Table = {"REDUCE": _FUNCTIONS}
+FAULTS: Table = {"REDUCE": {**_SUMS, **_PRODUCTS, **_EXTREMES, **_FILLED}}
 """What implementations of REDUCE get wrong."""

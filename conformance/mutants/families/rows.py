@@ -23,32 +23,16 @@ def _whole(count: int, rows: Array) -> Array:
 
 
 ELEMENTS: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
-    "first-left-out": ("ignores the first element of a row", lambda rows: rows[..., min(1, rows.shape[-1] - 1) :]),
     "last-left-out": ("ignores the last element of a row", lambda rows: rows[..., : max(rows.shape[-1] - 1, 1)]),
-    **{
-        f"beyond-{n}-left-out": (f"ignores what a row has beyond {n:,} elements", partial(_up_to, n))
-        for n in (4, 32, 64, 256, 1024, 4096)
-    },
-    **{
-        f"rest-of-{n}-left-out": (f"ignores what remains of a row's division by {n:,}", partial(_whole, n))
-        for n in (4, 32, 64, 256, 1024)
-    },
+    **{f"beyond-{n}-left-out": (f"ignores what a row has beyond {n:,} elements", partial(_up_to, n)) for n in (256, 4096)},
+    **{f"rest-of-{n}-left-out": (f"ignores what remains of a row's division by {n:,}", partial(_whole, n)) for n in (4, 32, 1024)},
 }
 """By name: what it does, and the rows (the last dimension) that are left; of one element at least."""
 
 _AXES: Mapping[str, tuple[str, Callable[[Axes, int], Axes]]] = {
-    "last-axis": ("goes along the last dimension", lambda axes, count: (count - 1,)),
-    "first-axis": ("goes along the first dimension", lambda axes, count: (0,)),
-    "second-axis": ("goes along the second dimension", lambda axes, count: (min(1, count - 1),)),
-    "whole-tensor": ("treats the whole tensor as a row", lambda axes, count: tuple(range(count))),
-    "others": ("goes along the other dimensions", lambda axes, count: tuple(set(range(count)) - set(axes)) or axes),
-    "from-the-first": ("takes all dimensions from the first axis on", lambda axes, count: tuple(range(min(axes), count))),
     "up-to-the-last": ("takes all dimensions between the axes too", lambda axes, count: tuple(range(min(axes), max(axes) + 1))),
     "counted-from-the-end": ("counts axes from the end", lambda axes, count: tuple(count - 1 - axis for axis in axes)),
-    "counted-from-1": ("counts axes from 1", lambda axes, count: tuple(max(axis - 1, 0) for axis in axes)),
-    "next-axes": ("goes along the dimension after each axis", lambda axes, count: tuple((axis + 1) % count for axis in axes)),
     "one-axis-more": ("takes the dimension before the first axis too", lambda axes, count: (max(min(axes) - 1, 0), *axes)),
-    "as-many-first": ("goes along as many dimensions, the first ones", lambda axes, count: tuple(range(len(axes)))),
     "as-many-last": ("goes along as many dimensions, the last ones", lambda axes, count: tuple(range(count - len(axes), count))),
     "of-the-last-4": (
         "treats axes as those of the last four dimensions",
@@ -58,7 +42,7 @@ _AXES: Mapping[str, tuple[str, Callable[[Axes, int], Axes]]] = {
 }
 """By name: what it does, and (right axes, number of dimensions) -> those that are taken."""
 
-_OF_SEVERAL = ("up-to-the-last", "below-the-fifth", "as-many-first", "as-many-last")
+_OF_SEVERAL = ("up-to-the-last", "below-the-fifth", "as-many-last")
 """What is right of one axis, or said by another name."""
 
 
