@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.families.quantized import REQUANTIZE, scales, zero_points
+from dmlcts.conformance.mutants.families.quantized import REQUANTIZE, zero_points
 from dmlcts.conformance.mutants.fault import Fault, Inputs, Steps, Table, adjusted, computed
 from dmlcts.spec.desc import OperatorDesc
 
@@ -32,7 +32,6 @@ _SUMS: Steps = {"pooling.sum": {"sums-of-16-bits": ("keeps 16 bits of a sum", la
 FAULTS: Table = {
     "QUANTIZED_LINEAR_AVERAGE_POOLING": {
         **zero_points("Input"),
-        **scales("Input", "Output"),
         **computed(_RESCALE),
         **adjusted(_SUMS),
         **{label: fault for label, fault in REQUANTIZE.items() if not label.startswith("nan-")},  # no quotient is NaN here
