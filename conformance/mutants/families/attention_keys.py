@@ -18,10 +18,8 @@ from dmlcts.conformance.mutants.families.attention import (
     Stages,
     before,
     bias_read,
-    first,
     has,
     planted,
-    read_as,
     written_with,
 )
 from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, Where, after
@@ -93,16 +91,6 @@ _BESIDE_BIAS = _masks(lambda mask: replace(mask, replaces_bias=False))
 _LENGTH, _RANGE = "KEY_SEQUENCE_LENGTH", "KEY_SEQUENCE_END_START"
 _KINDS = {"boolean": "BOOLEAN", "length": _LENGTH, "range": _RANGE, "segment": "KEY_QUERY_SEQUENCE_LENGTH_START_END"}
 
-_ANY: Rows = {
-    "ignored": ("ignores the mask", _counts(lambda count: 0 * count)),
-    "inverted": ("masks what is to be seen, and shows what is masked", _counts(lambda count: 1 - count)),
-    "filter-value-of-1": ("adds -1 to what is masked", _filled(-1.0)),
-    "of-first-batch": ("masks as the first batch says", _counts(first(0))),
-    "of-next-batch": ("masks as the next batch says", _counts(lambda count: np.roll(count, -1, axis=0))),
-    "keys-reversed": ("masks the keys from the last to the first", _counts(lambda count: count[..., ::-1])),
-    "from-next-key": ("masks the key before", _counts(lambda count: np.roll(count, -1, axis=-1))),
-    "multiplied": ("multiplies masked scores by 0", {**_SET, **_filled(0.0)}),
-}
 _BOOLEAN_ROWS: Rows = {
     "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
     "as-infinity": ("hides keys wholly, whatever MaskFilterValue is", _filled(-np.inf)),
@@ -110,26 +98,17 @@ _BOOLEAN_ROWS: Rows = {
         "scales what the mask adds too",
         before("attention.score", lambda x, scale, bias, m, t: (x, scale, bias, replace(m, fill=scale * m.fill), t)),
     ),
-    "transposed": ("reads the mask by keys and queries", _counts(read_as(0, 1, 3, 2))),
-    "heads-first": ("reads the mask by heads, then batches", _counts(written_with(0, 1))),
     "not-of-past": ("masks nothing of the past", _of_past(lambda count, past: count * (np.arange(count.shape[-1]) >= past))),
     "of-new-first": ("masks as if the past stood behind", _of_past(lambda count, past: np.roll(count, past, axis=-1))),
     "in-place-of-bias": ("puts MaskFilterValue in the place of the position bias", _IN_PLACE_OF_BIAS),
-    "and-causal": ("hides later keys too", _counts(lambda count: np.maximum(count, 1 - np.tri(*count.shape[-2:])))),
     "any": ("treats all but 0 as 1", _counts(lambda count: 1.0 * (count == 1))),
     "of-1": ("treats all but 1 as 0", _counts(lambda count: 1.0 * (count != 0))),
 }
 _LENGTH_ROWS: Rows = {
     "one-more": ("sees a key more than the length", _ranges(lambda starts, ends, _: (starts, ends + 1))),
-    "one-less": ("sees a key less than the length", _ranges(lambda starts, ends, _: (starts, np.maximum(ends - 1, 1)))),
-    "from-end": ("sees as many of the last keys", _ranges(lambda starts, ends, s: (s.keys - ends, 0 * ends + s.keys))),
-    "of-masked": ("hides as many of the last keys", _ranges(lambda starts, ends, s: (starts, s.keys - ends))),
-    "cumulative": ("reads lengths as cumulative", _ranges(lambda starts, ends, s: (starts, ends - np.arange(s.batch) * s.keys))),
 }
 _RANGE_ROWS: Rows = {
-    "exchanged": ("reads the starts first, then the ends", _ranges(lambda starts, ends, _: (ends, starts))),
     "start-ignored": ("ignores the starts", _ranges(lambda starts, ends, _: (0 * starts, ends))),
-    "end-ignored": ("ignores the ends", _ranges(lambda starts, ends, s: (starts, 0 * ends + s.keys))),
     "end-seen": ("sees the key at the end", _ranges(lambda starts, ends, _: (starts, ends + 1))),
     "start-hidden": ("hides the key at the start", _ranges(lambda starts, ends, _: (starts + 1, ends))),
     "with-length": ("reads an end as a length from the start on", _ranges(lambda starts, ends, _: (starts, starts + ends))),
@@ -144,19 +123,11 @@ _SEGMENT_ROWS: Rows = {
     "in-place-of-bias": ("puts MaskFilterValue in the place of the position bias", _IN_PLACE_OF_BIAS),
     "in-each-batch": ("counts positions anew in each batch", {"attention.outside_segments": _in_each_batch}),
     "until-next": ("sees keys up to the next start", _segments(lambda a, b, c, s: (np.append(c[1:], s.batch * s.keys) - c, b, c))),
-    "starts-exchanged": (
-        "reads the starts of keys first",
-        _segments(lambda a, b, c, s: (a, np.append(c, s.batch * s.queries), b[:-1])),
-    ),
-    "of-any-query": ("ignores where queries begin", _segments(lambda a, b, c, s: (a, np.arange(s.batch + 1) * s.queries, c))),
-    "keys-at-first": ("ignores where keys begin", _segments(lambda a, b, c, s: (a, b, np.arange(s.batch) * s.keys))),
     "length-one-more": ("sees a key more than the length", _segments(lambda a, b, c, s: (a + 1, b, c))),
-    "length-as-end": ("reads lengths as ends", _segments(lambda a, b, c, s: (a + np.arange(s.batch) * s.keys - c, b, c))),
     "last-query-open": ("ignores the last end", _segments(lambda a, b, c, s: (a, np.append(b[:-1], s.batch * s.queries), c))),
 }
 
 MASKS: Faults = {
-    **{label: fault for name, kind in _KINDS.items() for label, fault in planted(_ANY, f"{name}-", _masked(kind)).items()},
     **planted(_BOOLEAN_ROWS, "boolean-", _masked(_KINDS["boolean"])),
     **planted(_LENGTH_ROWS, "length-", _masked(_LENGTH)),
     **planted(_RANGE_ROWS, "range-", _masked(_RANGE)),
@@ -192,14 +163,7 @@ def _past_biased(desc: OperatorDesc, inputs: Inputs) -> Inputs:
 
 
 _PAST: Rows = {
-    "behind": ("puts the past behind what is new", _joined(lambda past, new: (new, past), "Key", "Value")),
     "value-behind": ("puts past values behind the new ones", _joined(lambda past, new: (new, past), "Value")),
-    "before-heads": ("reads positions before heads", _joined(lambda past, new: (read_as(0, 2, 1, 3)(past), new), "Key", "Value")),
-    "unseen": ("ignores the past", _of_past(lambda count, past: np.where(np.arange(count.shape[-1]) < past, np.inf, count))),
-    "alone": (
-        "attends to the past alone",
-        _of_past(lambda count, past: np.where(np.arange(count.shape[-1]) < past, count, np.inf)),
-    ),
 }
 
 

@@ -70,21 +70,17 @@ _FAULTS: Table = {
         "saturates": Fault("saturates where it must wrap around", types=INTEGERS, stages={"element_wise.function": _saturated}),
     },
     "ADD SUBTRACT MULTIPLY": {
-        "low-16-bits": result("gives the low 16 bits alone", lambda y, a, b: low(16)(y), WIDE),
         "low-32-bits": result("gives the low 32 bits alone", lambda y, a, b: low(32)(y), LONG),
     },
     "ADD": {
         "carries-between-bytes": function("lets carries pass into the next byte", _by_words, ("UINT8", "INT8")),
-        "without-carry": function("loses carries", lambda a, b: a ^ b, INTEGERS),
         "small-b-lost": result("loses small B", lambda y, a, b: np.where(np.abs(b) < np.abs(a) / 1000, a, y), FLOATS),
     },
     "SUBTRACT": {
-        "ones-complement": function("adds the complement and forgets the 1", lambda a, b: a + ~b, INTEGERS),
         "equal-to-small": result("gives 0 for near ones", lambda y, a, b: np.where(np.abs(y) < np.abs(a) / 1000, 0, y), FLOATS),
     },
     "MULTIPLY": {
         "high-half": function("gives the high half of the product", _high_half, (*SIGNED[:3], *UNSIGNED[:2])),
-        "halves-not-crossed": operands("leaves the cross products of 64 bits out", low(32), LONG),
         "zero-times-anything": result("gives 0 for 0 times NaN", lambda y, a, b: np.where((a == 0) | (b == 0), 0, y), FLOATS),
     },
     "DIFFERENCE_SQUARE": {
@@ -94,7 +90,6 @@ _FAULTS: Table = {
     "MEAN": {
         "floored": function("rounds odd sums of integers down", lambda a, b: (a + b) >> 1, ("INT32",)),
         "rounded-up": function("rounds odd sums of integers up", lambda a, b: (a + b + a.dtype.type(1)) >> 1, _INT32),
-        "halved-first": function("halves integers before it adds", lambda a, b: (a >> 1) + (b >> 1), _INT32),
         "sum-overflows": function("adds in FLOAT16, where sums overflow", lambda a, b: (np.float16(a) + np.float16(b)) / 2, HALF),
         "wide": function("adds integers in 64 bits", _in_type("f8", lambda a, b: (a + b) / 2), _INT32),
     },
@@ -108,7 +103,6 @@ _FAULTS: Table = {
     "DIVIDE": {
         "floors": function("rounds quotients of integers down", lambda a, b: a // b, SIGNED),
         "rounds": function("rounds quotients of integers to the nearest", _in_type("f8", lambda a, b: np.rint(a / b)), _NARROW),
-        "in-float32": function("divides integers in FLOAT32", _in_type("f4", np.divide), WIDE),
         "in-float64": function("divides integers in FLOAT64", _in_type("f8", np.divide), LONG),
         "reciprocal-in-float16": function("multiplies by a reciprocal in FLOAT16", lambda a, b: a * np.float16(1 / b), HALF),
         "reciprocal-of-16-bits": function("multiplies by a reciprocal of 16 bits", _reciprocal_of_16_bits, SINGLE),
@@ -118,7 +112,6 @@ _FAULTS: Table = {
             SINGLE,
         ),
         "by-zero-gives-zero": result("gives 0 for numbers divided by 0", lambda y, a, b: np.where(b == 0, 0, y), FLOATS),
-        "by-zero-without-sign": result("gives infinity without sign", lambda y, a, b: np.where(b == 0, np.abs(y), y), FLOATS),
         "least-by-minus-one": result(
             "saturates the least divided by -1", lambda y, a, b: np.where((b == -1) & (a < 0) & (a == y), ~a, y), SIGNED[:2]
         ),
@@ -132,7 +125,6 @@ _FAULTS: Table = {
     },
     "ABS": {
         "ones-complement": stored("inverts the bits of negative integers", lambda y, x: np.where(x < 0, ~x, y), SIGNED),
-        "rectified": function("gives 0 for negative numbers", lambda x: np.maximum(x, 0)),
     },
     "NEGATE": {
         "ones-complement": function("inverts the bits of integers", lambda x: ~x, SIGNED),

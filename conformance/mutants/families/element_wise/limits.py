@@ -36,8 +36,6 @@ def _limited_gradient(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array
 _FAULTS: Table = {
     "CLIP CLIP1 THRESHOLD": {
         "below-gives-zero": _limited("gives 0 below Min", lambda x, low, high: np.where(x < low, 0, np.fmin(x, high))),
-        "least-ignored": _limited("ignores Min", lambda x, low, high: np.fmin(x, high)),
-        "least-as-most": _limited("treats Min as the upper bound", lambda x, low, high: np.fmin(x, low)),
         "magnitude": _limited(
             "limits magnitudes", lambda x, low, high: np.copysign(np.fmax(low, np.fmin(np.abs(x), high)), x), FLOATS
         ),
@@ -46,10 +44,7 @@ _FAULTS: Table = {
     },
     "CLIP CLIP1": {
         "most-ignored": _limited("ignores Max", lambda x, low, high: np.fmax(x, low)),
-        "above-gives-zero": _limited("gives 0 above Max", lambda x, low, high: np.where(x > high, 0, np.fmax(x, low))),
-        "wraps": _limited("moves by the range", lambda x, low, high: low + np.mod(x - low, high - low), FLOATS),
     },
-    "CLIP": {"nan-as-least": _limited("gives Min for NaN", lambda x, low, high: np.fmin(np.fmax(x, low), high), FLOATS)},
     "CLIP1": {"most-last": _limited("applies Max after Min", lambda x, low, high: np.fmin(np.fmax(x, low), high))},
     "CLIP_GRAD CLIP_GRAD1": {
         "open": _outside("lets the gradient pass at both bounds", lambda x, low, high: (x < low) | (x > high)),
