@@ -132,14 +132,11 @@ _FAULTS: Table = {
         "low-half": function("negates the low 32 bits", lambda x: (x & ~0xFFFFFFFF) | (-x & 0xFFFFFFFF), ("INT64",)),
     },
     "SIGN": {
-        "zero-as-positive": result("gives 1 for 0", lambda y, x: np.where(x == 0, x.dtype.type(1), y)),
-        "zero-as-negative": result("gives -1 for 0", lambda y, x: np.where(x == 0, -1, y), FLOATS + SIGNED),
         "minus-zero-as-negative": result("gives -1 for -0", lambda y, x: np.where((x == 0) & np.signbit(x), -1, y), FLOATS),
         "positive-alone": result("gives 0 for negative numbers", lambda y, x: np.maximum(y, 0), FLOATS + SIGNED),
         "of-integer-part": operands("cuts fractions off first", np.trunc, FLOATS),
         "low-32-bits": operands("tests the low 32 bits", low(32), LONG),
         "nan-as-positive": result("gives 1 for NaN", lambda y, x: np.where(np.isnan(x), 1, y), FLOATS),
-        "nan-kept": result("gives NaN for NaN", lambda y, x: np.where(np.isnan(x), x, y), FLOATS),
     },
 }
 

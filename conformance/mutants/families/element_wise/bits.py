@@ -125,12 +125,6 @@ _FAULTS: Table = {
     },
     "SHIFT_LEFT": {
         **_shifts(np.left_shift),
-        "ones-moved-in": function("moves ones in", lambda a, b: ~(~a << b)),
-        "sign-kept": function("keeps the highest bit", lambda a, b: ((a << b) & ~_top(a)) | (a & _top(a))),
-        "saturates": result("gives all ones where bits are lost", lambda y, a, b: np.where(y >> b == a, y, ~(0 * y))),
-        "multiplied-as-float32": function(
-            "multiplies in FLOAT32", lambda a, b: np.mod(np.ldexp(np.float32(a), np.minimum(b, 31)), 2.0**32), ("UINT32",)
-        ),
     },
     "COUNT": {
         "6-bit-count": result("keeps 6 bits of counts", lambda count, x: count % 64, _BITS_64),
