@@ -46,11 +46,6 @@ def before(stage: str, change: Callable[..., tuple[Any, ...]]) -> Stages:
     return {stage: lambda right, xp, *args: right(xp, *change(*args))}
 
 
-def first(axis: int) -> Change:
-    """The first along an axis for all."""
-    return lambda x: np.broadcast_to(np.take(x, [0], axis), x.shape)
-
-
 def written_with(one: int, other: int) -> Change:
     """Written with two axes exchanged in memory, and read without."""
     return lambda x: x.swapaxes(one, other).reshape(x.shape)
@@ -81,16 +76,15 @@ def _values_at_key_width(right: Instead, xp: Any, part: str, count: int, inputs:
     return columns[:, :, index % columns.shape[2]].swapaxes(1, 2) if part == "Value" else x
 
 
-def _merged(change: Change) -> Stages:
-    return before("attention.merge", lambda x: (change(x),))
-
-
 _HEADS: Mapping[str, tuple[str, Change]] = {
     "heads-by-elements": ("the elements of heads in turns", _by_elements),
     "heads-before-positions": ("heads as if they stood before positions", written_with(1, 2)),
 }
 _OUTPUT: Rows = {
-    "beyond-16-queries-lost": ("computes 16 queries at most", _merged(lambda x: x * (np.arange(x.shape[2]) < 16)[:, None])),
+    "beyond-16-queries-lost": (
+        "computes 16 queries at most",
+        before("attention.merge", lambda x: (x * (np.arange(x.shape[2]) < 16)[:, None],)),
+    ),
     "before-positions": ("writes heads before positions", {"attention.merge": lambda right, xp, x: x.reshape(right(xp, x).shape)}),
 }
 
@@ -100,8 +94,8 @@ HEADS: Faults = {
         for name, which in (("query", PARTS[:1]), ("key", PARTS[1:2]), ("value", PARTS[2:]), ("all", PARTS))
         for label, (does, change) in _HEADS.items()
     },
-    **planted(
-        {"value-width-of-keys": ("reads values with heads as wide as those of keys", {"attention.split": _values_at_key_width})}
+    "value-width-of-keys": Fault(
+        "reads values with heads as wide as those of keys", stages={"attention.split": _values_at_key_width}
     ),
     **planted(_OUTPUT, "output-"),
 }
@@ -176,11 +170,6 @@ def _elements(count: Callable[[int], int]) -> Stages:
     return before("attention.product", lambda query, key: (some(query), some(key)))
 
 
-def _scaled(change: Callable[[float, int], float]) -> Stages:
-    """Another scale, by the right one and how many elements a head has."""
-    return before("attention.score", lambda products, scale, *rest: (products, change(scale, products.width), *rest))
-
-
 def _not_of_past(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     bias = inputs["RelativePositionBiasTensor"].copy()
     bias[..., : inputs["PastKeyTensor"].shape[-2]] = 0
@@ -188,10 +177,14 @@ def _not_of_past(desc: OperatorDesc, inputs: Inputs) -> Inputs:
 
 
 _SCORES: Rows = {
-    "scale-by-root-of-width": ("scales by the root of a head's size, and not by Scale", _scaled(lambda scale, width: width**-0.5)),
+    "scale-by-root-of-width": (
+        "scales by the root of a head's size, and not by Scale",
+        before("attention.score", lambda products, scale, *rest: (products, products.width**-0.5, *rest)),
+    ),
     "rest-of-4-elements-lost": ("ignores what a division of a head by 4 leaves", _elements(lambda width: width // 4 * 4 or width)),
     "elements-beyond-32-lost": ("multiplies 32 elements of a head at most", _elements(lambda width: 32)),
 }
+
 SCORES: Faults = {
     **planted(_SCORES),
     "position-bias-scaled": Fault(
@@ -208,7 +201,11 @@ SCORES: Faults = {
 # The softmax, and precision
 
 
-def _weights(less: Callable[[Array], Any], total: Callable[[Array], Any], dtype: type = np.float64) -> Stages:
+def _sum(powers: Array) -> Array:
+    return powers.sum(axis=-1, keepdims=True)
+
+
+def _weights(less: Callable[[Array], Any], total: Change = _sum, dtype: type = np.float32) -> Stages:
     """Attention weights with something else taken off the scores, or another sum of their exponentials; in another type."""
 
     def change(scores: Array) -> Array:
@@ -223,18 +220,10 @@ def _max(*axes: int) -> Change:
     return lambda x: x.max(axis=axes, keepdims=True)
 
 
-def _sum(*axes: int) -> Change:
-    return lambda x: x.sum(axis=axes, keepdims=True)
-
-
-def _padded(multiple: int) -> Fault:
+def _padded(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     """Keys and values of 0 behind the right ones."""
-
-    def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
-        behind = [(0, 0)] * (right["KeyTensor"].ndim - 2) + [(0, -right["KeyTensor"].shape[-2] % multiple), (0, 0)]
-        return {**right, **{name: np.pad(right[name], behind) for name in ("KeyTensor", "ValueTensor")}}
-
-    return Fault(f"counts keys of 0 up to a multiple of {multiple}", inputs=inputs, when=has("KeyTensor", "ValueTensor"))
+    behind = [(0, 0)] * (inputs["KeyTensor"].ndim - 2) + [(0, -inputs["KeyTensor"].shape[-2] % 4), (0, 0)]
+    return {**inputs, **{name: np.pad(inputs[name], behind) for name in ("KeyTensor", "ValueTensor")}}
 
 
 def _keys(inside: Callable[[Array, int], Array]) -> Stages:
@@ -250,8 +239,8 @@ def _summed(a: Array, b: Array) -> Array:
 
 
 _SOFTMAX: Rows = {
-    "softmax-without-maximum": ("uses the exponential of scores as they are", _weights(lambda x: 0, _sum(-1), np.float32)),
-    "softmax-less-largest-of-all": ("subtracts the largest score of all queries", _weights(_max(-1, -2), _sum(-1), np.float32)),
+    "softmax-without-maximum": ("uses the exponential of scores as they are", _weights(lambda x: 0)),
+    "softmax-less-largest-of-all": ("subtracts the largest score of all queries", _weights(_max(-1, -2))),
     "rest-of-4-keys-lost": (
         "ignores what a division of the keys by 4 leaves",
         _keys(lambda at, count: at < (count // 4 * 4 or count)),
@@ -266,7 +255,7 @@ _OF_FLOAT16: Rows = {
     ),
     "exponentials-summed-in-float16": (
         "sums exponentials in FLOAT16",
-        _weights(_max(-1), lambda powers: np.add.accumulate(powers.astype(np.float16), axis=-1)[..., -1:]),
+        _weights(_max(-1), lambda powers: np.add.accumulate(powers.astype(np.float16), axis=-1)[..., -1:], np.float64),
     ),
     "values-summed-in-float16": (
         "sums values in FLOAT16",
@@ -276,7 +265,7 @@ _OF_FLOAT16: Rows = {
 
 SOFTMAX: Faults = {
     **planted(_SOFTMAX),
-    "padding-counts-4": _padded(4),
+    "padding-counts-4": Fault("counts keys of 0 up to a multiple of 4", inputs=_padded, when=has("KeyTensor", "ValueTensor")),
     **planted(_OF_FLOAT16, types=HALF),
     **roundings("scores", "attention.score"),
     **roundings("attention-weights", "attention.softmax"),

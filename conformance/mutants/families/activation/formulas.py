@@ -61,9 +61,7 @@ def _celu(x: Array, curve: Array) -> Array:
 
 
 _FAULTS: Table = {
-    "IDENTITY": {
-        "limited": stored("limits to -1 and 1", lambda y, x: np.clip(y, -1, 1)),
-    },
+    "IDENTITY": {"limited": stored("limits to -1 and 1", lambda y, x: np.clip(y, -1, 1))},
     "RELU SHRINK HARD_SIGMOID": {"nan-kept": stored("gives NaN for NaN", lambda y, x: np.where(np.isnan(x), x, y), FLOATS)},
     "RELU": {
         "leaky": stored("multiplies what is below 0 by 0.01", lambda y, x: np.where(x < 0, 0.01 * x, x), FLOATS),
@@ -86,9 +84,7 @@ _FAULTS: Table = {
         "slope-of-one-byte": _below("reads the low byte of slopes", lambda x, s: s.astype("i1") * x, _SHORT),
         "from-minus-1": function("keeps what is above -1", lambda x, s: np.where(x > -1, x, s * x), FLOATS),
     },
-    "LINEAR HARD_SIGMOID HARD_SWISH": {
-        **rounded("products", lambda f: lambda x, a, b: f(a * x) + b, _line),
-    },
+    "LINEAR HARD_SIGMOID HARD_SWISH": {**rounded("products", lambda f: lambda x, a, b: f(a * x) + b, _line)},
     "HARD_SIGMOID HARD_SWISH": {
         "not-below": step("does not limit to 0", _LIMIT, lambda line: np.minimum(line, 1)),
         "not-above": step("does not limit to 1", _LIMIT, lambda line: np.maximum(line, 0)),
@@ -148,17 +144,13 @@ _FAULTS: Table = {
         "overflows": step("divides infinities", _TANH, _single(lambda y: (np.exp(2 * y) - 1) / (np.exp(2 * y) + 1)), SINGLE),
         "one-beyond-3": step("gives 1 beyond 3", _TANH, lambda y: np.where(np.abs(y) > 3, np.sign(y), np.tanh(y))),
     },
-    "SCALED_TANH": {
-        "alpha-inside": function("multiplies by Alpha inside", lambda x, alpha, beta: np.tanh(alpha * beta * x)),
-    },
+    "SCALED_TANH": {"alpha-inside": function("multiplies by Alpha inside", lambda x, alpha, beta: np.tanh(alpha * beta * x))},
     "SOFTPLUS PARAMETRIC_SOFTPLUS": {
         "overflows": step("overflows with the exponential", _SOFTPLUS, _single(lambda y: np.log(1 + np.exp(y))), SINGLE),
         "line-beyond-3": step("gives the line beyond 3", _SOFTPLUS, lambda y: np.where(y > 3, y, _softplus(y))),
         "zero-below-minus-5": step("gives 0 below -5", _SOFTPLUS, lambda y: np.where(y < -5, 0, _softplus(y))),
     },
-    "SOFTPLUS": {
-        "not-divided": function("does not divide by Steepness", lambda x, s: _softplus(s * x)),
-    },
+    "SOFTPLUS": {"not-divided": function("does not divide by Steepness", lambda x, s: _softplus(s * x))},
     "PARAMETRIC_SOFTPLUS": {
         "beta-outside": function("multiplies by Beta outside", lambda x, alpha, beta: alpha * beta * _softplus(x)),
         "alpha-inside": function("multiplies by Alpha inside", lambda x, alpha, beta: _softplus(alpha * beta * x)),

@@ -77,7 +77,9 @@ _FAULTS: Table = {
     "*SOFTMAX1 HARDMAX1": _along(_CHOICES_OF_AXES),
     "*SOFTMAX*": {
         **roundings("exponentials", _EXPONENTIALS),
-        "overflows-float16": _shifted("does so in FLOAT16", lambda x, axes: x, lambda y: np.float64(np.exp(np.float16(y))), HALF),
+        "overflows-float16": _shifted(
+            "does not subtract the largest in FLOAT16", lambda x, axes: x, lambda y: np.float64(np.exp(np.float16(y))), HALF
+        ),
         "largest-from-0": _shifted("subtracts at least 0", lambda x, axes: x - np.maximum(_largest(x, axes), 0), _single, SINGLE),
         "sum-of-256": step(
             "adds up 256 at most", _SUM, lambda t, axes: _total(t.take(range(min(256, t.shape[axes[-1]])), axes[-1]), axes)

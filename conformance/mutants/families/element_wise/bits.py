@@ -7,16 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.families.elements import (
-    as_signed,
-    as_unsigned,
-    function,
-    low,
-    operands,
-    result,
-    table,
-    width,
-)
+from dmlcts.conformance.mutants.families.elements import as_signed, as_unsigned, function, low, operands, result, table, width
 from dmlcts.conformance.mutants.fault import FLOATS, SIGNED, UNSIGNED, Fault, Faults, Table
 from dmlcts.reference.answer import Array
 
@@ -115,17 +106,13 @@ _FAULTS: Table = {
         "uint64-through-float64": result("converts UINT64 to FLOAT64", lambda y, *_: _through("f8")(y), ("UINT64",)),
         "uint32-through-float32": result("converts UINT32 to FLOAT32", lambda y, *_: _through("f4")(y), ("UINT32",)),
     },
-    "NOT": {
-        "magnitude": operands("inverts the bits of the magnitude", _magnitude, SIGNED),
-    },
+    "NOT": {"magnitude": operands("inverts the bits of the magnitude", _magnitude, SIGNED)},
     "SHIFT_RIGHT": {
         **_shifts(np.right_shift),
         **{f"arithmetic-{type_.lower()}": function(f"shifts {type_} with its sign", _arithmetic, (type_,)) for type_ in UNSIGNED},
         "divides": function("divides in FLOAT32 or FLOAT64", _divided, ("UINT32", "UINT64")),
     },
-    "SHIFT_LEFT": {
-        **_shifts(np.left_shift),
-    },
+    "SHIFT_LEFT": {**_shifts(np.left_shift)},
     "COUNT": {
         "6-bit-count": result("keeps 6 bits of counts", lambda count, x: count % 64, _BITS_64),
         "low-32-bits": operands("counts the low 32 bits alone", low(32), _BITS_64),

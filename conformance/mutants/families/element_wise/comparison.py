@@ -19,17 +19,7 @@ from dmlcts.conformance.mutants.families.elements import (
     stored,
     table,
 )
-from dmlcts.conformance.mutants.fault import (
-    FLOATS,
-    LONG,
-    PRECISIONS,
-    SIGNED,
-    SINGLE,
-    UNSIGNED,
-    Fault,
-    Faults,
-    Table,
-)
+from dmlcts.conformance.mutants.fault import FLOATS, LONG, PRECISIONS, SIGNED, SINGLE, UNSIGNED, Fault, Faults, Table
 from dmlcts.reference.answer import Array
 
 Seen = Callable[[Array], Array]
@@ -98,9 +88,7 @@ def _infinite(does: str, which: Seen) -> Fault:
 
 
 _FAULTS: Table = {
-    "LOGICAL_* IS_*": {
-        "all-ones": stored("gives all ones for what is true", lambda y, *_: np.where(y, np.iinfo(y.dtype).max, 0)),
-    },
+    "LOGICAL_* IS_*": {"all-ones": stored("gives all ones for what is true", lambda y, *_: np.where(y, np.iinfo(y.dtype).max, 0))},
     "LOGICAL_EQUALS LOGICAL_*_THAN*": {
         **{label: operands(does, seen, types) for label, (does, seen, types) in _SEEN.items()},
         "true-for-nan": result("gives 1 where an operand is NaN", lambda y, a, b: y | np.isnan(a) | np.isnan(b), FLOATS),
@@ -108,9 +96,7 @@ _FAULTS: Table = {
             "treats -0 as less than 0", lambda x: np.where((x == 0) & np.signbit(x), -np.finfo(x.dtype).tiny, x), FLOATS
         ),
     },
-    "LOGICAL_*_THAN*": {
-        **{label: operands(does, seen, types) for label, (does, seen, types) in _IN_ORDER.items()},
-    },
+    "LOGICAL_*_THAN*": {**{label: operands(does, seen, types) for label, (does, seen, types) in _IN_ORDER.items()}},
     "MAX": _extreme(np.greater),
     "MIN": _extreme(np.less),
     "LOGICAL_AND LOGICAL_OR LOGICAL_XOR LOGICAL_NOT": {

@@ -72,9 +72,7 @@ _FAULTS: Table = {
         f"argument-{label}": operands(f"rounds the argument to {type_}", rounding, types)
         for label, (type_, types, rounding) in PRECISIONS.items()
     },
-    "EXP": {
-        "overflows-early": result("gives infinity beyond 80", lambda y, x: np.where(x > 80, np.inf, y)),
-    },
+    "EXP": {"overflows-early": result("gives infinity beyond 80", lambda y, x: np.where(x > 80, np.inf, y))},
     "LOG": {
         "float16-near-1": operands("reads FLOAT16 near 1", lambda x: np.where(np.abs(x - 1) < 0.5, np.float16(x), x)),
         "at-least-minus-87": operands("gives a number for the logarithm of 0", lambda x: np.where(x == 0, 2.0**-126, x)),
@@ -84,24 +82,18 @@ _FAULTS: Table = {
         "by-reciprocal-root": single("multiplies by the reciprocal root: NaN for 0", lambda x: x * (np.float32(1) / np.sqrt(x))),
         "negative-as-zero": operands("gives 0 for negative numbers", lambda x: np.where(x < 0, 0, x)),
     },
-    "RECIP": {
-        "zero-for-zero": result("gives 0 for 0", lambda y, x: np.where(x == 0, 0, y)),
-    },
+    "RECIP": {"zero-for-zero": result("gives 0 for 0", lambda y, x: np.where(x == 0, 0, y))},
     "ERF": {
         "five-digits": function("approximates to five decimal digits", _erf_of_five_digits),
         "by-tanh": function("approximates by tanh", lambda x: np.tanh(x * 2 / sqrt(pi) + 0.1009 * x**3)),
         "one-beyond-2": result("gives 1 beyond 2", lambda y, x: np.where(np.abs(x) > 2, np.sign(x), y)),
     },
-    "COSH": {
-        "positive-alone": result("computes exp(x) / 2 beyond 1", lambda y, x: np.where(np.abs(x) < 1, y, np.exp(x) / 2)),
-    },
+    "COSH": {"positive-alone": result("computes exp(x) / 2 beyond 1", lambda y, x: np.where(np.abs(x) < 1, y, np.exp(x) / 2))},
     "TANH": {
         "overflows": single("divides infinity by infinity", lambda x: (np.exp(2 * x) - 1) / (np.exp(2 * x) + 1)),
         "one-beyond-3": result("gives 1 beyond 3", lambda y, x: np.where(np.abs(x) > 3, np.sign(x), y)),
     },
-    "ACOSH": {
-        "large-alone": function("computes log(2 x)", lambda x: np.where(x < 1, np.nan, np.log(2 * x))),
-    },
+    "ACOSH": {"large-alone": function("computes log(2 x)", lambda x: np.where(x < 1, np.nan, np.log(2 * x)))},
     "ATANH": {
         "finite-at-1": operands("gives a number at 1", lambda x: np.where(np.abs(x) == 1, x * (1 - 2.0**-24), x)),
         "beyond-1": function("gives a number beyond 1", lambda x: 0.5 * np.log(np.abs((1 + x) / (1 - x)))),
@@ -129,9 +121,7 @@ _FAULTS: Table = {
     },
     "SIN COS": {"half-turn-lost": operands("reduces the range by pi and loses the sign", _half_turn_lost)},
     "ASIN ACOS ATAN": {"limited": operands("limits the argument to -1 and 1", lambda x: np.clip(x, -1, 1))},
-    "ATAN": {
-        "infinity-as-nan": result("gives NaN for infinity", lambda y, x: np.where(np.isinf(x), np.nan, y)),
-    },
+    "ATAN": {"infinity-as-nan": result("gives NaN for infinity", lambda y, x: np.where(np.isinf(x), np.nan, y))},
     "ATAN_YX": {
         "without-quadrants": function("computes atan(a / b)", lambda y, x: np.arctan(y / x)),
         "from-zero-to-a-turn": result("gives angles from 0 to 2 pi", lambda angle, y, x: np.mod(angle, 2 * pi)),

@@ -42,9 +42,7 @@ _FAULTS: Table = {
         "nan-kept": stored("gives NaN for NaN", lambda y, x: np.where(np.isnan(x), x, y), FLOATS),
         "zero-kept": stored("gives 0 for 0, whatever the bounds", lambda y, x: np.where(x == 0, x, y)),
     },
-    "CLIP CLIP1": {
-        "most-ignored": _limited("ignores Max", lambda x, low, high: np.fmax(x, low)),
-    },
+    "CLIP CLIP1": {"most-ignored": _limited("ignores Max", lambda x, low, high: np.fmax(x, low))},
     "CLIP1": {"most-last": _limited("applies Max after Min", lambda x, low, high: np.fmin(np.fmax(x, low), high))},
     "CLIP_GRAD CLIP_GRAD1": {
         "open": _outside("lets the gradient pass at both bounds", lambda x, low, high: (x < low) | (x > high)),

@@ -30,10 +30,6 @@ def _saturated_difference(desc: OperatorDesc, inputs: Inputs, right: Array) -> A
     return np.clip(x.astype("f8") - inputs["ZeroPointTensor"], ends.min, ends.max) * inputs["ScaleTensor"].astype("f8")
 
 
-def _without_scale(name: str) -> Fault:
-    return Fault(f"ignores {name}", inputs=lambda desc, inputs: {**inputs, name: np.ones_like(inputs[name])})
-
-
 def _apart(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
     """Both terms quantized before they are added."""
     real: Any = {name: x.astype("f8") for name, x in inputs.items()}
@@ -71,13 +67,11 @@ _FAULTS: Table = {
         ),
     },
     "QUANTIZED_LINEAR_ADD": {
-        **{f"{name}-ignored": _without_scale(name) for name in ("AScaleTensor", "BScaleTensor", "OutputScaleTensor")},
         **{
             f"terms-{label}": Fault(f"rounds both terms to {type_}", stages=after(_DEQUANTIZE, rounding))
             for label, (type_, _, rounding) in PRECISIONS.items()
         },
         "requantized-apart": Fault("quantizes both terms before it adds", _apart),
-        "subtracts": Fault("subtracts B", inputs=lambda desc, inputs: {**inputs, "BScaleTensor": -inputs["BScaleTensor"]}),
     },
 }
 
