@@ -8,19 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.fault import (
-    HALF,
-    Array,
-    Fault,
-    Faults,
-    Inputs,
-    Table,
-    Where,
-    after,
-    as_float16,
-    roundings,
-    with_input,
-)
+from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, Where, after, as_float16, roundings, with_input
 from dmlcts.reference.attention.operands import PARTS, Estimate
 from dmlcts.reference.stage import Instead
 from dmlcts.spec.desc import OperatorDesc
@@ -80,14 +68,6 @@ _HEADS: Mapping[str, tuple[str, Change]] = {
     "heads-by-elements": ("the elements of heads in turns", _by_elements),
     "heads-before-positions": ("heads as if they stood before positions", written_with(1, 2)),
 }
-_OUTPUT: Rows = {
-    "beyond-16-queries-lost": (
-        "computes 16 queries at most",
-        before("attention.merge", lambda x: (x * (np.arange(x.shape[2]) < 16)[:, None],)),
-    ),
-    "before-positions": ("writes heads before positions", {"attention.merge": lambda right, xp, x: x.reshape(right(xp, x).shape)}),
-}
-
 HEADS: Faults = {
     **{
         f"{name}-{label}": Fault(f"reads {does} ({name})", stages=_split(change, *which))
@@ -97,7 +77,10 @@ HEADS: Faults = {
     "value-width-of-keys": Fault(
         "reads values with heads as wide as those of keys", stages={"attention.split": _values_at_key_width}
     ),
-    **planted(_OUTPUT, "output-"),
+    "output-beyond-16-queries-lost": Fault(
+        "computes 16 queries at most",
+        stages=before("attention.merge", lambda x: (x * (np.arange(x.shape[2]) < 16)[:, None],)),
+    ),
 }
 
 
@@ -241,10 +224,7 @@ def _summed(a: Array, b: Array) -> Array:
 _SOFTMAX: Rows = {
     "softmax-without-maximum": ("uses the exponential of scores as they are", _weights(lambda x: 0)),
     "softmax-less-largest-of-all": ("subtracts the largest score of all queries", _weights(_max(-1, -2))),
-    "rest-of-4-keys-lost": (
-        "ignores what a division of the keys by 4 leaves",
-        _keys(lambda at, count: at < (count // 4 * 4 or count)),
-    ),
+    "rest-of-4-keys-lost": ("ignores the rest of the keys by 4", _keys(lambda at, count: at < (count // 4 * 4 or count))),
     "keys-beyond-256-lost": ("attends to 256 keys at most", _keys(lambda at, count: at < 256)),
 }
 _OF_FLOAT16: Rows = {
@@ -266,7 +246,7 @@ _OF_FLOAT16: Rows = {
 SOFTMAX: Faults = {
     **planted(_SOFTMAX),
     "padding-counts-4": Fault("counts keys of 0 up to a multiple of 4", inputs=_padded, when=has("KeyTensor", "ValueTensor")),
-    **planted(_OF_FLOAT16, types=HALF),
+    **planted(_OF_FLOAT16, types=("FLOAT16",)),
     **roundings("scores", "attention.score"),
     **roundings("attention-weights", "attention.softmax"),
 }

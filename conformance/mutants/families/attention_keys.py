@@ -11,17 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.families.attention import (
-    BiasSizes,
-    Change,
-    Rows,
-    Stages,
-    before,
-    bias_read,
-    has,
-    planted,
-    written_with,
-)
+from dmlcts.conformance.mutants.families.attention import BiasSizes, Change, Rows, Stages, before, bias_read, has, planted
 from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, Value, Where, after
 from dmlcts.reference.attention.kv_cache import past_lengths
 from dmlcts.reference.attention.masks import Mask, Sizes, causal
@@ -124,7 +114,6 @@ _SEGMENT_ROWS: Rows = {
     "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
     "in-place-of-bias": ("puts MaskFilterValue in the place of the position bias", _IN_PLACE_OF_BIAS),
     "in-each-batch": ("counts positions anew in each batch", {"attention.outside_segments": _in_each_batch}),
-    "until-next": ("sees keys up to the next start", _segments(lambda a, b, c, s: (np.append(c[1:], s.batch * s.keys) - c, b, c))),
     "length-one-more": ("sees a key more than the length", _segments(lambda a, b, c, s: (a + 1, b, c))),
     "last-query-open": ("ignores the last end", _segments(lambda a, b, c, s: (a, np.append(b[:-1], s.batch * s.queries), c))),
 }
@@ -166,7 +155,11 @@ def _present(part: str) -> Faults:
         return compute(desc, {**inputs, "BiasTensor": 0 * inputs["BiasTensor"]})[name].value
 
     rows: Mapping[str, tuple[str, Value, Where]] = {
-        "before-heads": ("with positions before heads", lambda desc, inputs, right: written_with(-3, -2)(right), has(name)),
+        "before-heads": (
+            "with positions before heads",
+            lambda desc, inputs, right: right.swapaxes(-3, -2).reshape(right.shape),
+            has(name),
+        ),
         "without-bias": ("without the bias", without_bias, has(name, "BiasTensor")),
     }
     return {
@@ -261,11 +254,6 @@ _CACHE: Rows = {
     "causal-for-first-batch": ("hides keys as for the first batch", _causal(lambda lengths: 0 * lengths + lengths[0])),
     "next-key-seen": ("shows the key behind a query's own position", _causal(lambda lengths: lengths + 1)),
     "length-one-more": ("reads lengths as the last index", after("attention.past_lengths", lambda lengths: lengths + 1)),
-    "length-one-less": ("counts a new key in lengths", after("attention.past_lengths", lambda lengths: np.maximum(lengths - 1, 0))),
-    "length-longest": (
-        "uses the largest length for all",
-        after("attention.past_lengths", lambda lengths: 0 * lengths + lengths.max()),
-    ),
     "hidden-wholly": ("hides keys wholly, whatever MaskFilterValue is", _filled(-np.inf)),
 }
 _in_place = has("PastSequenceLengthsTensor")
