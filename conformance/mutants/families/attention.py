@@ -78,8 +78,7 @@ HEADS: Faults = {
         "reads values with heads as wide as those of keys", stages={"attention.split": _values_at_key_width}
     ),
     "output-beyond-16-queries-lost": Fault(
-        "computes 16 queries at most",
-        stages=before("attention.merge", lambda x: (x * (np.arange(x.shape[2]) < 16)[:, None],)),
+        "computes 16 queries at most", stages=before("attention.merge", lambda x: (x * (np.arange(x.shape[2]) < 16)[:, None],))
     ),
 }
 

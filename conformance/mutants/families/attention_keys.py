@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.attention import BiasSizes, Change, Rows, Stages, before, bias_read, has, planted
-from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, Value, Where, after
+from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, Value, Where
 from dmlcts.reference.attention.kv_cache import past_lengths
 from dmlcts.reference.attention.masks import Mask, Sizes, causal
 from dmlcts.reference.attention.operands import Estimate
@@ -114,7 +114,6 @@ _SEGMENT_ROWS: Rows = {
     "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
     "in-place-of-bias": ("puts MaskFilterValue in the place of the position bias", _IN_PLACE_OF_BIAS),
     "in-each-batch": ("counts positions anew in each batch", {"attention.outside_segments": _in_each_batch}),
-    "length-one-more": ("sees a key more than the length", _segments(lambda a, b, c, s: (a + 1, b, c))),
     "last-query-open": ("ignores the last end", _segments(lambda a, b, c, s: (a, np.append(b[:-1], s.batch * s.queries), c))),
 }
 
@@ -253,7 +252,6 @@ _CACHE: Rows = {
     "all-new-seen": ("shows all new keys to each query", {"attention.mask": _all_new_seen}),
     "causal-for-first-batch": ("hides keys as for the first batch", _causal(lambda lengths: 0 * lengths + lengths[0])),
     "next-key-seen": ("shows the key behind a query's own position", _causal(lambda lengths: lengths + 1)),
-    "length-one-more": ("reads lengths as the last index", after("attention.past_lengths", lambda lengths: lengths + 1)),
     "hidden-wholly": ("hides keys wholly, whatever MaskFilterValue is", _filled(-np.inf)),
 }
 _in_place = has("PastSequenceLengthsTensor")
