@@ -72,7 +72,7 @@ _FAULTS: Table = {
         "passes-at-minus-0": step("lets the gradient pass at -0", _PASSES, lambda x: (x > 0) | ((x == 0) & np.signbit(x)), FLOATS),
         "passes-at-nan": step("lets the gradient pass at NaN", _PASSES, lambda x: ~(x <= 0), FLOATS),
         "low-byte": step("tests the low byte", _PASSES, lambda x: (x > 0) & (x & 0xFF != 0), _SHORT),
-        "by-product": stored("multiplies by the truth: NaN remains", lambda y, x, g: g * (x > 0), FLOATS),
+        "gradient-limited": stored("limits the gradient to -1 and 1", lambda y, x, g: np.maximum(np.minimum(y, 1), -1.0)),
     },
     "PARAMETERIZED_RELU LEAKY_RELU": {
         **rounded("products", lambda f: lambda x, s: f(f(x) * f(s)), _below),
@@ -89,6 +89,7 @@ _FAULTS: Table = {
         "not-below": step("does not limit to 0", _LIMIT, lambda line: np.minimum(line, 1)),
         "not-above": step("does not limit to 1", _LIMIT, lambda line: np.maximum(line, 0)),
     },
+    "HARD_SWISH": {"rectified": result("gives 0 below 0", lambda y, x, *_: np.where((x < 0) | (y < 0), 0, y))},
     "SHRINK": {
         "bias-added": function("moves outward", lambda x, b, t: np.where(x > t, x + b, np.where(x < -t, x - b, 0)), FLOATS),
         "bias-not-below": function("does not add below", lambda x, b, t: np.where(x > t, x - b, np.where(x < -t, x, 0))),
@@ -123,7 +124,8 @@ _FAULTS: Table = {
         "gamma-below-alone": function("multiplies by Gamma below 0 alone", lambda x, a, g: _elu(x, x, g * a * np.expm1(x))),
     },
     "CELU": {
-        "not-divided": function("does not divide by Alpha", lambda x, a: _celu(x, a * np.expm1(x))),
+        "multiplied": function("multiplies the exponent by Alpha", lambda x, a: _celu(x, a * np.expm1(x * a))),
+        "not-rectified": function("adds the curve above 0, too", lambda x, a: np.fmax(x, 0) + a * np.expm1(np.divide(x, a))),
         "by-sign": function("chooses by the sign of x", lambda x, a: _elu(x, x, a * np.expm1(np.divide(x, a)))),
     },
     "GELU": {

@@ -18,11 +18,13 @@ _BELOW, _EXPONENTIALS, _SUM = "activation.below_largest", "activation.exponentia
 
 _CHOICES: Mapping[str, tuple[str, Choice]] = {
     "whole-tensor": ("treats the whole tensor as a row", lambda axes, count: range(count)),
+    "one-axis-more": ("adds the dimension before the row's", lambda axes, count: {max(axes[0] - 1, 0), *axes}),
     "second-axis": ("goes along the second dimension", lambda axes, count: [min(1, count - 1)]),
 }
 _CHOICES_OF_AXES: Mapping[str, tuple[str, Choice]] = {
     "last-axis": ("goes along the last dimension", lambda axes, count: [count - 1]),
     "up-to-the-last": ("adds the dimensions between those of Axes", lambda axes, count: range(axes[0], axes[-1] + 1)),
+    "counted-from-the-end": ("counts Axes from the end", lambda axes, count: [count - 1 - axis for axis in axes]),
 }
 
 

@@ -102,8 +102,6 @@ _FAULTS: Table = {
     },
     "ABS": {"ones-complement": stored("inverts the bits of negative integers", lambda y, x: np.where(x < 0, ~x, y), SIGNED)},
     "NEGATE": {
-        "ones-complement": function("inverts the bits of integers", lambda x: ~x, SIGNED),
-        "top-bit-inverted": function("inverts the highest bit of integers", lambda x: x ^ np.iinfo(x.dtype).min, SIGNED),
         "low-half": function("negates the low 32 bits", lambda x: (x & ~0xFFFFFFFF) | (-x & 0xFFFFFFFF), ("INT64",)),
     },
     "SIGN": {

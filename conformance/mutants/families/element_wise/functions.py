@@ -123,9 +123,6 @@ _FAULTS: Table = {
     "ASIN ACOS ATAN": {"limited": operands("limits the argument to -1 and 1", lambda x: np.clip(x, -1, 1))},
     "ATAN": {"infinity-as-nan": result("gives NaN for infinity", lambda y, x: np.where(np.isinf(x), np.nan, y))},
     "ATAN_YX": {
-        "without-quadrants": function("computes atan(a / b)", lambda y, x: np.arctan(y / x)),
-        "from-zero-to-a-turn": result("gives angles from 0 to 2 pi", lambda angle, y, x: np.mod(angle, 2 * pi)),
-        "half-turn-added": function("adds pi wherever B is negative", lambda y, x: np.arctan(y / x) + np.where(x < 0, pi, 0)),
         "vertical-as-nan": result("gives NaN where B is 0", lambda angle, y, x: np.where(x == 0, np.nan, angle)),
         "infinities-as-nan": result(
             "gives NaN for two infinities", lambda angle, y, x: np.where(np.isinf(x) & np.isinf(y), np.nan, angle)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.elements import Types, step, stored, table
-from dmlcts.conformance.mutants.fault import FLOATS, Fault, Inputs, Table
+from dmlcts.conformance.mutants.fault import FLOATS, Fault, Table
 from dmlcts.reference.answer import Array
-from dmlcts.spec.desc import OperatorDesc
 
 
 def _limited(does: str, instead: Callable[[Array, Any, Any], Any], types: Types = ()) -> Fault:
@@ -28,14 +27,10 @@ def _outside(does: str, outside: Callable[[Array, float, float], Any]) -> Fault:
     return step(does, "element_wise.outside", outside)
 
 
-def _limited_gradient(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
-    ends: Any = (desc.fields["Min"], desc.fields["Max"])
-    return np.clip(inputs["InputGradientTensor"].astype("f8"), float(ends[0]), float(ends[1]))
-
-
 _FAULTS: Table = {
     "CLIP CLIP1 THRESHOLD": {
         "below-gives-zero": _limited("gives 0 below Min", lambda x, low, high: np.where(x < low, 0, np.fmin(x, high))),
+        "least-ignored": _limited("ignores Min", lambda x, low, high: np.fmin(x, high)),
         "magnitude": _limited(
             "limits magnitudes", lambda x, low, high: np.copysign(np.fmax(low, np.fmin(np.abs(x), high)), x), FLOATS
         ),
@@ -48,9 +43,6 @@ _FAULTS: Table = {
         "open": _outside("lets the gradient pass at both bounds", lambda x, low, high: (x < low) | (x > high)),
         "passes-at-least": _outside("lets the gradient pass at Min", lambda x, low, high: (x < low) | (x >= high)),
         "passes-at-most": _outside("lets the gradient pass at Max", lambda x, low, high: (x <= low) | (x > high)),
-        "least-ignored": _outside("ignores Min", lambda x, low, high: x >= high),
-        "most-ignored": _outside("ignores Max", lambda x, low, high: x <= low),
-        "gradient-limited": Fault("limits the gradient", _limited_gradient),
     },
 }
 

@@ -50,6 +50,7 @@ _FAULTS: Table = {
         "nan-as-point": stored("gives the zero point for NaN", lambda y, x, s, p: np.where(np.isnan(x / s), p, y), (), _has_point),
     },
     "DEQUANTIZE_LINEAR QUANTIZED_LINEAR_ADD": {
+        "scale-first": step("scales and subtracts the zero point", _DEQUANTIZE, lambda x, point, scale: x * scale - point),
         "at-least-0": step("gives 0 below the zero point", _DEQUANTIZE, lambda x, point, scale: np.maximum(x - point, 0) * scale),
     },
     "DEQUANTIZE_LINEAR": {

@@ -37,6 +37,10 @@ _ROUNDINGS: Mapping[str, tuple[str, Rounding]] = {
     "half-up": ("to the nearest, ties up", _half_up),
     "half-down": ("to the nearest, ties down", _half_down),
     "half-inward": ("to the nearest, ties toward zero", _with_sign(_half_down)),
+    "half-odd": (
+        "to the nearest, ties to odd",
+        lambda x: np.where(np.abs(np.fmod(x, 1)) == 0.5, 2 * np.floor(x / 2) + 1, np.rint(x)),
+    ),
 }
 """By name: what it does, of FLOAT64."""
 
