@@ -121,12 +121,8 @@ def _bias_by_thirds(elements: Array, sizes: BiasSizes) -> Array:
     return np.concatenate([np.roll(elements, -part * (elements.size // 3))[: np.prod(size)] for part, size in enumerate(sizes)])
 
 
-def _bias_lost(place: int) -> Stages:
-    return after("attention.bias", lambda found: [x * (at != place) for at, x in enumerate(found)])
-
-
 _BIASES: Rows = {
-    **{f"not-of-{part.lower()}": (f"adds no bias to {part}", _bias_lost(at)) for at, part in enumerate(PARTS)},
+    "not-of-key": ("adds no bias to keys", after("attention.bias", lambda found: [found[0], 0 * found[1], found[2]])),
     "by-heads": ("reads BiasTensor as if all of a head stood together", bias_read(_bias_by_heads)),
     "by-thirds": ("uses a third of BiasTensor for each of queries, keys and values", bias_read(_bias_by_thirds)),
 }
@@ -184,7 +180,7 @@ SCORES: Faults = {
 
 
 def _sum(powers: Array) -> Array:
-    return powers.sum(axis=-1, keepdims=True)
+    return np.asarray(powers.sum(axis=-1, keepdims=True))
 
 
 def _weights(less: Callable[[Array], Any], total: Change = _sum, dtype: type = np.float32) -> Stages:

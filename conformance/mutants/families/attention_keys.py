@@ -256,12 +256,14 @@ _CACHE: Rows = {
 }
 _in_place = has("PastSequenceLengthsTensor")
 
+
+def _not_written(name: str) -> Fault:
+    return Fault(f"leaves {name} as it was", lambda desc, inputs, right: inputs[name], when=_in_place, output=name)
+
+
 CACHE: Faults = {
     **planted(_CACHE, "cache-", _in_place),
-    **{
-        f"{name}/not-written": Fault(f"leaves {name} as it was", lambda _, x, y, name=name: x[name], when=_in_place, output=name)
-        for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor")
-    },
+    **{f"{name}/not-written": _not_written(name) for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor")},
 }
 
 FAULTS: Table = {"MULTIHEAD_ATTENTION*": {**MASKS, **PAST}, "MULTIHEAD_ATTENTION1": {**GROUPS, **CACHE}}
