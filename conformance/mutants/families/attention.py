@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.fault import (
-    HALF,
-    Array,
-    Fault,
-    Faults,
-    Inputs,
-    Table,
-    Where,
-    after,
-    as_float16,
-    roundings,
-    with_input,
-)
+from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, Where, after, as_float16, roundings, with_input
 from dmlcts.reference.attention.operands import PARTS, Estimate
 from dmlcts.reference.stage import Instead
 from dmlcts.spec.desc import OperatorDesc
@@ -45,11 +32,6 @@ def has(*names: str) -> Where:
 def before(stage: str, change: Callable[..., tuple[Any, ...]]) -> Stages:
     """Other arguments of a stage, without the first: the array namespace."""
     return {stage: lambda right, xp, *args: right(xp, *change(*args))}
-
-
-def first(axis: int) -> Change:
-    """The first along an axis for all."""
-    return lambda x: np.broadcast_to(np.take(x, [0], axis), x.shape)
 
 
 def written_with(one: int, other: int) -> Change:
@@ -82,42 +64,22 @@ def _values_at_key_width(right: Instead, xp: Any, part: str, count: int, inputs:
     return columns[:, :, index % columns.shape[2]].swapaxes(1, 2) if part == "Value" else x
 
 
-def _merged(change: Change) -> Stages:
-    return before("attention.merge", lambda x: (change(x),))
-
-
 _HEADS: Mapping[str, tuple[str, Change]] = {
     "heads-by-elements": ("the elements of heads in turns", _by_elements),
     "heads-before-positions": ("heads as if they stood before positions", written_with(1, 2)),
-    "of-first-head": ("the first head for all", first(1)),
-    "of-next-head": ("the next head", lambda x: np.roll(x, -1, axis=1)),
 }
-_OUTPUT: Rows = {
-    "heads-summed": ("adds up the heads", _merged(lambda x: 0 * x + x.sum(axis=1, keepdims=True))),
-    "last-head-lost": (
-        "does not compute the last head",
-        _merged(lambda x: x * (np.arange(x.shape[1]) < x.shape[1] - 1)[:, None, None]),
-    ),
-    "last-query-lost": (
-        "does not compute the last query",
-        _merged(lambda x: x * (np.arange(x.shape[2]) < x.shape[2] - 1)[:, None]),
-    ),
-    "beyond-16-queries-lost": ("computes 16 queries at most", _merged(lambda x: x * (np.arange(x.shape[2]) < 16)[:, None])),
-    "before-positions": ("writes heads before positions", {"attention.merge": lambda right, xp, x: x.reshape(right(xp, x).shape)}),
-    "by-elements": ("writes the elements of heads in turns", _merged(_by_elements)),
-}
-
 HEADS: Faults = {
     **{
         f"{name}-{label}": Fault(f"reads {does} ({name})", stages=_split(change, *which))
         for name, which in (("query", PARTS[:1]), ("key", PARTS[1:2]), ("value", PARTS[2:]), ("all", PARTS))
         for label, (does, change) in _HEADS.items()
-        if name != "all" or label.startswith("heads")
     },
-    **planted(
-        {"value-width-of-keys": ("reads values with heads as wide as those of keys", {"attention.split": _values_at_key_width})}
+    "value-width-of-keys": Fault(
+        "reads values with heads as wide as those of keys", stages={"attention.split": _values_at_key_width}
     ),
-    **planted(_OUTPUT, "output-"),
+    "output-beyond-16-queries-lost": Fault(
+        "computes 16 queries at most", stages=before("attention.merge", lambda x: (x * (np.arange(x.shape[2]) < 16)[:, None],))
+    ),
 }
 
 
@@ -125,23 +87,16 @@ HEADS: Faults = {
 
 _LAYOUTS: Mapping[str, tuple[str, Change]] = {
     "parts-before-heads": ("parts before heads", read_as(0, 1, 3, 2, 4)),
-    "parts-first": ("parts before batches", read_as(3, 0, 1, 2, 4)),
     "heads-before-positions": ("heads before positions", read_as(0, 2, 1, 3, 4)),
+    "parts-reversed": ("the last part first", lambda x: x[:, :, :, ::-1]),
 }
-
-
-def _orders(*names: str) -> Mapping[str, tuple[str, Sequence[int]]]:
-    """Every wrong order of these: label, words, and where each stands."""
-    found = [[names[part] for part in order] for order in permutations(range(len(names)))][1:]
-    return {f"as-{'-'.join(order).lower()}": (", ".join(order), [order.index(name) for name in names]) for order in found}
 
 
 def _stacks(*parts: str) -> Faults:
     name, prefix = f"Stacked{''.join(parts)}Tensor", f"stacked-{'-'.join(parts).lower()}-"
-    orders = {label: (does, lambda x, at=at: x[:, :, :, at]) for label, (does, at) in _orders(*parts).items()}
     return {
         f"{prefix}{label}": Fault(f"reads {name} as {does}", inputs=with_input(name, change), when=has(name))
-        for label, (does, change) in {**_LAYOUTS, **orders}.items()
+        for label, (does, change) in _LAYOUTS.items()
     }
 
 
@@ -152,14 +107,6 @@ BiasSizes = Sequence[tuple[int, int]]
 def bias_read(change: Callable[[Array, BiasSizes], Array]) -> Stages:
     """BiasTensor's elements read in another order."""
     return before("attention.bias", lambda elements, sizes: (change(elements, sizes), sizes))
-
-
-def _bias_order(places: Sequence[int]) -> Stages:
-    def change(elements: Array, sizes: BiasSizes) -> Array:
-        found = np.split(elements, np.cumsum([np.prod(sizes[places.index(at)]) for at in range(2)]))
-        return np.concatenate([found[place] for place in places])
-
-    return bias_read(change)
 
 
 def _bias_by_heads(elements: Array, sizes: BiasSizes) -> Array:
@@ -174,16 +121,10 @@ def _bias_by_thirds(elements: Array, sizes: BiasSizes) -> Array:
     return np.concatenate([np.roll(elements, -part * (elements.size // 3))[: np.prod(size)] for part, size in enumerate(sizes)])
 
 
-def _bias_lost(place: int) -> Stages:
-    return after("attention.bias", lambda found: [x * (at != place) for at, x in enumerate(found)])
-
-
 _BIASES: Rows = {
-    **{f"not-of-{part.lower()}": (f"adds no bias to {part}", _bias_lost(at)) for at, part in enumerate(PARTS)},
-    **{label: (f"reads BiasTensor as {does}", _bias_order(places)) for label, (does, places) in _orders(*PARTS).items()},
+    "not-of-key": ("adds no bias to keys", after("attention.bias", lambda found: [found[0], 0 * found[1], found[2]])),
     "by-heads": ("reads BiasTensor as if all of a head stood together", bias_read(_bias_by_heads)),
     "by-thirds": ("uses a third of BiasTensor for each of queries, keys and values", bias_read(_bias_by_thirds)),
-    "of-first-head": ("adds the first head's bias to all", after("attention.bias", lambda found: [first(0)(x) for x in found])),
 }
 
 OPERANDS: Faults = {
@@ -207,20 +148,6 @@ def _elements(count: Callable[[int], int]) -> Stages:
     return before("attention.product", lambda query, key: (some(query), some(key)))
 
 
-def _scaled(change: Callable[[float, int], float]) -> Stages:
-    """Another scale, by the right one and how many elements a head has."""
-    return before("attention.score", lambda products, scale, *rest: (products, change(scale, products.width), *rest))
-
-
-def position_bias(change: Callable[[Array, float], Array]) -> Stages:
-    """Another relative position bias, by the right one and Scale."""
-    return before("attention.score", lambda products, scale, bias, *rest: (products, scale, change(bias, scale), *rest))
-
-
-def _bias_multiplied(products: Any, scale: float, bias: Array, *rest: Any) -> tuple[Any, ...]:
-    return replace(products, value=products.value * bias), scale, None, *rest
-
-
 def _not_of_past(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     bias = inputs["RelativePositionBiasTensor"].copy()
     bias[..., : inputs["PastKeyTensor"].shape[-2]] = 0
@@ -228,26 +155,21 @@ def _not_of_past(desc: OperatorDesc, inputs: Inputs) -> Inputs:
 
 
 _SCORES: Rows = {
-    "scale-squared": ("scales queries and keys each by Scale", _scaled(lambda scale, width: scale**2)),
-    "scale-as-divisor": ("divides by Scale", _scaled(lambda scale, width: 1 / scale)),
-    "scale-by-root-of-width": ("scales by the root of a head's size, and not by Scale", _scaled(lambda scale, width: width**-0.5)),
-    "scale-and-root-of-width": ("scales by the root of a head's size too", _scaled(lambda scale, width: scale * width**-0.5)),
-    "last-element-lost": ("ignores a head's last element", _elements(lambda width: max(1, width - 1))),
+    "scale-by-root-of-width": (
+        "scales by the root of a head's size, and not by Scale",
+        before("attention.score", lambda products, scale, *rest: (products, products.width**-0.5, *rest)),
+    ),
     "rest-of-4-elements-lost": ("ignores what a division of a head by 4 leaves", _elements(lambda width: width // 4 * 4 or width)),
-    "elements-beyond-16-lost": ("multiplies 16 elements of a head at most", _elements(lambda width: 16)),
     "elements-beyond-32-lost": ("multiplies 32 elements of a head at most", _elements(lambda width: 32)),
-    "scores-by-columns": ("writes scores column after column", after("attention.product", read_as(0, 1, 3, 2))),
-}
-_POSITIONS: Rows = {
-    "multiplied": ("multiplies by the position bias", before("attention.score", _bias_multiplied)),
-    "scaled": ("scales the position bias too", position_bias(lambda bias, scale: scale * bias)),
-    "transposed": ("reads the position bias by keys and queries", position_bias(lambda bias, _: read_as(0, 1, 3, 2)(bias))),
-    "batches-last": ("reads the position bias by heads, then batches", position_bias(lambda bias, _: written_with(0, 1)(bias))),
 }
 
 SCORES: Faults = {
     **planted(_SCORES),
-    **planted(_POSITIONS, "position-bias-", has("RelativePositionBiasTensor")),
+    "position-bias-scaled": Fault(
+        "scales the position bias too",
+        stages=before("attention.score", lambda products, scale, bias, *rest: (products, scale, scale * bias, *rest)),
+        when=has("RelativePositionBiasTensor"),
+    ),
     "position-bias-not-of-past": Fault(
         "adds no position bias to the past's keys", inputs=_not_of_past, when=has("RelativePositionBiasTensor", "PastKeyTensor")
     ),
@@ -257,7 +179,11 @@ SCORES: Faults = {
 # The softmax, and precision
 
 
-def _weights(less: Callable[[Array], Any], total: Callable[[Array], Any], dtype: type = np.float64) -> Stages:
+def _sum(powers: Array) -> Array:
+    return np.asarray(powers.sum(axis=-1, keepdims=True))
+
+
+def _weights(less: Callable[[Array], Any], total: Change = _sum, dtype: type = np.float32) -> Stages:
     """Attention weights with something else taken off the scores, or another sum of their exponentials; in another type."""
 
     def change(scores: Array) -> Array:
@@ -272,18 +198,10 @@ def _max(*axes: int) -> Change:
     return lambda x: x.max(axis=axes, keepdims=True)
 
 
-def _sum(*axes: int) -> Change:
-    return lambda x: x.sum(axis=axes, keepdims=True)
-
-
-def _padded(multiple: int) -> Fault:
+def _padded(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     """Keys and values of 0 behind the right ones."""
-
-    def inputs(desc: OperatorDesc, right: Inputs) -> Inputs:
-        behind = [(0, 0)] * (right["KeyTensor"].ndim - 2) + [(0, -right["KeyTensor"].shape[-2] % multiple), (0, 0)]
-        return {**right, **{name: np.pad(right[name], behind) for name in ("KeyTensor", "ValueTensor")}}
-
-    return Fault(f"counts keys of 0 up to a multiple of {multiple}", inputs=inputs, when=has("KeyTensor", "ValueTensor"))
+    behind = [(0, 0)] * (inputs["KeyTensor"].ndim - 2) + [(0, -inputs["KeyTensor"].shape[-2] % 4), (0, 0)]
+    return {**inputs, **{name: np.pad(inputs[name], behind) for name in ("KeyTensor", "ValueTensor")}}
 
 
 def _keys(inside: Callable[[Array, int], Array]) -> Stages:
@@ -299,23 +217,10 @@ def _summed(a: Array, b: Array) -> Array:
 
 
 _SOFTMAX: Rows = {
-    "softmax-without-maximum": ("uses the exponential of scores as they are", _weights(lambda x: 0, _sum(-1), np.float32)),
-    "softmax-less-first": ("subtracts the first score, and not the largest", _weights(lambda x: x[..., :1], _sum(-1), np.float32)),
-    "softmax-less-largest-of-all": ("subtracts the largest score of all queries", _weights(_max(-1, -2), _sum(-1), np.float32)),
-    "softmax-unnormalized": ("does not divide by the sum", _weights(_max(-1), lambda powers: 1)),
-    "softmax-with-a-1": ("adds 1 to the sum", _weights(_max(-1), lambda powers: _sum(-1)(powers) + 1)),
-    "softmax-over-queries": ("computes the softmax over the queries", _weights(_max(-2), _sum(-2))),
-    "softmax-over-heads": ("computes the softmax over the heads", _weights(_max(1), _sum(1))),
-    "softmax-by-2": ("computes powers of 2", after("attention.score", lambda x: x * np.log(2))),
-    "last-key-lost": ("ignores the last key", _keys(lambda at, count: at < max(1, count - 1))),
-    "rest-of-4-keys-lost": (
-        "ignores what a division of the keys by 4 leaves",
-        _keys(lambda at, count: at < (count // 4 * 4 or count)),
-    ),
-    "keys-beyond-16-lost": ("attends to 16 keys at most", _keys(lambda at, count: at < 16)),
-    "keys-beyond-32-lost": ("attends to 32 keys at most", _keys(lambda at, count: at < 32)),
+    "softmax-without-maximum": ("uses the exponential of scores as they are", _weights(lambda x: 0)),
+    "softmax-less-largest-of-all": ("subtracts the largest score of all queries", _weights(_max(-1, -2))),
+    "rest-of-4-keys-lost": ("ignores the rest of the keys by 4", _keys(lambda at, count: at < (count // 4 * 4 or count))),
     "keys-beyond-256-lost": ("attends to 256 keys at most", _keys(lambda at, count: at < 256)),
-    "causal-always": ("hides later keys", after("attention.score", lambda x: np.where(np.tri(*x.shape[-2:]), x, -np.inf))),
 }
 _OF_FLOAT16: Rows = {
     "scores-of-float16-in-float16": ("computes scores of FLOAT16 in FLOAT16", after("attention.score", as_float16)),
@@ -325,7 +230,7 @@ _OF_FLOAT16: Rows = {
     ),
     "exponentials-summed-in-float16": (
         "sums exponentials in FLOAT16",
-        _weights(_max(-1), lambda powers: np.add.accumulate(powers.astype(np.float16), axis=-1)[..., -1:]),
+        _weights(_max(-1), lambda powers: np.add.accumulate(powers.astype(np.float16), axis=-1)[..., -1:], np.float64),
     ),
     "values-summed-in-float16": (
         "sums values in FLOAT16",
@@ -335,9 +240,8 @@ _OF_FLOAT16: Rows = {
 
 SOFTMAX: Faults = {
     **planted(_SOFTMAX),
-    "padding-counts-4": _padded(4),
-    "padding-counts-16": _padded(16),
-    **planted(_OF_FLOAT16, types=HALF),
+    "padding-counts-4": Fault("counts keys of 0 up to a multiple of 4", inputs=_padded, when=has("KeyTensor", "ValueTensor")),
+    **planted(_OF_FLOAT16, types=("FLOAT16",)),
     **roundings("scores", "attention.score"),
     **roundings("attention-weights", "attention.softmax"),
 }

@@ -5,26 +5,14 @@ MULTIHEAD_ATTENTION1 alone has the last, and buffers that keys and values are ke
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.families.attention import (
-    BiasSizes,
-    Change,
-    Rows,
-    Stages,
-    before,
-    bias_read,
-    first,
-    has,
-    planted,
-    read_as,
-    written_with,
-)
-from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, Where, after
+from dmlcts.conformance.mutants.families.attention import BiasSizes, Change, Rows, Stages, before, bias_read, has, planted
+from dmlcts.conformance.mutants.fault import Array, Fault, Faults, Inputs, Table, Value, Where
 from dmlcts.reference.attention.kv_cache import past_lengths
 from dmlcts.reference.attention.masks import Mask, Sizes, causal
 from dmlcts.reference.attention.operands import Estimate
@@ -54,10 +42,10 @@ def _unscored(products: Any, scale: float, bias: Array | None, mask: Mask, *rest
 
 
 def _of_past(change: Callable[[Array, int], Array]) -> Stages:
-    """Other pairs masked, by how many keys are of the past; where nothing is masked, something may be now."""
+    """Other pairs masked, by how many keys are of the past."""
 
     def instead(right: Instead, xp: Any, desc: OperatorDesc, inputs: Inputs, sizes: Sizes) -> Mask:
-        mask = right(xp, desc, inputs, sizes) or Mask(np.zeros((1, 1, 1, sizes.keys)), -1.0)
+        mask: Mask = right(xp, desc, inputs, sizes)
         return replace(mask, count=change(mask.count, inputs["PastKeyTensor"].shape[-2] if "PastKeyTensor" in inputs else 0))
 
     return {"attention.mask": instead}
@@ -90,19 +78,13 @@ def _masked(*kinds: str) -> Where:
 _SET = before("attention.score", _unscored)
 _IN_PLACE_OF_BIAS = _masks(lambda mask: replace(mask, replaces_bias=True))
 _BESIDE_BIAS = _masks(lambda mask: replace(mask, replaces_bias=False))
-_LENGTH, _RANGE = "KEY_SEQUENCE_LENGTH", "KEY_SEQUENCE_END_START"
-_KINDS = {"boolean": "BOOLEAN", "length": _LENGTH, "range": _RANGE, "segment": "KEY_QUERY_SEQUENCE_LENGTH_START_END"}
+_BOOLEAN, _LENGTH, _RANGE, _SEGMENTS = (
+    "BOOLEAN",
+    "KEY_SEQUENCE_LENGTH",
+    "KEY_SEQUENCE_END_START",
+    "KEY_QUERY_SEQUENCE_LENGTH_START_END",
+)
 
-_ANY: Rows = {
-    "ignored": ("ignores the mask", _counts(lambda count: 0 * count)),
-    "inverted": ("masks what is to be seen, and shows what is masked", _counts(lambda count: 1 - count)),
-    "filter-value-of-1": ("adds -1 to what is masked", _filled(-1.0)),
-    "of-first-batch": ("masks as the first batch says", _counts(first(0))),
-    "of-next-batch": ("masks as the next batch says", _counts(lambda count: np.roll(count, -1, axis=0))),
-    "keys-reversed": ("masks the keys from the last to the first", _counts(lambda count: count[..., ::-1])),
-    "from-next-key": ("masks the key before", _counts(lambda count: np.roll(count, -1, axis=-1))),
-    "multiplied": ("multiplies masked scores by 0", {**_SET, **_filled(0.0)}),
-}
 _BOOLEAN_ROWS: Rows = {
     "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
     "as-infinity": ("hides keys wholly, whatever MaskFilterValue is", _filled(-np.inf)),
@@ -110,26 +92,15 @@ _BOOLEAN_ROWS: Rows = {
         "scales what the mask adds too",
         before("attention.score", lambda x, scale, bias, m, t: (x, scale, bias, replace(m, fill=scale * m.fill), t)),
     ),
-    "transposed": ("reads the mask by keys and queries", _counts(read_as(0, 1, 3, 2))),
-    "heads-first": ("reads the mask by heads, then batches", _counts(written_with(0, 1))),
     "not-of-past": ("masks nothing of the past", _of_past(lambda count, past: count * (np.arange(count.shape[-1]) >= past))),
     "of-new-first": ("masks as if the past stood behind", _of_past(lambda count, past: np.roll(count, past, axis=-1))),
     "in-place-of-bias": ("puts MaskFilterValue in the place of the position bias", _IN_PLACE_OF_BIAS),
-    "and-causal": ("hides later keys too", _counts(lambda count: np.maximum(count, 1 - np.tri(*count.shape[-2:])))),
     "any": ("treats all but 0 as 1", _counts(lambda count: 1.0 * (count == 1))),
     "of-1": ("treats all but 1 as 0", _counts(lambda count: 1.0 * (count != 0))),
 }
-_LENGTH_ROWS: Rows = {
-    "one-more": ("sees a key more than the length", _ranges(lambda starts, ends, _: (starts, ends + 1))),
-    "one-less": ("sees a key less than the length", _ranges(lambda starts, ends, _: (starts, np.maximum(ends - 1, 1)))),
-    "from-end": ("sees as many of the last keys", _ranges(lambda starts, ends, s: (s.keys - ends, 0 * ends + s.keys))),
-    "of-masked": ("hides as many of the last keys", _ranges(lambda starts, ends, s: (starts, s.keys - ends))),
-    "cumulative": ("reads lengths as cumulative", _ranges(lambda starts, ends, s: (starts, ends - np.arange(s.batch) * s.keys))),
-}
+_LENGTH_ROWS: Rows = {"one-more": ("sees a key more than the length", _ranges(lambda starts, ends, _: (starts, ends + 1)))}
 _RANGE_ROWS: Rows = {
-    "exchanged": ("reads the starts first, then the ends", _ranges(lambda starts, ends, _: (ends, starts))),
     "start-ignored": ("ignores the starts", _ranges(lambda starts, ends, _: (0 * starts, ends))),
-    "end-ignored": ("ignores the ends", _ranges(lambda starts, ends, s: (starts, 0 * ends + s.keys))),
     "end-seen": ("sees the key at the end", _ranges(lambda starts, ends, _: (starts, ends + 1))),
     "start-hidden": ("hides the key at the start", _ranges(lambda starts, ends, _: (starts + 1, ends))),
     "with-length": ("reads an end as a length from the start on", _ranges(lambda starts, ends, _: (starts, starts + ends))),
@@ -143,25 +114,15 @@ _SEGMENT_ROWS: Rows = {
     "set": ("sets scores to MaskFilterValue, and does not add it", _SET),
     "in-place-of-bias": ("puts MaskFilterValue in the place of the position bias", _IN_PLACE_OF_BIAS),
     "in-each-batch": ("counts positions anew in each batch", {"attention.outside_segments": _in_each_batch}),
-    "until-next": ("sees keys up to the next start", _segments(lambda a, b, c, s: (np.append(c[1:], s.batch * s.keys) - c, b, c))),
-    "starts-exchanged": (
-        "reads the starts of keys first",
-        _segments(lambda a, b, c, s: (a, np.append(c, s.batch * s.queries), b[:-1])),
-    ),
-    "of-any-query": ("ignores where queries begin", _segments(lambda a, b, c, s: (a, np.arange(s.batch + 1) * s.queries, c))),
-    "keys-at-first": ("ignores where keys begin", _segments(lambda a, b, c, s: (a, b, np.arange(s.batch) * s.keys))),
-    "length-one-more": ("sees a key more than the length", _segments(lambda a, b, c, s: (a + 1, b, c))),
-    "length-as-end": ("reads lengths as ends", _segments(lambda a, b, c, s: (a + np.arange(s.batch) * s.keys - c, b, c))),
     "last-query-open": ("ignores the last end", _segments(lambda a, b, c, s: (a, np.append(b[:-1], s.batch * s.queries), c))),
 }
 
 MASKS: Faults = {
-    **{label: fault for name, kind in _KINDS.items() for label, fault in planted(_ANY, f"{name}-", _masked(kind)).items()},
-    **planted(_BOOLEAN_ROWS, "boolean-", _masked(_KINDS["boolean"])),
+    **planted(_BOOLEAN_ROWS, "boolean-", _masked(_BOOLEAN)),
     **planted(_LENGTH_ROWS, "length-", _masked(_LENGTH)),
     **planted(_RANGE_ROWS, "range-", _masked(_RANGE)),
     **planted(_OF_RANGES, "range-", _masked(_LENGTH, _RANGE)),
-    **planted(_SEGMENT_ROWS, "segment-", _masked(_KINDS["segment"])),
+    **planted(_SEGMENT_ROWS, "segment-", _masked(_SEGMENTS)),
     "range-from-new": Fault(
         "counts keys from the first that is not of the past, which it never masks",
         inputs=_from_new,
@@ -173,14 +134,9 @@ MASKS: Faults = {
 # Past and new keys and values, and what is given back of them: (batch, heads, positions, elements)
 
 
-def _joined(change: Callable[[Array, Array], tuple[Array, Array]], *which: str) -> Stages:
-    def instead(right: Instead, xp: Any, part: str, past: Array | None, new: Estimate) -> Estimate:
-        found: Estimate = right(xp, part, past, new)
-        if past is None or part not in which:
-            return found
-        return replace(found, value=np.concatenate(change(*np.split(found.value, [past.shape[-2]], axis=2)), axis=2))
-
-    return {"attention.concatenated": instead}
+def _values_behind(right: Instead, xp: Any, part: str, past: Array | None, new: Estimate) -> Estimate:
+    found: Estimate = right(xp, part, past, new)
+    return found if past is None or part != "Value" else replace(found, value=np.roll(found.value, -past.shape[-2], axis=2))
 
 
 def _past_biased(desc: OperatorDesc, inputs: Inputs) -> Inputs:
@@ -191,46 +147,33 @@ def _past_biased(desc: OperatorDesc, inputs: Inputs) -> Inputs:
     return {**inputs, "PastKeyTensor": key + next(added), "PastValueTensor": value + next(added)}
 
 
-_PAST: Rows = {
-    "behind": ("puts the past behind what is new", _joined(lambda past, new: (new, past), "Key", "Value")),
-    "value-behind": ("puts past values behind the new ones", _joined(lambda past, new: (new, past), "Value")),
-    "before-heads": ("reads positions before heads", _joined(lambda past, new: (read_as(0, 2, 1, 3)(past), new), "Key", "Value")),
-    "unseen": ("ignores the past", _of_past(lambda count, past: np.where(np.arange(count.shape[-1]) < past, np.inf, count))),
-    "alone": (
-        "attends to the past alone",
-        _of_past(lambda count, past: np.where(np.arange(count.shape[-1]) < past, count, np.inf)),
-    ),
-}
+def _present(part: str) -> Faults:
+    name = f"OutputPresent{part}Tensor"
 
-
-def _present(part: str, other: str) -> Faults:
-    name, another = f"OutputPresent{part}Tensor", f"OutputPresent{other}Tensor"
-
-    def unbiased(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
+    def without_bias(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
         return compute(desc, {**inputs, "BiasTensor": 0 * inputs["BiasTensor"]})[name].value
 
-    def as_other(desc: OperatorDesc, inputs: Inputs, right: Array) -> Any:
-        return compute(desc, inputs)[another].value if desc.tensor(name).sizes == desc.tensor(another).sizes else right
-
-    def is_past(desc: OperatorDesc, right: Array) -> Array:
-        return (np.arange(right.shape[-2]) < desc.tensor("PastKeyTensor").sizes[-2])[:, None]
-
-    rows: tuple[tuple[str, str, Any, Where], ...] = (
-        ("before-heads", "with positions before heads", lambda desc, inputs, right: written_with(-3, -2)(right), has(name)),
-        ("scaled", "times Scale", lambda desc, inputs, right: right * desc.fields["Scale"], has(name)),
-        (f"as-{another}", f"as {another}, where it has its sizes", as_other, has(name, another)),
-        ("without-bias", "without the bias", unbiased, has(name, "BiasTensor")),
-        ("without-past", "with 0 for the past", lambda d, inputs, right: right * ~is_past(d, right), has(name, "PastKeyTensor")),
-        ("without-new", "with 0 for what is new", lambda d, inputs, right: right * is_past(d, right), has(name, "PastKeyTensor")),
-    )
-    return {f"{name}/{label}": Fault(f"writes {name} {does}", value, when=when, output=name) for label, does, value, when in rows}
+    rows: Mapping[str, tuple[str, Value, Where]] = {
+        "before-heads": (
+            "with positions before heads",
+            lambda desc, inputs, right: right.swapaxes(-3, -2).reshape(right.shape),
+            has(name),
+        ),
+        "without-bias": ("without the bias", without_bias, has(name, "BiasTensor")),
+    }
+    return {
+        f"{name}/{label}": Fault(f"gives {name} {does}", value, when=when, output=name)
+        for label, (does, value, when) in rows.items()
+    }
 
 
 PAST: Faults = {
-    **planted(_PAST, "past-", has("PastKeyTensor")),
+    "past-value-behind": Fault(
+        "puts past values behind the new ones", stages={"attention.concatenated": _values_behind}, when=has("PastKeyTensor")
+    ),
     "past-biased": Fault("adds the bias to the past too", inputs=_past_biased, when=has("PastKeyTensor", "BiasTensor")),
-    **_present("Key", "Value"),
-    **_present("Value", "Key"),
+    **_present("Key"),
+    **_present("Value"),
 }
 
 
@@ -254,10 +197,10 @@ def _bias_of_all_heads(elements: Array, sizes: BiasSizes) -> Array:
 
 
 def _by_key_head(desc: OperatorDesc, inputs: Inputs) -> Inputs:
-    """What is added to the scores of a query head, read by its head of keys."""
+    """The position bias of a query head, read by its head of keys."""
     heads, shared = (int(str(desc.fields[field])) for field in ("QueryHeadCount", "KeyValueHeadCount"))
-    names = inputs.keys() & {"RelativePositionBiasTensor", "MaskTensor" if desc.fields["MaskType"] == "BOOLEAN" else ""}
-    return {**inputs, **{name: np.take(inputs[name], np.arange(heads) // (heads // shared), axis=-3) for name in names}}
+    bias = np.take(inputs["RelativePositionBiasTensor"], np.arange(heads) // (heads // shared), axis=-3)
+    return {**inputs, "RelativePositionBiasTensor": bias}
 
 
 def _grouped(desc: OperatorDesc) -> bool:
@@ -266,22 +209,16 @@ def _grouped(desc: OperatorDesc) -> bool:
 
 _GROUPS: Rows = {
     "tiled": ("uses the heads of keys in turns", _key_heads(lambda index, group, count: index % count)),
-    "reversed": ("uses the last head of keys first", _key_heads(lambda index, group, count: count - 1 - index // group)),
-    "of-first": ("uses the first head of keys for all", _key_heads(lambda index, group, count: 0 * index)),
     "of-last": ("uses the head of keys of its own number, or the last", _key_heads(lambda index, _, n: np.minimum(index, n - 1))),
-    "of-next": ("uses the next group's head of keys", _key_heads(lambda index, group, count: (index // group + 1) % count)),
     "bias-of-all-heads": ("reads the bias as if keys had as many heads as queries", bias_read(_bias_of_all_heads)),
 }
 
 GROUPS: Faults = {
     **planted(_GROUPS, "groups-", _grouped),
-    "groups-mask-of-key-head": Fault(
-        "reads a mask by heads of keys", inputs=_by_key_head, when=lambda desc: _grouped(desc) and _masked("BOOLEAN")(desc)
-    ),
     "groups-position-bias-of-key-head": Fault(
         "reads the position bias by heads of keys",
         inputs=_by_key_head,
-        when=lambda desc: _grouped(desc) and has("RelativePositionBiasTensor")(desc) and not has("MaskTensor")(desc),
+        when=lambda desc: _grouped(desc) and has("RelativePositionBiasTensor")(desc),
     ),
 }
 
@@ -289,77 +226,44 @@ GROUPS: Faults = {
 # Kept in place
 
 
-def _starts(change: Callable[[Array, int], Array]) -> Stages:
-    """New positions written from others on, by how many the buffer has besides them."""
-    return before(
-        "attention.written",
-        lambda part, old, new, starts: (part, old, new, change(starts, old.value.shape[2] - new.value.shape[2])),
-    )
+def _zeros_behind(part: str, old: Estimate, new: Estimate, starts: Array) -> tuple[Any, ...]:
+    kept = (np.arange(old.value.shape[2]) < starts[:, None])[:, None, :, None]
+    return part, replace(old, value=old.value * kept), new, starts
 
 
-def _buffers(change: Callable[[Array, Array], Array]) -> Stages:
-    """Other content of the buffers, by the right one and where new positions begin."""
-    return before("attention.written", lambda part, old, *rest: (part, replace(old, value=change(old.value, rest[-1])), *rest))
-
-
-def _causal(change: Callable[[Array], Array]) -> Stages:
+def _causal(change: Change) -> Stages:
     """Keys shown as behind a past of other lengths."""
     return before("attention.causal", lambda lengths, sizes: (change(lengths), sizes))
 
 
-def _by_new(change: Callable[[Array, Sizes], Array]) -> Stages:
-    """Other pairs masked, by the lengths of past and new keys together."""
-
-    def instead(right: Instead, xp: Any, desc: OperatorDesc, inputs: Inputs, sizes: Sizes) -> Mask:
-        keys = next(x.shape[1 if "Stacked" in name else -2] for name, x in inputs.items() if "Key" in name)
-        mask: Mask = right(xp, desc, inputs, sizes)
-        return replace(mask, count=change(past_lengths(xp, inputs) + keys, sizes))
-
-    return {"attention.mask": instead}
-
-
-def _without_past(right: Instead, xp: Any, lengths: Array, sizes: Sizes) -> Array:
-    return np.maximum(right(xp, lengths, sizes), np.arange(sizes.keys) < lengths[:, None, None, None])
+def _all_new_seen(right: Instead, xp: Any, desc: OperatorDesc, inputs: Inputs, sizes: Sizes) -> Mask:
+    """What is hidden from the last query of past and new keys together, hidden from each."""
+    keys = next(x.shape[1 if "Stacked" in name else -2] for name, x in inputs.items() if "Key" in name)
+    mask: Mask = right(xp, desc, inputs, sizes)
+    return replace(mask, count=causal(np, past_lengths(xp, inputs) + keys - 1, replace(sizes, queries=1)))
 
 
 _CACHE: Rows = {
-    "at-end": ("writes what is new at the end of the buffer", _starts(lambda starts, rest: 0 * starts + rest)),
-    "by-first-batch": ("writes what is new where the first batch's belongs", _starts(lambda starts, rest: 0 * starts + starts[0])),
-    "with-zeros": ("fills the rest of the buffer with zeros", _buffers(lambda x, starts: 0 * x)),
-    "zeros-behind": (
-        "fills what is behind with zeros",
-        _buffers(lambda x, starts: x * (np.arange(x.shape[2]) < starts[:, None])[:, None, :, None]),
+    "by-first-batch": (
+        "writes what is new where the first batch's belongs",
+        before("attention.written", lambda part, old, new, starts: (part, old, new, 0 * starts + starts[0])),
     ),
-    "before-heads": ("writes positions before heads", after("attention.written", written_with(1, 2))),
-    "all-new-seen": ("shows all new keys to each query", _by_new(lambda ends, s: causal(np, ends - 1, replace(s, queries=1)))),
-    "causal-from-last": ("shows all keys to the last query", _by_new(lambda ends, sizes: causal(np, ends - sizes.queries, sizes))),
-    "causal-from-first": ("counts keys for each query from the first of the past", _causal(lambda lengths: 0 * lengths)),
+    "zeros-behind": ("fills what is behind with zeros", before("attention.written", _zeros_behind)),
+    "all-new-seen": ("shows all new keys to each query", {"attention.mask": _all_new_seen}),
     "causal-for-first-batch": ("hides keys as for the first batch", _causal(lambda lengths: 0 * lengths + lengths[0])),
-    "own-key-hidden": ("hides the key at a query's own position", _causal(lambda lengths: lengths - 1)),
     "next-key-seen": ("shows the key behind a query's own position", _causal(lambda lengths: lengths + 1)),
-    "all-seen": ("shows all that the buffer has room for", after("attention.causal", lambda hidden: 0 * hidden)),
-    "queries-reversed": ("shows the last query the fewest keys", after("attention.causal", lambda hidden: hidden[:, :, ::-1])),
-    "past-hidden": ("attends to what is new alone", {"attention.causal": _without_past}),
-    "length-one-more": ("reads lengths as the last index", after("attention.past_lengths", lambda lengths: lengths + 1)),
-    "length-one-less": ("counts a new key in lengths", after("attention.past_lengths", lambda lengths: np.maximum(lengths - 1, 0))),
-    "length-longest": (
-        "uses the largest length for all",
-        after("attention.past_lengths", lambda lengths: 0 * lengths + lengths.max()),
-    ),
     "hidden-wholly": ("hides keys wholly, whatever MaskFilterValue is", _filled(-np.inf)),
 }
 _in_place = has("PastSequenceLengthsTensor")
 
 
-def _not_written(name: str) -> Faults:
-    fault = Fault(f"leaves {name} as it was", lambda desc, inputs, right: inputs[name], when=_in_place, output=name)
-    return {f"{name}/not-written": fault}
+def _not_written(name: str) -> Fault:
+    return Fault(f"leaves {name} as it was", lambda desc, inputs, right: inputs[name], when=_in_place, output=name)
 
 
 CACHE: Faults = {
     **planted(_CACHE, "cache-", _in_place),
-    **_not_written("OutputPresentKeyTensor"),
-    **_not_written("OutputPresentValueTensor"),
+    **{f"{name}/not-written": _not_written(name) for name in ("OutputPresentKeyTensor", "OutputPresentValueTensor")},
 }
 
 FAULTS: Table = {"MULTIHEAD_ATTENTION*": {**MASKS, **PAST}, "MULTIHEAD_ATTENTION1": {**GROUPS, **CACHE}}

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.families.elements import rounded, step, stored, table
-from dmlcts.conformance.mutants.fault import HALF, SINGLE, Fault, Faults, Inputs, Table, roundings
+from dmlcts.conformance.mutants.families.elements import step, stored, table
+from dmlcts.conformance.mutants.fault import HALF, SINGLE, Fault, Faults, Table, roundings
 from dmlcts.reference.answer import Array
-from dmlcts.spec.desc import OperatorDesc
 
 Axes = tuple[int, ...]
 Choice = Callable[[Axes, int], Any]
@@ -19,17 +18,13 @@ _BELOW, _EXPONENTIALS, _SUM = "activation.below_largest", "activation.exponentia
 
 _CHOICES: Mapping[str, tuple[str, Choice]] = {
     "whole-tensor": ("treats the whole tensor as a row", lambda axes, count: range(count)),
-    "first-axis": ("goes along the first dimension", lambda axes, count: [0]),
-    "second-axis": ("goes along the second dimension", lambda axes, count: [min(1, count - 1)]),
     "one-axis-more": ("adds the dimension before the row's", lambda axes, count: {max(axes[0] - 1, 0), *axes}),
-    "one-element": ("treats each element as a row", lambda axes, count: []),
+    "second-axis": ("goes along the second dimension", lambda axes, count: [min(1, count - 1)]),
 }
 _CHOICES_OF_AXES: Mapping[str, tuple[str, Choice]] = {
     "last-axis": ("goes along the last dimension", lambda axes, count: [count - 1]),
-    "from-the-first": ("goes along all from the first of Axes on", lambda axes, count: range(axes[0], count)),
     "up-to-the-last": ("adds the dimensions between those of Axes", lambda axes, count: range(axes[0], axes[-1] + 1)),
     "counted-from-the-end": ("counts Axes from the end", lambda axes, count: [count - 1 - axis for axis in axes]),
-    "others": ("goes along the dimensions that are not in Axes", lambda axes, count: set(range(count)) - set(axes) or axes),
 }
 
 
@@ -74,20 +69,6 @@ def _infinity_as_1(right: Any, xp: Any, x: Array, axes: Axes) -> Array:
     return np.where(_largest(x, axes) == np.inf, np.where(x == np.inf, 0, -np.inf), right(xp, x, axes))
 
 
-def _largest_kept(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
-    axes: Any = desc.fields.get("Axes", (-1,))
-    return right + _largest(inputs["InputTensor"], axes)
-
-
-def _log(does: str, change: Callable[[Array], Array], types: tuple[str, ...] = ()) -> Fault:
-    """Of the right logarithms."""
-    return stored(does, lambda y, x: change(y.astype("f8")), types)
-
-
-def _last_of_largest(right: Any, xp: Any, largest: Array, axes: Axes) -> Array:
-    return np.flip(right(xp, np.flip(largest, axes), axes), axes)
-
-
 def _seen(does: str, seen: Callable[[Array], Array]) -> Fault:
     """The largest of what is seen of the elements."""
     return Fault(does, stages={"activation.is_largest": lambda right, xp, x, axes: right(xp, seen(x), axes)})
@@ -98,11 +79,10 @@ _FAULTS: Table = {
     "*SOFTMAX1 HARDMAX1": _along(_CHOICES_OF_AXES),
     "*SOFTMAX*": {
         **roundings("exponentials", _EXPONENTIALS),
-        "overflows": _shifted("does not subtract the largest", lambda x, axes: x, _single, SINGLE),
-        "overflows-float16": _shifted("does so in FLOAT16", lambda x, axes: x, lambda y: np.float64(np.exp(np.float16(y))), HALF),
+        "overflows-float16": _shifted(
+            "does not subtract the largest in FLOAT16", lambda x, axes: x, lambda y: np.float64(np.exp(np.float16(y))), HALF
+        ),
         "largest-from-0": _shifted("subtracts at least 0", lambda x, axes: x - np.maximum(_largest(x, axes), 0), _single, SINGLE),
-        "powers-of-2": step("computes powers of 2", _EXPONENTIALS, np.exp2),
-        "last-left-out": step("leaves the last out of the sum", _SUM, lambda t, axes: _total(t, axes) - _last(t, axes)),
         "sum-of-256": step(
             "adds up 256 at most", _SUM, lambda t, axes: _total(t.take(range(min(256, t.shape[axes[-1]])), axes[-1]), axes)
         ),
@@ -117,19 +97,12 @@ _FAULTS: Table = {
         "infinity-as-1": Fault("gives 1 for infinity", stages={_BELOW: _infinity_as_1}),
     },
     "LOG_SOFTMAX*": {
-        **rounded("softmax", lambda f: lambda y: np.log(f(np.exp(y))), _log),
-        "of-softmax": _log("computes a softmax in FLOAT32 first", lambda y: np.log(np.exp(np.float32(y))), SINGLE),
-        "base-2": _log("computes the logarithm to base 2", lambda y: y / np.log(2)),
-        "largest-kept": Fault("does not subtract the largest in the end", _largest_kept),
-        "at-least-minus-20": _log("gives no number below -20", lambda y: np.maximum(y, -20)),
-        "at-least-minus-104": _log("gives no number below -104", lambda y: np.maximum(y, -104)),
+        "of-softmax": stored("computes a softmax in FLOAT32 first", lambda y, x: np.log(np.exp(np.float32(y))), SINGLE),
     },
     "HARDMAX*": {
         "all-of-equals": step("gives 1 for each of the largest", "activation.first", lambda largest, axes: largest),
-        "last-of-equals": Fault("gives 1 for the last of the largest", stages={"activation.first": _last_of_largest}),
         "from-0": _seen("begins with 0, so that nothing below is the largest", lambda x: np.maximum(x, 0)),
         "by-bits": _seen("compares the bits of floats as integers", lambda x: np.float32(x).view("i4")),
-        "value": stored("gives the largest element's value", lambda y, x: np.where(y != 0, x, 0)),
     },
 }
 

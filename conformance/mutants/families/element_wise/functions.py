@@ -8,7 +8,7 @@ from math import pi, sqrt
 import numpy as np
 
 from dmlcts.conformance.mutants.families.elements import function, operands, result, rounded, single, stored, table
-from dmlcts.conformance.mutants.fault import FLOATS, INTEGERS, PRECISIONS, Fault, Faults, Inputs, Table, Value
+from dmlcts.conformance.mutants.fault import FLOATS, INTEGERS, PRECISIONS, Fault, Faults, Inputs, Table
 from dmlcts.reference.answer import Array
 from dmlcts.reference.registry import compute
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
@@ -30,15 +30,11 @@ def scale_bias(desc: OperatorDesc) -> tuple[float, float]:
     return float(np.float32(pair.scale)), float(np.float32(pair.bias))
 
 
-def _after(scaled: bool) -> Value:
-    """The bias, or scale and bias, applied to the result."""
-
-    def value(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
-        scale, bias = scale_bias(desc)
-        y: Array = compute(desc.with_fields(ScaleBias=None if scaled else ScaleBias(scale, 0.0)), inputs)["OutputTensor"].stored
-        return y.astype("f8") * (scale if scaled else 1) + bias
-
-    return value
+def _scaled_after(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
+    """Scale and bias applied to the result."""
+    scale, bias = scale_bias(desc)
+    y: Array = compute(desc.with_fields(ScaleBias=None), inputs)["OutputTensor"].stored
+    return y.astype("f8") * scale + bias
 
 
 def _near_0(bound: float, instead: Callable[[Array], Array] = lambda x: x) -> Faults:
@@ -61,15 +57,13 @@ def _of_integers(desc: OperatorDesc) -> bool:
     return desc.tensor("ExponentTensor").data_type in INTEGERS and not is_scaled(desc)
 
 
-def _reduced(x: Array, period: float = 2 * pi) -> Array:
-    """To half a period on either side of 0."""
-    return x - period * np.rint(x / period)
+def _half_turn_lost(x: Array) -> Array:
+    return x - pi * np.rint(x / pi)
 
 
 _FAULTS: Table = {
     _SCALED: {
-        "scale-bias-after": Fault("scales the result", _after(True), when=is_scaled),
-        "bias-after": Fault("adds the bias to the result", _after(False), when=is_scaled),
+        "scale-bias-after": Fault("scales the result", _scaled_after, when=is_scaled),
     },
     "SIN SINH TAN": _near_0(0.5),
     "TANH ASINH ATANH": _near_0(0.25),
@@ -78,12 +72,8 @@ _FAULTS: Table = {
         f"argument-{label}": operands(f"rounds the argument to {type_}", rounding, types)
         for label, (type_, types, rounding) in PRECISIONS.items()
     },
-    "EXP": {
-        "overflows-early": result("gives infinity beyond 80", lambda y, x: np.where(x > 80, np.inf, y)),
-        "zero-early": result("gives 0 below -15", lambda y, x: np.where(x < -15, 0, y)),
-    },
+    "EXP": {"overflows-early": result("gives infinity beyond 80", lambda y, x: np.where(x > 80, np.inf, y))},
     "LOG": {
-        "base-2": function("computes the logarithm to base 2", np.log2),
         "float16-near-1": operands("reads FLOAT16 near 1", lambda x: np.where(np.abs(x - 1) < 0.5, np.float16(x), x)),
         "at-least-minus-87": operands("gives a number for the logarithm of 0", lambda x: np.where(x == 0, 2.0**-126, x)),
     },
@@ -92,46 +82,29 @@ _FAULTS: Table = {
         "by-reciprocal-root": single("multiplies by the reciprocal root: NaN for 0", lambda x: x * (np.float32(1) / np.sqrt(x))),
         "negative-as-zero": operands("gives 0 for negative numbers", lambda x: np.where(x < 0, 0, x)),
     },
-    "RECIP": {
-        "zero-for-zero": result("gives 0 for 0", lambda y, x: np.where(x == 0, 0, y)),
-        "infinity-without-sign": result("gives infinity without sign for -0", lambda y, x: np.where(x == 0, np.inf, y)),
-        "largest-for-zero": result("gives the largest number for 0", lambda y, x: np.where(x == 0, np.finfo("f4").max, y)),
-    },
+    "RECIP": {"zero-for-zero": result("gives 0 for 0", lambda y, x: np.where(x == 0, 0, y))},
     "ERF": {
         "five-digits": function("approximates to five decimal digits", _erf_of_five_digits),
         "by-tanh": function("approximates by tanh", lambda x: np.tanh(x * 2 / sqrt(pi) + 0.1009 * x**3)),
         "one-beyond-2": result("gives 1 beyond 2", lambda y, x: np.where(np.abs(x) > 2, np.sign(x), y)),
     },
-    "SINH": {"half-exponential": function("computes exp(x) / 2", lambda x: np.exp(x) / 2)},
-    "COSH": {
-        "half-exponential": function("computes exp(|x|) / 2", lambda x: np.exp(np.abs(x)) / 2),
-        "positive-alone": result("computes exp(x) / 2 beyond 1", lambda y, x: np.where(np.abs(x) < 1, y, np.exp(x) / 2)),
-    },
+    "COSH": {"positive-alone": result("computes exp(x) / 2 beyond 1", lambda y, x: np.where(np.abs(x) < 1, y, np.exp(x) / 2))},
     "TANH": {
-        "fraction": function("computes a fraction", lambda x: np.clip(x * (27 + x**2) / (27 + 9 * x**2), -1, 1)),
         "overflows": single("divides infinity by infinity", lambda x: (np.exp(2 * x) - 1) / (np.exp(2 * x) + 1)),
         "one-beyond-3": result("gives 1 beyond 3", lambda y, x: np.where(np.abs(x) > 3, np.sign(x), y)),
     },
-    "ASINH": {"large-alone": function("computes log(2 |x|)", lambda x: np.copysign(np.log(2 * np.abs(x)), x))},
-    "ACOSH": {
-        "large-alone": function("computes log(2 x)", lambda x: np.where(x < 1, np.nan, np.log(2 * x))),
-        "below-1-as-1": operands("gives 0 below 1", lambda x: np.where(x < 1, 1, x)),
-    },
+    "ACOSH": {"large-alone": function("computes log(2 x)", lambda x: np.where(x < 1, np.nan, np.log(2 * x)))},
     "ATANH": {
         "finite-at-1": operands("gives a number at 1", lambda x: np.where(np.abs(x) == 1, x * (1 - 2.0**-24), x)),
         "beyond-1": function("gives a number beyond 1", lambda x: 0.5 * np.log(np.abs((1 + x) / (1 - x)))),
     },
     "POW CONSTANT_POW": {
-        "by-logarithms": function("loses the sign", lambda x, e: np.exp(e * np.log(np.abs(x))), FLOATS),
-        "negative-base": result("gives NaN for every negative base", lambda y, x, e: np.where(x < 0, np.nan, y), FLOATS),
         "negative-base-of-fraction": result(
             "gives a number for roots of negatives", lambda y, x, e: np.where((x < 0) & ~_is_whole(e), np.abs(x) ** e, y), FLOATS
         ),
         "sign-of-odd-lost": result("gives positive odd powers", lambda y, x, e: np.where(_is_whole(e), np.abs(y), y), FLOATS),
-        "exponent-rounded": function("rounds the exponent", lambda x, e: np.power(x, np.rint(e)), FLOATS),
         "zeroth-power": result("gives 0 for the exponent 0", lambda y, x, e: np.where(e == 0, 0, y), FLOATS),
         "infinity-to-zeroth": result("gives 1 for inf ** 0", lambda y, x, e: np.where(np.isinf(x) & (e == 0), 1, y), FLOATS),
-        "nan-to-zeroth": result("gives 1 for NaN ** 0", lambda y, x, e: np.where(np.isnan(x) & (e == 0), 1, y), FLOATS),
         **rounded("logarithms", lambda f: lambda x, e: np.copysign(np.exp2(f(e * np.log2(np.abs(x)))), np.power(x, e))),
     },
     "POW": {
@@ -146,20 +119,10 @@ _FAULTS: Table = {
             "gives 1 for negative exponents of integers", lambda y, x, e: np.where(e < 0, 1, y), INTEGERS, _of_integers
         ),
     },
-    "SIN COS TAN": {
-        "degrees": operands("reads degrees", lambda x: x * pi / 180),
-        "reduced-by-6.28": operands("reduces the range by 6.28", lambda x: _reduced(x, 6.28)),
-    },
-    "SIN COS": {"half-turn-lost": operands("reduces the range by pi and loses the sign", lambda x: _reduced(x, pi))},
+    "SIN COS": {"half-turn-lost": operands("reduces the range by pi and loses the sign", _half_turn_lost)},
     "ASIN ACOS ATAN": {"limited": operands("limits the argument to -1 and 1", lambda x: np.clip(x, -1, 1))},
-    "ATAN": {
-        "not-mirrored": operands("forgets pi / 2 beyond 1", lambda x: np.where(np.abs(x) > 1, 1 / x, x)),
-        "infinity-as-nan": result("gives NaN for infinity", lambda y, x: np.where(np.isinf(x), np.nan, y)),
-    },
+    "ATAN": {"infinity-as-nan": result("gives NaN for infinity", lambda y, x: np.where(np.isinf(x), np.nan, y))},
     "ATAN_YX": {
-        "without-quadrants": function("computes atan(a / b)", lambda y, x: np.arctan(y / x)),
-        "from-zero-to-a-turn": result("gives angles from 0 to 2 pi", lambda angle, y, x: np.mod(angle, 2 * pi)),
-        "half-turn-added": function("adds pi wherever B is negative", lambda y, x: np.arctan(y / x) + np.where(x < 0, pi, 0)),
         "vertical-as-nan": result("gives NaN where B is 0", lambda angle, y, x: np.where(x == 0, np.nan, angle)),
         "infinities-as-nan": result(
             "gives NaN for two infinities", lambda angle, y, x: np.where(np.isinf(x) & np.isinf(y), np.nan, angle)

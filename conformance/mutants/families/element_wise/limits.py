@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.mutants.families.elements import Types, step, stored, table
-from dmlcts.conformance.mutants.fault import FLOATS, Fault, Inputs, Table
+from dmlcts.conformance.mutants.fault import FLOATS, Fault, Table
 from dmlcts.reference.answer import Array
-from dmlcts.spec.desc import OperatorDesc
 
 
 def _limited(does: str, instead: Callable[[Array, Any, Any], Any], types: Types = ()) -> Fault:
@@ -28,36 +27,22 @@ def _outside(does: str, outside: Callable[[Array, float, float], Any]) -> Fault:
     return step(does, "element_wise.outside", outside)
 
 
-def _limited_gradient(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
-    ends: Any = (desc.fields["Min"], desc.fields["Max"])
-    return np.clip(inputs["InputGradientTensor"].astype("f8"), float(ends[0]), float(ends[1]))
-
-
 _FAULTS: Table = {
     "CLIP CLIP1 THRESHOLD": {
         "below-gives-zero": _limited("gives 0 below Min", lambda x, low, high: np.where(x < low, 0, np.fmin(x, high))),
         "least-ignored": _limited("ignores Min", lambda x, low, high: np.fmin(x, high)),
-        "least-as-most": _limited("treats Min as the upper bound", lambda x, low, high: np.fmin(x, low)),
         "magnitude": _limited(
             "limits magnitudes", lambda x, low, high: np.copysign(np.fmax(low, np.fmin(np.abs(x), high)), x), FLOATS
         ),
         "nan-kept": stored("gives NaN for NaN", lambda y, x: np.where(np.isnan(x), x, y), FLOATS),
         "zero-kept": stored("gives 0 for 0, whatever the bounds", lambda y, x: np.where(x == 0, x, y)),
     },
-    "CLIP CLIP1": {
-        "most-ignored": _limited("ignores Max", lambda x, low, high: np.fmax(x, low)),
-        "above-gives-zero": _limited("gives 0 above Max", lambda x, low, high: np.where(x > high, 0, np.fmax(x, low))),
-        "wraps": _limited("moves by the range", lambda x, low, high: low + np.mod(x - low, high - low), FLOATS),
-    },
-    "CLIP": {"nan-as-least": _limited("gives Min for NaN", lambda x, low, high: np.fmin(np.fmax(x, low), high), FLOATS)},
+    "CLIP CLIP1": {"most-ignored": _limited("ignores Max", lambda x, low, high: np.fmax(x, low))},
     "CLIP1": {"most-last": _limited("applies Max after Min", lambda x, low, high: np.fmin(np.fmax(x, low), high))},
     "CLIP_GRAD CLIP_GRAD1": {
         "open": _outside("lets the gradient pass at both bounds", lambda x, low, high: (x < low) | (x > high)),
         "passes-at-least": _outside("lets the gradient pass at Min", lambda x, low, high: (x < low) | (x >= high)),
         "passes-at-most": _outside("lets the gradient pass at Max", lambda x, low, high: (x <= low) | (x > high)),
-        "least-ignored": _outside("ignores Min", lambda x, low, high: x >= high),
-        "most-ignored": _outside("ignores Max", lambda x, low, high: x <= low),
-        "gradient-limited": Fault("limits the gradient", _limited_gradient),
     },
 }
 
