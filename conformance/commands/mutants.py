@@ -198,7 +198,14 @@ def _hardest(operator: str) -> list[str]:
 
 def _json(entry: Hunt) -> dict[str, Any]:
     mutant, kill = entry.mutant, asdict(entry.kill) if entry.kill else None
-    return {"name": mutant.name, "does": mutant.fault.does, "basis": mutant.basis, "no_fault": mutant.no_fault, "kill": kill}
+    return {
+        "name": mutant.name,
+        "does": mutant.fault.does,
+        "basis": mutant.basis,
+        "no_fault": mutant.no_fault,
+        "open": mutant.open,
+        "kill": kill,
+    }
 
 
 def _print(hunts: Sequence[Hunt], listed: bool, costs: Mapping[str, Cost], about: str, easy: int, stale: Sequence[str]) -> None:
@@ -209,15 +216,25 @@ def _print(hunts: Sequence[Hunt], listed: bool, costs: Mapping[str, Cost], about
             fate = f"is found, and should not be, by {entry.kill.case}" if entry.kill else "survives"
             console.print(f"[bold red]{escape(mutant.name)}[/], which {escape(mutant.fault.does)}, {escape(fate)}")
         elif listed:
-            fate = entry.kill.case if entry.kill else f"no fault: {mutant.no_fault}"
+            fate = (
+                entry.kill.case
+                if entry.kill
+                else f"no fault: {mutant.no_fault}"
+                if mutant.no_fault
+                else f"not found: {mutant.open}"
+            )
             console.print(f"{escape(mutant.name)} [dim]({escape(mutant.fault.does)}): {escape(fate)}[/]")
     console.print(about or "What each kind of case found first, of those that were tried until one failed:")
     for line in costs_table(costs):
         console.print(escape(line), style="dim")
+    gaps = [entry.mutant for entry in hunts if entry.mutant.open and entry.kill is None]
+    for gap in [] if listed else gaps:
+        console.print(f"not found so far: {escape(gap.name)}, which {escape(gap.fault.does)} ({escape(gap.open)})", style="yellow")
     counts = Counter("no fault" if entry.mutant.no_fault else "found" if entry.kill else "survives" for entry in hunts)
     faults = counts["found"] + counts["survives"]
     console.print(
         f"{counts['found']:,} of {faults:,} faults are found"
+        + (f"; {len(gaps)} known gaps of the suite" if gaps else "")
         + (f"; {counts['no fault']:,} more change nothing that an implementation promises" if counts["no fault"] else "")
         + (f"; {easy:,} are left out, for they fall whenever one of these falls (--all hunts them)" if easy else ""),
         style="bold" if any(entry.surprising for entry in hunts) else "green",

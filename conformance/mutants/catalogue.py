@@ -17,7 +17,7 @@ from dmlcts.conformance.mutants import families, transforms
 from dmlcts.conformance.mutants.fault import Fault, Faults
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.reviewed import MEASURED as ON_MEASURED
-from dmlcts.conformance.mutants.reviewed import NO_FAULT, ReviewError, review, unused
+from dmlcts.conformance.mutants.reviewed import NO_FAULT, OPEN, ReviewError, review, unused
 from dmlcts.reference.registry import references
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
@@ -42,7 +42,7 @@ def mutants_of(name: str) -> Mapping[str, Mutant]:
             raise ValueError(f"two faults of {name} are called {label}")
         reasons = review(name, label)
         basis = MEASURED if ON_MEASURED in reasons or _is_measured(operator, label) else DOCUMENTED
-        found[label] = Mutant(name, label, fault, basis, reasons.get(NO_FAULT, ""))
+        found[label] = Mutant(name, label, fault, basis, reasons.get(NO_FAULT, ""), reasons.get(OPEN, ""))
     return found
 
 

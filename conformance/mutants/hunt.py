@@ -46,8 +46,8 @@ class Hunt:
 
     @property
     def surprising(self) -> bool:
-        """Whether a fault survives, or what was reviewed to be none is found."""
-        return (self.kill is None) != bool(self.mutant.no_fault)
+        """Whether a fault survives that is no known gap, or what was reviewed to be no fault, or to be a gap, is found."""
+        return (self.kill is None) != bool(self.mutant.no_fault or self.mutant.open)
 
 
 @dataclass(slots=True)

@@ -28,7 +28,8 @@ class Mutant:
     """A fault planted in an operator, called ``OPERATOR/LABEL``.
 
     ``basis`` is that of the cases that find it: ``documented``, or ``measured`` where the documentation allows what it does.
-    ``no_fault`` is why no case can tell it from a right implementation, empty if one should.
+    ``no_fault`` is why no case can tell it from a right implementation, empty if one should. ``open`` is why no case finds it so far: a gap
+    of the suite.
     """
 
     operator: str
@@ -36,6 +37,7 @@ class Mutant:
     fault: Fault
     basis: str = DOCUMENTED
     no_fault: str = ""
+    open: str = ""
 
     @property
     def name(self) -> str:

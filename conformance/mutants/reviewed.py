@@ -1,4 +1,4 @@
-"""What was reviewed and found to be no fault in some operators, or one that measured cases alone find: ``reviewed.yaml``."""
+"""What was reviewed: no fault in some operators, one that measured cases alone find, or one that no case finds so far: ``reviewed.yaml``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dmlcts.spec.model import Operator, Relation
 
 FILE = Path(__file__).with_name("reviewed.yaml")
 
-NO_FAULT, MEASURED = "no_fault", "measured"
+NO_FAULT, MEASURED, OPEN = "no_fault", "measured", "open"
 
 
 class ReviewError(ValueError):
@@ -53,8 +53,8 @@ def entries() -> tuple[Entry, ...]:
 
 def read_entries(data: Mapping[str, Any]) -> tuple[Entry, ...]:
     """The entries of a file's content. Raises ReviewError."""
-    if not isinstance(data, dict) or data.keys() - {NO_FAULT, MEASURED}:
-        raise ReviewError(f"{FILE.name} has {NO_FAULT} and {MEASURED}, and nothing else")
+    if not isinstance(data, dict) or data.keys() - {NO_FAULT, MEASURED, OPEN}:
+        raise ReviewError(f"{FILE.name} has {NO_FAULT}, {MEASURED} and {OPEN}, and nothing else")
     return tuple(_read(kind, number, entry) for kind in data for number, entry in enumerate(data[kind] or (), 1))
 
 

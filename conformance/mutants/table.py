@@ -51,7 +51,11 @@ def table(hunts: Sequence[Hunt], hardest: Mapping[str, int], costs: Mapping[str,
     if costs:
         lines += ["", "## By kind of case", "", sample, "", *costs_table(costs)]
     lines += ["", "## Not found", ""]
-    missed = [f"- `{h.mutant.name}`, which {h.mutant.fault.does}" for h in hunts if h.kill is None and not h.mutant.no_fault]
+    missed = [
+        f"- `{h.mutant.name}`, which {h.mutant.fault.does}{f': {h.mutant.open}' if h.mutant.open else ''}"
+        for h in hunts
+        if h.kill is None and not h.mutant.no_fault
+    ]
     lines += missed or ["Every fault is found."]
     lines += ["", "## No fault", ""]
     reasons: dict[str, list[str]] = {}

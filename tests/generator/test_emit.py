@@ -184,7 +184,7 @@ def test_a_module_of_other_specs_says_so_and_runs_nothing(tmp_path: Path) -> Non
     done = plain_pytest(tmp_path)
     said = done.stdout + done.stderr
     assert done.returncode != 0
-    expected = f"generated from spec 000000000000, and spec {installed} is installed: run `dmlcts generate` again"
+    expected = f"generated from spec 000000000000, but spec {installed} is installed: run `dmlcts generate` again"
     assert expected in " ".join(said.split())
     assert "passed" not in said
     assert "Traceback" not in said

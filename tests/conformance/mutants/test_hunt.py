@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,12 @@ def test_what_survives_and_what_is_found_though_it_is_no_fault_are_surprising(hu
     assert [Hunt(wrong_at(0), kill).surprising, Hunt(HARMLESS, None).surprising] == [False, True]
     same = mutant("same", no_fault="it is the same")
     assert [Hunt(same, None).surprising, Hunt(same, kill).surprising] == [False, True]
+
+
+def test_a_known_gap_is_no_surprise_until_a_case_finds_it(hunter: Hunter) -> None:
+    unseen, seen = replace(mutant("same"), open="no case"), replace(wrong_at(0), open="no case")
+    assert not Hunt(unseen, hunter.hunt(unseen)).surprising
+    assert Hunt(seen, hunter.hunt(seen)).surprising
 
 
 def test_a_reference_that_is_wrong_proves_nothing(hunter: Hunter, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,8 +49,8 @@ def test_an_entry_is_about_its_operators_and_faults(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([], "no_fault and measured, and nothing else"),
-        ({"other": []}, "no_fault and measured, and nothing else"),
+        ([], "no_fault, measured and open, and nothing else"),
+        ({"other": []}, "no_fault, measured and open, and nothing else"),
         ({"no_fault": ["x"]}, "no_fault, entry 1 must have faults"),
         ({"no_fault": [entry(), entry(extra=1)]}, "no_fault, entry 2 must have faults"),
         ({"measured": [entry(faults="strides/*")]}, "needs a list of faults"),

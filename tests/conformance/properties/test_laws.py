@@ -258,7 +258,7 @@ def test_the_types_of_another_operator_are_the_first_that_it_takes() -> None:
         assert used_types(plan_of(load("ELEMENT_WISE_BIT_COUNT")), case.desc).types == tuple(
             (n, t.data_type) for n, t in case.desc.tensors()
         )
-    with pytest.raises(ValueError, match="takes no UINT16 or UINT32: give the relation the `types`"):
+    with pytest.raises(ValueError, match="does not support UINT16 or UINT32: give the relation the `types`"):
         used_types(plan_of(load(ROUND)), cases["UINT16-UINT32"].desc)
 
 
@@ -323,23 +323,27 @@ def test_a_law_is_tried_with_its_types_and_attributes_alone() -> None:
 SPEC_ERRORS: dict[str, tuple[dict[str, Any], str, str]] = {
     "no-such-operator": ({"uses": {"log": "ELEMENT_WISE_LOGG"}, "law": "log(x) == f(x)"}, "uses.log", "the ABI has no operator"),
     "not-called": ({"uses": {"log": "ELEMENT_WISE_LOG"}}, "uses.log", "the law does not call log"),
-    "clash-with-a-variable": ({"uses": {"x": "ELEMENT_WISE_LOG"}, "law": "x(x) == f(x)"}, "uses.x", "means something else"),
-    "clash-with-f": ({"uses": {"f": "ELEMENT_WISE_LOG"}}, "uses.f", "means something else"),
-    "clash-with-a-function": ({"uses": {"sqrt": "ELEMENT_WISE_SQRT"}, "law": "sqrt(x) == f(x)"}, "uses.sqrt", "something else"),
-    "clash-with-the-language": ({"uses": {"abs": "ELEMENT_WISE_ABS"}, "law": "abs(x) == f(x)"}, "uses.abs", "something else"),
-    "variable-that-is-a-function": ({"given": {"near": "InputTensor"}, "law": "f(1) == 1"}, "given.near", "something else"),
+    "clash-with-a-variable": ({"uses": {"x": "ELEMENT_WISE_LOG"}, "law": "x(x) == f(x)"}, "uses.x", "is reserved in laws"),
+    "clash-with-f": ({"uses": {"f": "ELEMENT_WISE_LOG"}}, "uses.f", "is reserved in laws"),
+    "clash-with-a-function": (
+        {"uses": {"sqrt": "ELEMENT_WISE_SQRT"}, "law": "sqrt(x) == f(x)"},
+        "uses.sqrt",
+        "is reserved in laws",
+    ),
+    "clash-with-the-language": ({"uses": {"abs": "ELEMENT_WISE_ABS"}, "law": "abs(x) == f(x)"}, "uses.abs", "is reserved in laws"),
+    "variable-that-is-a-function": ({"given": {"near": "InputTensor"}, "law": "f(1) == 1"}, "given.near", "is reserved in laws"),
     "variable-that-is-the-width": (
         {"given": {"width": "InputTensor"}, "law": "f(width) == width"},
         "given.width",
-        "something else",
+        "is reserved in laws",
     ),
     "unknown-function": ({"law": "g(x) == f(x)"}, "law", "g is not a function"),
     "f-in-a-condition": ({"where": "f(x) == x"}, "where", "f is not a function"),
     "type-of-no-table": ({"types": ["FLOAT32", "UINT8"]}, "types[1]", "no table lists UINT8 for InputTensor"),
     "no-type": ({"types": ["FLOAT8"]}, "types[0]", "unknown 'FLOAT8'; known: FLOAT64"),
     "when-of-no-attribute": ({"when": "Mode == 1"}, "when", "names an unknown tensor or attribute: 'Mode'"),
-    "too-many-arguments": ({"law": "f(x, x) == x"}, "law", "f takes 1 input, and f(x, x) gives it 2"),
-    "too-few-arguments": ({"law": "f() == x"}, "law", "f takes 1 input, and f() gives it 0"),
+    "too-many-arguments": ({"law": "f(x, x) == x"}, "law", "f takes 1 input, but f(x, x) passes 2"),
+    "too-few-arguments": ({"law": "f() == x"}, "law", "f takes 1 input, but f() passes 0"),
 }
 
 
@@ -360,7 +364,7 @@ def test_an_error_in_a_relation_names_its_field(change: dict[str, Any], field: s
     ],
 )
 def test_near_is_refused_where_a_number_alone_has_no_bound(entry: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"relations\.it\.law: near has no bound for a number of tolerance class"):
+    with pytest.raises(ValueError, match=r"relations\.it\.law: near has no bound for tolerance class"):
         with_law(ROUND, {"law": "near(f(x), x)", "given": {"x": "InputTensor"}}, tolerance(**entry))
     assert with_law(ROUND, {"law": "f(x) == x", "given": {"x": "InputTensor"}}, tolerance(**entry)).relations
 

@@ -121,7 +121,7 @@ def test_a_failing_example_is_shrunken_and_carries_its_data(wrong: str) -> None:
     ("law", "said"),
     [
         ("f(a, b, Colour=1) == 0", "f has no field called Colour"),
-        ("f(a) == 0", "f takes 2 to 3 inputs, and f(a) gives it 1"),
+        ("f(a) == 0", "f takes 2 to 3 inputs, but f(a) passes 1"),
         ("f(a, b, a, b) == 0", "f takes 2 to 3 inputs"),
         ("f(a, b, **a) == 0", "** is not part of the expression language"),
     ],

@@ -87,7 +87,7 @@ def test_statuses_are_pytests_own(modules: Path, tmp_path: Path, under_pytest: P
     code, output = under_pytest(modules, "--dmlcts-waivers", waivers)  # the reference passes, and is waived
     assert code == 1
     assert outcomes(output)["ELEMENT_WISE_BIT_OR/UINT8/4d"] == "FAILED"
-    assert "unexpected_pass: passes, and is waived: known (number 1); remove the waiver" in output
+    assert "unexpected_pass: passes although it is waived: known (number 1); remove the waiver" in output
 
 
 @pytest.mark.parametrize("processes", [[], ["-n", "1"]])
@@ -111,7 +111,7 @@ def test_modules_of_other_specs_are_refused(modules: Path, tmp_path: Path, under
     name = "ELEMENT_WISE_BIT_OR"
     generated_from(spec_version([name]), name)
     with pytest.raises(
-        pytest.UsageError, match=r"generated from spec 0123, and spec \w+ is installed: run `dmlcts generate` again"
+        pytest.UsageError, match=r"generated from spec 0123, but spec \w+ is installed: run `dmlcts generate` again"
     ):
         generated_from("0123", name)
     text = (modules / "test_element_wise_bit_or.py").read_text(encoding="utf-8")

@@ -67,10 +67,10 @@ IN_A_CASE = {
     "Declines": ("unsupported", "no UINT8 in BIT_OR"),
     "ReturnsNothing": ("error", "compute did not return the output OutputTensor"),
     "ReturnsNoOutput": ("error", "compute did not return the output OutputTensor"),
-    "ReturnsAnotherShape": ("error", "must be uint8 of sizes [5, 1, 3, 2], and is uint8 of sizes [30]"),
-    "ReturnsAnotherType": ("error", "and is int8 of sizes [5, 1, 3, 2]"),
-    "ReturnsALesserCount": ("error", "and is uint8 of sizes [5, 1, 3, 1]"),
-    "ReturnsAList": ("error", "and is a list"),
+    "ReturnsAnotherShape": ("error", "as uint8 of sizes [5, 1, 3, 2], not uint8 of sizes [30]"),
+    "ReturnsAnotherType": ("error", "not int8 of sizes [5, 1, 3, 2]"),
+    "ReturnsALesserCount": ("error", "not uint8 of sizes [5, 1, 3, 1]"),
+    "ReturnsAList": ("error", "not a list"),
     "Wrong": ("fail", "30 of 30 elements wrong"),
 }
 
@@ -196,7 +196,7 @@ UNAVAILABLE = {
     "python:unruly:ExitsWhenMade": "could not be made: SystemExit: 0",
     "python:unruly:HasNoRun": "has no run; derive it from dmlcts.conformance.ArrayBackend",
     "python:unruly:RaisesWhenAsked": "cannot describe itself: OSError: driver does not answer",
-    "python:unruly:DescribedByADict": "must describe itself by a BackendInfo, and gave a dict",
+    "python:unruly:DescribedByADict": "must return a BackendInfo from describe(), not a dict",
     "python:unruly:OfNoLevel": "the description's feature_level cannot be '9_9'",
     "python:unruly:OfNoType": "the description's data_types cannot be ['uint32']",
     "python:unruly:OfNoJson": "Object of type object is not JSON serializable",

@@ -187,7 +187,7 @@ def test_the_parts_are_a_record_at_any_time(written: tuple[tuple[str, str], ...]
 
 def test_parts_without_a_manifest_are_no_record(tmp_path: Path) -> None:
     (killed(tmp_path) / journal.SELECTED).unlink()
-    with pytest.raises(RecordError, match="has no manifest; a run was killed before it began"):
+    with pytest.raises(RecordError, match="has no manifest: the run was killed before it began"):
         journal.read_run(tmp_path)
     with pytest.raises(RecordError, match=r"neither results\.jsonl nor a folder parts"):
         journal.read_run(tmp_path / journal.FOLDER)
