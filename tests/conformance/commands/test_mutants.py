@@ -102,7 +102,14 @@ def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_case(found["kill"]["case"]).kind == found["kill"]["kind"]
     assert found["kill"]["status"] == "fail"
     assert "expected" in found["kill"]["message"]
-    assert harmless == {"name": f"{ROUND}/harmless", "does": "does nothing", "basis": "documented", "no_fault": "", "kill": None}
+    assert harmless == {
+        "name": f"{ROUND}/harmless",
+        "does": "does nothing",
+        "basis": "documented",
+        "no_fault": "",
+        "open": "",
+        "kill": None,
+    }
 
 
 def test_kinds_of_cases_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
