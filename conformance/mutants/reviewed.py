@@ -92,6 +92,13 @@ def _law(operator: Operator, *labels: str) -> bool:
     return any(always(relation) for relation in operator.relations)
 
 
+def _idempotent(operator: Operator) -> bool:
+    """f(f(x)) == f(x), or f(f(a, b), b) == f(a, b)."""
+    if len(operator.inputs()) == 1:
+        return _law(operator, "idempotent", "identity")
+    return _law(operator, "idempotent", "of-itself") and _law(operator, "associative")
+
+
 def _flat(operator: Operator) -> bool:
     """All sizes but the last two are 1."""
     rows = [row for shape in operator.shapes for row in shape.sizes.values()]
@@ -100,6 +107,7 @@ def _flat(operator: Operator) -> bool:
 
 PROPERTIES: Mapping[str, Callable[[Operator], bool]] = {
     "commutative": lambda operator: _law(operator, "commutative", "symmetric"),
+    "idempotent": _idempotent,
     "identity": lambda operator: _law(operator, "identity"),
     "same-of-two": lambda operator: len(operator.inputs()) == 2 and _law(operator, "idempotent"),
     "flat": _flat,

@@ -136,6 +136,13 @@ def _end(tensor: TensorDesc) -> int:
     return int(np.flatnonzero(element_bytes(tensor))[-1]) + 1
 
 
+def _gaps(resource: Bytes, binding: BufferBinding, tensor: TensorDesc) -> None:
+    """Every byte of the tensor's total size that is no element's, but for what only fills it up to a multiple of four."""
+    mask = ~element_bytes(tensor)
+    mask[_end(tensor) :] = False
+    resource[binding.offset : binding.offset + tensor.bytes][mask] = 0
+
+
 def _padding(resource: Bytes, binding: BufferBinding, tensor: TensorDesc) -> None:
     resource[binding.offset + _end(tensor) : binding.offset + tensor.bytes] = 0
 
@@ -155,6 +162,7 @@ _SPOILS: Mapping[str, tuple[str, Spoil]] = {
     "rounded-to-4-elements": ("writes on to a multiple of 4 elements", _past_end(lambda b, t: -(-t.count // 4) * 4 * _size(t))),
     "16-bytes-before": ("writes 16 bytes before the beginning", _turned(lambda b, t: -16, lambda b, t: 0)),
     "padding": ("writes 0 between the last element and a multiple of four bytes", _padding),
+    "gaps-zeroed": ("writes 0 between elements", _gaps),
     "first-gap": ("writes a byte after the first element or row", _first_gap),
 }
 
@@ -171,8 +179,8 @@ _INPUT_SPOILS: Mapping[str, tuple[str, Spoil]] = {
 
 def _in_place(operator: Operator) -> Iterator[tuple[str, Fault]]:
     """For operators of which an output may lie on an input: the first or the second, or on both together."""
-    inputs = [field.name for field in operator.inputs()]
-    allowed = [name for name in inputs if any(name in permission.inputs for permission in operator.in_place)]
+    names = [field.name for field in operator.inputs()]
+    allowed = [name for name in names if any(name in permission.inputs for permission in operator.in_place)]
     for name in allowed:
         does = f"in place on {name}, writes the result to a copy"
         yield f"in-place/copy/{name}", Fault(does, around=_in_a_copy(name), kinds=("in-place",))
@@ -182,6 +190,10 @@ def _in_place(operator: Operator) -> Iterator[tuple[str, Fault]]:
     if allowed:
         does = "in place, overwrites elements before it reads them"
         yield "in-place/blocks-overlap", Fault(does, around=_blocks_overlap, kinds=("in-place",))
+        yield "in-place/twice", Fault("in place, runs twice", around=_again, kinds=("in-place",))
+    if len(names) > 1 and names[1] in allowed:
+        does = f"in place on {names[1]}, overwrites it with {names[0]}"
+        yield "in-place/first-copied", Fault(does, around=_copied_first, kinds=("in-place",))
 
 
 def _shared(dispatch: Dispatch, *inputs: str) -> tuple[str, str] | None:
@@ -199,6 +211,22 @@ def _in_a_copy(*inputs: str) -> Around:
         run(replace(dispatch, resources=[resource.copy() for resource in dispatch.resources]) if shared else dispatch)
 
     return around
+
+
+def _again(dispatch: Dispatch, run: Run) -> None:
+    run(dispatch)
+    if _shared(dispatch):
+        run(dispatch)
+
+
+def _copied_first(dispatch: Dispatch, run: Run) -> None:
+    """The first input is copied to the output and the second combined with it: where the output lies on the second, it is gone."""
+    one, other = [name for name in dispatch.bindings if name not in dispatch.outputs][:2]
+    if _shared(dispatch, other):
+        first, second = dispatch.bindings[one], dispatch.bindings[other]
+        copied = read_tensor(dispatch.resources[first.resource], dispatch.desc.tensor(one), first.offset)
+        write_tensor(dispatch.resources[second.resource], dispatch.desc.tensor(other), copied, second.offset)
+    run(dispatch)
 
 
 def _blocks_overlap(dispatch: Dispatch, run: Run) -> None:
