@@ -10,12 +10,13 @@ from dmlcts.reports.record import Record
 def write_all(record: Record, folder: Path) -> Path:
     """Writes every form of a report into ``folder`` and returns the path of the page to open.
 
-    ``results.jsonl`` (the record itself), ``junit.xml``, ``ctrf.json``, ``summary.md`` and ``index.html`` with its folder ``data``.
+    ``results.jsonl`` (the record itself), ``claim.json``, ``junit.xml``, ``ctrf.json``, ``summary.md`` and ``index.html`` with its folder ``data``.
 
     Raises:
         OSError: the folder cannot be written; the message names it.
     """
     # Imported here, so that who only reads records does not load a template engine.
+    from dmlcts.reports.claim import write_claim
     from dmlcts.reports.ctrf import write_ctrf
     from dmlcts.reports.files import writing
     from dmlcts.reports.html import write_html
@@ -25,6 +26,7 @@ def write_all(record: Record, folder: Path) -> Path:
 
     with writing(folder):
         write_record(record, folder / "results.jsonl")
+    write_claim(record, folder / "claim.json", folder / "results.jsonl")
     write_junit(record, folder / "junit.xml")
     write_ctrf(record, folder / "ctrf.json")
     write_markdown(record, folder / "summary.md")

@@ -23,10 +23,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dmlcts.reports.claim import claim_of
 from dmlcts.reports.files import write_text
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.text import result_lines
-from dmlcts.reports.verdict import verdict
 
 CTRF_STATUS = {
     PASS: "passed",
@@ -46,7 +46,7 @@ def ctrf(record: Record) -> dict[str, Any]:
     """``record`` as a CTRF document."""
     manifest = record.manifest
     start, stop = _times(manifest)
-    claimed = verdict(record)
+    claimed = claim_of(record)
     counts = dict.fromkeys(("passed", "failed", "skipped", "pending", "other"), 0)
     counts |= Counter(CTRF_STATUS[result.status] for result in record.results)
     summary = {

@@ -22,6 +22,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from dmlcts.reports.claim import claim_of
 from dmlcts.reports.files import write_text, writing
 from dmlcts.reports.record import FAILURES, STATUSES, WAIVED, Manifest, Record, Result
 from dmlcts.reports.verdict import (
@@ -38,7 +39,6 @@ from dmlcts.reports.verdict import (
     matrix,
     plural,
     total,
-    verdict,
     worst,
 )
 
@@ -124,7 +124,7 @@ def _json(value: Any) -> str:
 
 
 def _page(record: Record, names: dict[str, str]) -> str:
-    manifest, claimed, found = record.manifest, verdict(record), matrix(record.results)
+    manifest, claimed, found = record.manifest, claim_of(record), matrix(record.results)
     environment = Environment(
         loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

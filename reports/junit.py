@@ -13,10 +13,11 @@ from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
+from dmlcts.reports.claim import claim_of
 from dmlcts.reports.files import write_text
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.text import result_lines
-from dmlcts.reports.verdict import WORDS, verdict
+from dmlcts.reports.verdict import WORDS
 
 ELEMENTS = {
     PASS: "",
@@ -87,7 +88,7 @@ def _outcome(result: Result) -> str:
 
 
 def _properties(record: Record) -> Iterator[str]:
-    yield _property("verdict", verdict(record).sentence)
+    yield _property("verdict", claim_of(record).sentence)
     for name, value in manifest_items(record.manifest):
         yield _property(name, value)
     for status, number in record.counts().items():

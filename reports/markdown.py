@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from dmlcts.reports.claim import Claim, claim_of
 from dmlcts.reports.files import write_text
 from dmlcts.reports.record import FAILURES, STATUSES, Record, Result
 from dmlcts.reports.text import result_lines
@@ -17,7 +18,6 @@ from dmlcts.reports.verdict import (
     SYMBOLS,
     WORDS,
     Matrix,
-    Verdict,
     backend_name,
     cell_text,
     data_types,
@@ -25,7 +25,6 @@ from dmlcts.reports.verdict import (
     level_text,
     matrix,
     total,
-    verdict,
 )
 
 
@@ -40,7 +39,7 @@ def markdown(record: Record, limit: int = 20) -> str:
 
 
 def _lines(record: Record, limit: int) -> Iterator[str]:
-    claimed = verdict(record)
+    claimed = claim_of(record)
     yield f"# DirectML conformance: {plain(backend_name(record.manifest))}"
     yield ""
     yield f"**{plain(claimed.sentence)}**"
@@ -54,7 +53,7 @@ def _lines(record: Record, limit: int) -> Iterator[str]:
     yield from _matrix(matrix(record.results))
 
 
-def _counts(claimed: Verdict) -> Iterator[str]:
+def _counts(claimed: Claim) -> Iterator[str]:
     yield "| | status | cases | what it means |"
     yield "|---|---|---:|---|"
     for status in STATUSES:

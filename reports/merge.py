@@ -12,7 +12,18 @@ class MergeError(ValueError):
     """The records are not the shards of one run; the message says what differs or is missing."""
 
 
-_SAME = ("suite_version", "spec_version", "backend_spec", "level", "basis", "feature_level", "seed", "selection")
+_SAME = (
+    "suite_version",
+    "spec_version",
+    "backend_spec",
+    "level",
+    "basis",
+    "feature_level",
+    "seed",
+    "selection",
+    "required",
+    "waivers",
+)
 """Manifest entries that must be equal in all shards of a run."""
 
 _SAME_BACKEND = ("name", "version", "feature_level")

@@ -47,7 +47,8 @@ class Result:
     above 1 it is a failure. ``vacuous`` is how many of the ``elements`` have a bound of more than half the largest magnitude in their
     output, so that they are hardly judged. ``grade`` is a remark such as ``correctly rounded``. ``matched_answer`` is the basis of the
     answer that a contested case matched. ``evidence`` holds the rest: a rejection's stage and code, a crash's last output, a shrunken example as a case. ``repro`` is the
-    command that runs this case again. ``waiver`` is the reason of the waiver that applied. ``seconds`` is the time it took.
+    command that runs this case again. ``waiver`` is the reason of the waiver that applied. ``seconds`` is the time it took. ``undeclared`` is
+    the part of an unsupported case that the backend's description excludes: ``operator``, ``data type`` or ``validation``.
     """
 
     case: str
@@ -71,6 +72,7 @@ class Result:
     repro: str = ""
     waiver: str = ""
     evidence: dict[str, Any] = field(default_factory=dict)
+    undeclared: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ class Manifest:
     """What was run, on what and how: everything needed to run it again. Times are UTC in ISO 8601; ``selected`` counts the cases.
 
     ``selection`` is the expression (-k) that selected the cases, empty if there was none. ``finished`` is empty until the run ends.
+    ``required`` is what `--require` named, as OPERATOR/TYPE with ``*`` for all, or ``validation``. ``waivers`` are the waiver files, each with
+    ``file`` and ``sha256``.
     """
 
     suite_version: str
@@ -97,6 +101,8 @@ class Manifest:
     shard: str = ""
     interrupted: bool = False
     selection: str = ""
+    required: list[str] = field(default_factory=list)
+    waivers: list[dict[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

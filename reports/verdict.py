@@ -1,20 +1,14 @@
-"""The claim that a run supports, in a sentence, and the operator x data type matrix: shared by every report and by the terminal.
-
-A claim has a basis. ``documented`` cases support the claim of conformance to the documentation; ``measured`` and ``contested`` cases
-support the further claim of behaving like DirectML where the documentation is silent or contradicted.
-"""
+"""Counts, statuses in words, and the operator x data type matrix: shared by every report and by the terminal."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 from dmlcts.reports.record import (
     ERROR,
     FAIL,
-    FAILURES,
     NOT_RUN,
     PASS,
     STATUSES,
@@ -25,9 +19,6 @@ from dmlcts.reports.record import (
     Record,
     Result,
 )
-
-MEASURED_VERSION = "DirectML 1.15.4"
-"""The version on which the facts of basis ``measured`` were measured."""
 
 SEVERITY = (ERROR, FAIL, UNEXPECTED_PASS, NOT_RUN, WAIVED, UNSUPPORTED, PASS)
 """Every status, the worst first."""
@@ -58,61 +49,9 @@ MEANINGS = {
     NOT_RUN: "was selected but did not run",
 }
 
-_DOCUMENTED = "documented"
-
 Counts = dict[str, int]
 Matrix = dict[str, dict[str, Counts]]
 """Operator -> data type -> how many results have each status; every status has an entry."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The verdict on a run.
-
-    ``claim`` is the claim that it supports, empty if none; ``sentence`` states it with numbers, or why there is none.
-    ``counts`` has every status; cases that were selected and have no result count as ``not_run``. ``ok``: everything that was selected
-    ran, nothing failed, and something passed. ``statements`` are the parts of the sentence, each with its claim.
-    """
-
-    sentence: str
-    claim: str
-    counts: Counts
-    ok: bool
-    statements: tuple[tuple[str, str], ...] = ()
-
-
-def verdict(record: Record) -> Verdict:
-    """The verdict on ``record``.
-
-    Conformance is claimed only if no documented case failed, crashed, passed unexpectedly or was not run, and some passed; waived and
-    unsupported cases are counted in the sentence. Behavior like DirectML's is claimed by the same rule for the measured and contested
-    cases, and never for an implementation that contradicts the documentation. An unfinished run supports no claim.
-    """
-    groups: dict[bool, list[Result]] = {True: [], False: []}
-    for result in record.results:
-        groups[result.basis == _DOCUMENTED].append(result)
-    manifest, missing = record.manifest, missing_results(record)
-    counts = record.counts()
-    counts[NOT_RUN] += missing
-    unfinished = manifest.interrupted or not manifest.finished or missing > 0
-    reason = "the run did not finish" if unfinished else "" if record.results else "no case was run"
-    statements = []
-    if groups[True] or not groups[False]:
-        claim = f"conforms to the documentation at {level_text(manifest)}"
-        statements.append(_state(manifest, backend_name(manifest), claim, "documented cases", groups[True], reason))
-        reason = reason or ("" if statements[0][0] else "its documented cases support no claim")
-    if groups[False]:
-        claim = f"behaves like {MEASURED_VERSION} where the documentation is silent or contested"
-        who = "it" if statements else backend_name(manifest)
-        statements.append(_state(manifest, who, claim, "measured and contested cases", groups[False], reason))
-    failed = any(counts[status] for status in (*FAILURES, NOT_RUN))
-    return Verdict(
-        sentence=" ".join(sentence for _, sentence in statements),
-        claim=" and ".join(claim for claim, _ in statements if claim),
-        counts=counts,
-        ok=not failed and not unfinished and counts[PASS] > 0,
-        statements=tuple(statements),
-    )
 
 
 def missing_results(record: Record) -> int:
@@ -128,7 +67,7 @@ def interruption(record: Record) -> str:
         began = (
             "The run was interrupted" if record.manifest.interrupted or not record.manifest.finished else "The run is incomplete"
         )
-        return f"{began}: {missing:,} of {_number(total, 'case')} {'was' if missing == 1 else 'were'} not run. Their results are unknown."
+        return f"{began}: {missing:,} of {numbered(total, 'case')} {'was' if missing == 1 else 'were'} not run. Their results are unknown."
     return (
         ""
         if record.manifest.finished and not record.manifest.interrupted
@@ -196,30 +135,8 @@ def backend_name(manifest: Manifest) -> str:
     return name.strip() or "The implementation"
 
 
-def _state(manifest: Manifest, who: str, claim: str, what: str, results: Sequence[Result], reason: str) -> tuple[str, str]:
-    """The claim that ``results`` support, empty if none, and the sentence. A non-empty ``reason`` forbids any claim."""
-    counts = {**dict.fromkeys(STATUSES, 0), **Counter(result.status for result in results)}
-    passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
-    what = f"{what} of level {manifest.level}" if manifest.level else what
-    if reason or not passed or any(counts[status] for status in (*FAILURES, NOT_RUN)):
-        why = f", since {reason}" if reason else ""
-        numbers = f": of {len(results):,} {what}, {passed:,} passed{f', {rest}' if rest else ''}" if results else ""
-        return "", f"No claim that {who} {claim}{why}{numbers}."
-    # An operator is claimed only if one of its cases passed.
-    claim = f"{claim}, for {_number(len({result.operator for result in results if result.status == PASS}), 'operator')}{_part(manifest)}"
-    aside = f"; {rest}, which the claim excludes" if rest else ""
-    return claim, f"{'It' if who == 'it' else who} {claim}: {passed:,} of {len(results):,} {what} passed{aside}."
-
-
-def _part(manifest: Manifest) -> str:
-    """The restriction of a claim where only some of the cases were selected."""
-    selected = f"the cases that {manifest.selection!r} selects" if manifest.selection else ""
-    shard = f"shard {manifest.shard}" if manifest.shard else ""
-    part = " of ".join(filter(None, (shard, selected)))
-    return f", within {part}" if part else ""
-
-
-def _number(count: int, noun: str) -> str:
+def numbered(count: int, noun: str) -> str:
+    """``1 case``, ``1,200 cases``."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 

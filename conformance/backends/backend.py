@@ -53,6 +53,8 @@ class BackendUnavailable(Exception):
 class BackendInfo:
     """A backend's description.
 
+    ``operators`` and ``data_types`` are those that it supports, all where empty; ``validates`` says whether it rejects invalid descs and
+    bindings. Cases beyond them are not run; everything else is claimed, so that an unsupported case there is no conformance.
     ``denormals`` is its policy: preserve, flush or any. ``half_store`` is how FLOAT16 results are stored: nearest or truncate.
     ``accumulator`` is p_acc, the mantissa bits of FLOAT32 and FLOAT16 accumulation, 0 if unknown; ``nearest`` says whether it rounds
     to nearest while accumulating.
@@ -68,6 +70,8 @@ class BackendInfo:
     accumulator: int = 0
     nearest: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
+    operators: tuple[str, ...] = ()
+    validates: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """The description as JSON, for the manifest."""

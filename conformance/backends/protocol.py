@@ -324,6 +324,8 @@ _DESCRIBED: dict[str, Callable[[Any], bool]] = {
     "accumulator": lambda v: type(v) is int and v >= 0,
     "nearest": lambda v: isinstance(v, bool),
     "details": lambda v: isinstance(v, dict),
+    "operators": lambda v: isinstance(v, list) and all(isinstance(name, str) and name in abi().operator_types for name in v),
+    "validates": lambda v: isinstance(v, bool),
 }
 
 

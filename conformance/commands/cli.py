@@ -1,7 +1,7 @@
 """``dmlcts``: the command line. One module a subcommand, in conformance/commands; each is imported when it is called.
 
 Exit codes: 0 all passed, 1 something failed (or differs, or survives, or nothing passed), 2 usage or input error, 3 a backend could not be started,
-130 stopped by Ctrl-C, 128 + N stopped by signal N.
+4 nothing failed, but something that the backend claims is unsupported, 130 stopped by Ctrl-C, 128 + N stopped by signal N.
 """
 
 from __future__ import annotations

@@ -65,6 +65,13 @@ OUT, OUT_OF_CASES = "results", "results-case"
     show_default=True,
     help="limit for one dispatch, in seconds; no effect on reference and inprocess:",
 )
+@click.option(
+    "--require",
+    multiple=True,
+    metavar="WHAT",
+    help="an operator, a data type, OPERATOR/TYPE, `validation` (of invalid descs) or a profile file (YAML): unsupported there is a failure; "
+    "may be repeated",
+)
 @click.option("--waivers", multiple=True, type=click.Path(), help="a YAML file of known failures; may be repeated")
 @click.option(
     "--out",
@@ -73,26 +80,29 @@ OUT, OUT_OF_CASES = "results", "results-case"
     help=f"folder for results and reports; replaces an older run's; other folders must be empty  [default: {OUT}; with --case, {OUT_OF_CASES}]",
 )
 @click.option("--quiet", "-q", is_flag=True, help="print only the summary")
-def command(processes: int, quiet: bool, out: str | None, **given: Any) -> None:
-    """Runs cases on a backend and writes results.jsonl, junit.xml, ctrf.json, summary.md and index.html to the output folder.
+def command(processes: int, quiet: bool, out: str | None, require: tuple[str, ...], **given: Any) -> None:
+    """Runs cases on a backend and writes results.jsonl, claim.json, junit.xml, ctrf.json, summary.md and index.html to the output folder.
 
     Results are kept in any event: after Ctrl-C or another signal the reports list what was not run. If a run was killed, `dmlcts report`
     writes its reports.
 
     \b
-    Exit codes: 0 all passed, 1 something failed (or nothing passed),
+    Exit codes: 0 all passed, 1 something failed (or nothing passed, or no case tests what --require names),
     2 usage or input error, or an output folder that is not a run's,
-    3 the backend could not be started, 130 stopped by Ctrl-C, 128 + N stopped by signal N.
+    3 the backend could not be started, 4 nothing failed, but something that the backend claims is unsupported,
+    130 stopped by Ctrl-C, 128 + N stopped by signal N.
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.commands.summary import print_summary
     from dmlcts.conformance.runner import journal
     from dmlcts.conformance.runner.options import RunOptions
     from dmlcts.conformance.runner.progress import Progress
+    from dmlcts.conformance.runner.requirements import requirements
     from dmlcts.conformance.runner.run import EXIT_INTERRUPTED, command_line, exit_code, running
     from dmlcts.conformance.runner.signals import as_interrupt
     from dmlcts.reports import write_all
 
+    given["required"] = requirements(require)
     folder = Path(out or (OUT_OF_CASES if given["cases"] or given["case_files"] else OUT))
     terminal = console()
     with as_interrupt() as stopped:

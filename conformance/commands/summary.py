@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dmlcts.reports.claim import claim_of
 from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, STATUSES, Record
-from dmlcts.reports.verdict import SYMBOLS, interruption, verdict
+from dmlcts.reports.verdict import SYMBOLS, interruption
 
 _SHOWN = 5
 """The number of failures shown; the report has them all."""
@@ -26,7 +27,7 @@ _STYLES = {
 
 def print_summary(record: Record, console: Console, out: Path | None = None) -> None:
     """Prints counts by operator, the first failures with the command that runs each again, and the claim."""
-    claimed = verdict(record)
+    claimed = claim_of(record)
     shown = [status for status in STATUSES if claimed.counts[status] or status == PASS]
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("operator", overflow="fold")

@@ -71,6 +71,7 @@ class Outcome:
     verdicts: list[Verdict] = field(default_factory=list)
     matched_answer: str = ""
     evidence: dict[str, Any] = field(default_factory=dict)
+    undeclared: str = ""
 
 
 def execute(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Result:
@@ -86,9 +87,9 @@ def execute(case: Case, backend: Backend, info: BackendInfo, timeout: float | No
 def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Outcome:
     """The outcome of a case other than a property case."""
     operator = case.operator
-    missing = unclaimed(case, info)
-    if missing:
-        return Outcome(UNSUPPORTED, missing)
+    excluded = undeclared(case, info)
+    if excluded is not None:
+        return excluded
     inputs = case_inputs(case)
     if case.expect == REJECTION:
         return rejection_outcome(case, backend, inputs, timeout)
@@ -165,12 +166,19 @@ def holds_bits(operator: Operator, name: str) -> bool:
     return values is None or RECIPES[values.recipe].bits
 
 
-def unclaimed(case: Case, info: BackendInfo) -> str:
-    """Why a backend does not claim what the case needs, empty if it does. Negative cases are always run."""
-    if case.expect == REJECTION or not info.data_types:
-        return ""
-    missing = sorted({tensor.data_type for _, tensor in case.desc.tensors()} - set(info.data_types))
-    return f"{info.name} does not claim {', '.join(missing)}" if missing else ""
+def undeclared(case: Case, info: BackendInfo) -> Outcome | None:
+    """The outcome of a case that the backend's description excludes, None if it must be run. Invalid data types are part of negative cases."""
+    negative = case.expect == REJECTION
+    types = {tensor.data_type for _, tensor in case.desc.tensors()} if info.data_types and not negative else set()
+    excluded = {
+        "operator": {case.operator.name} - set(info.operators or [case.operator.name]),
+        "data type": types - set(info.data_types),
+        "validation": {"the validation of descs and bindings"} if negative and not info.validates else set(),
+    }
+    for what, names in excluded.items():
+        if names:
+            return Outcome(UNSUPPORTED, f"{info.name} does not claim {', '.join(sorted(names))}", undeclared=what)
+    return None
 
 
 def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
@@ -372,6 +380,7 @@ def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
         grade=next((verdict.grade for verdict in verdicts if verdict.grade), ""),
         matched_answer=outcome.matched_answer,
         evidence=outcome.evidence | ({"warnings": warnings} if warnings else {}),
+        undeclared=outcome.undeclared,
     )
 
 

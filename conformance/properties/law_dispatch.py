@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.backends.buffers import read_tensor
-from dmlcts.conformance.execution.execute import Outcome, attempt, holds_bits, lay_out, tolerance_of, trespasses, unclaimed
+from dmlcts.conformance.execution.execute import Outcome, attempt, holds_bits, lay_out, tolerance_of, trespasses, undeclared
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import REFERENCE, Case
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.properties import choice_of, used_types
 from dmlcts.generator.types import Types, padded_run
-from dmlcts.reports.record import FAIL, UNSUPPORTED
+from dmlcts.reports.record import FAIL
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
 from dmlcts.spec.loader import load
@@ -153,9 +153,9 @@ def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Map
     """What one dispatch writes to the output ``name``, as values for a law. Raises Incomplete."""
     case: Case = replace(trial.case, desc=desc, operator=operator, expect=REFERENCE, data={})
     prefix = "" if operator is trial.operator else f"{operator.name}, which the law uses: "
-    missing = unclaimed(case, trial.info)
-    if missing:
-        raise Incomplete(Outcome(UNSUPPORTED, f"{prefix}{missing}"))
+    excluded = undeclared(case, trial.info)
+    if excluded is not None:
+        raise Incomplete(replace(excluded, message=f"{prefix}{excluded.message}"))
     layout = lay_out(case, given, {}, trial.timeout)
     failure = attempt(trial.backend, layout.dispatch)
     if failure is not None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from time import perf_counter
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
-from dmlcts.conformance.execution.execute import Outcome, outcome_of, result_of, unclaimed
+from dmlcts.conformance.execution.execute import Outcome, outcome_of, result_of, undeclared
 from dmlcts.conformance.properties.examples import (
     Draft,
     agreement_cases,
@@ -50,9 +50,9 @@ def execute_property(
     """
     started = perf_counter()
     trial = Trial(case, backend, info, timeout)
-    missing = unclaimed(case, info)
-    if missing:
-        outcome = Outcome(UNSUPPORTED, missing)
+    excluded = undeclared(case, info)
+    if excluded is not None:
+        outcome = excluded
     elif case.expect == RELATION and all(data.literal is not None for data in case.data.values()):
         outcome = _outcome(trial, case)
     else:

@@ -23,7 +23,7 @@ STOP = "stop"
 EXAMPLES = "examples"
 """The folder for shrunken examples of property cases."""
 
-_REPORTS = ("results.jsonl", "junit.xml", "ctrf.json", "summary.md", "index.html")
+_REPORTS = ("results.jsonl", "claim.json", "junit.xml", "ctrf.json", "summary.md", "index.html")
 OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, "data"})
 """The names that a run uses in its output folder."""
 

@@ -23,7 +23,10 @@ class UsageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of ``dmlcts run``. ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds."""
+    """The options of ``dmlcts run``. ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds.
+
+    ``required`` are requirements as in a manifest (conformance/runner/requirements).
+    """
 
     backend: str = "reference"
     level: str = "core"
@@ -37,6 +40,7 @@ class RunOptions:
     case_files: tuple[str, ...] = ()
     waivers: tuple[str, ...] = ()
     out: str = "results"
+    required: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """The options as one line."""

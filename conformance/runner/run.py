@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
@@ -25,14 +26,15 @@ from dmlcts.conformance.runner.progress import Progress
 from dmlcts.conformance.runner.session import Session
 from dmlcts.conformance.runner.terminal import command_text
 from dmlcts.generator.case import Case
+from dmlcts.reports.claim import claim_of
 from dmlcts.reports.record import Manifest, Record
-from dmlcts.reports.verdict import verdict
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.loader import operator_names
 from dmlcts.spec.promises import spec_version
 
-EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
-"""Exit codes: all passed; something failed; usage or input error; a backend could not be started; stopped by Ctrl-C."""
+EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_UNSUPPORTED, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
+"""Exit codes: all passed; something failed; usage or input error; a backend could not be started; nothing failed, but something that the backend
+claims is unsupported; stopped by Ctrl-C."""
 
 
 def run(options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = ()) -> Record:
@@ -160,6 +162,8 @@ def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], c
         shard=options.shard,
         interrupted=True,
         selection=options.expression or ", ".join((*options.cases, *options.case_files)),
+        required=list(options.required),
+        waivers=[{"file": Path(file).name, "sha256": sha256(Path(file).read_bytes()).hexdigest()} for file in options.waivers],
     )
 
 
@@ -167,9 +171,12 @@ def exit_code(record: Record) -> int:
     """The exit code for a record. A run in which nothing passed and nothing was waived proves nothing, and is not a success."""
     if record.manifest.interrupted:
         return EXIT_INTERRUPTED
-    counts = verdict(record).counts
+    claim = claim_of(record)
+    counts = claim.counts
     failed = counts["fail"] + counts["error"] + counts["unexpected_pass"] + counts["not_run"]
-    return EXIT_FAILED if failed or not counts["pass"] + counts["waived"] else EXIT_PASSED
+    if failed or claim.untested or not counts["pass"] + counts["waived"]:
+        return EXIT_FAILED
+    return EXIT_UNSUPPORTED if claim.unsupported else EXIT_PASSED
 
 
 def _now() -> str:

@@ -9,14 +9,15 @@ import json
 import math
 import re
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+from records import ALL_SEVEN, of, result, run
 
 from dmlcts.reports import write_all
+from dmlcts.reports.claim import claim_of
 from dmlcts.reports.ctrf import CTRF_STATUS, ctrf, write_ctrf
 from dmlcts.reports.junit import ELEMENTS, escape, write_junit
 from dmlcts.reports.markdown import code, fenced, markdown
@@ -30,11 +31,9 @@ from dmlcts.reports.record import (
     UNEXPECTED_PASS,
     UNSUPPORTED,
     WAIVED,
-    Manifest,
     Mismatch,
     Record,
     RecordError,
-    Result,
     read_record,
     write_record,
 )
@@ -46,38 +45,10 @@ from dmlcts.reports.verdict import (
     cell_text,
     counts_text,
     data_types,
-    interruption,
     matrix,
     total,
-    verdict,
     worst,
 )
-
-MANIFEST = Manifest(
-    suite_version="0.1.0", spec_version="1", backend={"name": "impl", "version": "2.0", "device": "a GPU", "data_types": ["FLOAT32"]},
-    backend_spec="process:./impl", command="dmlcts run --backend process:./impl", level="core", basis="documented", feature_level="6_4",
-    seed="7", platform={"system": "Linux"}, started="2026-01-02T03:04:05+00:00", finished="2026-01-02T03:04:15Z", seconds=10.0,
-)  # fmt: skip
-
-
-def result(
-    status: str = PASS, number: int = 0, operator: str = "ELEMENT_WISE_ROUND", data_type: str = "FLOAT16", **more: object
-) -> Result:
-    basis = str(more.pop("basis", "documented"))
-    return Result(f"{operator}/{data_type}/{number}", operator, data_type, "table", basis, "6_4", status, **more)  # type: ignore[arg-type]
-
-
-def run(*results: Result, **manifest: object) -> Record:
-    return Record(replace(MANIFEST, **{"selected": len(results), **manifest}), results)
-
-
-def of(**numbers: int) -> Record:
-    """A run with so many results of each status."""
-    return run(*(result(status, i, message=f"{status} {i}") for status, number in numbers.items() for i in range(number)))
-
-
-# Different numbers, so that no status can stand for another unseen.
-ALL_SEVEN = of(**{status: 2**i for i, status in enumerate(STATUSES)})
 
 HOSTILE = "a \"<b>&' \x00\x1b[31m </script> ]]> `|` @somebody \ud800 \u2028 ÿ𝔘"
 
@@ -115,7 +86,7 @@ def test_what_is_no_result_is_named_with_its_line(tmp_path: Path, wrong: dict[st
         read_record(file)
 
 
-# ---- The verdict
+# ---- Counts
 
 
 def test_tables_know_every_status() -> None:
@@ -123,91 +94,6 @@ def test_tables_know_every_status() -> None:
         assert set(table) == set(STATUSES)
     assert sorted(SEVERITY) == sorted(STATUSES)
     assert len(set(SYMBOLS.values())) == len(set(WORDS.values())) == len(STATUSES)
-
-
-def test_conformance_is_claimed_when_every_documented_case_passed() -> None:
-    said = verdict(run(result(), result(number=1), result(operator="GEMM")))
-    assert said.claim == "conforms to the documentation at feature level 6.4, for 2 operators"
-    assert said.sentence == f"impl 2.0 {said.claim}: 3 of 3 documented cases of level core passed."
-    assert said.ok
-
-
-@pytest.mark.parametrize("status", [FAIL, ERROR, UNEXPECTED_PASS, NOT_RUN])
-def test_one_case_of_these_loses_the_claim(status: str) -> None:
-    said = verdict(of(**{PASS: 99, status: 1}))
-    assert not said.claim
-    assert not said.ok
-    assert said.sentence.startswith("No claim that impl 2.0 conforms")
-    assert f"1 {WORDS[status]}" in said.sentence
-    assert "99 passed" in said.sentence
-
-
-def test_what_is_waived_or_unsupported_keeps_the_claim_and_is_named() -> None:
-    said = verdict(of(**{PASS: 5, WAIVED: 2, UNSUPPORTED: 3}))
-    assert said.claim
-    assert "5 of 10 documented cases of level core passed; 2 waived, 3 unsupported, which the claim excludes" in said.sentence
-
-
-def test_an_operator_of_which_nothing_passed_is_not_claimed() -> None:
-    assert verdict(run(result(), result(UNSUPPORTED, operator="GEMM"))).claim.endswith("for 1 operator")
-
-
-@pytest.mark.parametrize("record", [of(), of(unsupported=4), of(waived=4), of(unsupported=1, waived=1)])
-def test_nothing_is_claimed_where_nothing_passed(record: Record) -> None:
-    said = verdict(record)
-    assert not said.claim
-    assert not said.ok
-    assert said.sentence.startswith("No claim")
-
-
-@pytest.mark.parametrize("change", [{"interrupted": True}, {"finished": ""}, {"selected": 4}])
-def test_an_unfinished_run_carries_no_claim(change: dict[str, object]) -> None:
-    whole = run(result(), result(number=1), result(number=2, basis="measured"))
-    assert verdict(whole).claim
-    cut = replace(whole, manifest=replace(whole.manifest, **change))
-    said = verdict(cut)
-    assert not said.claim
-    assert not said.ok
-    assert said.sentence.count("since the run did not finish") == 2
-    assert interruption(cut)
-    assert not interruption(whole)
-
-
-def test_cases_without_a_result_count_as_not_run() -> None:
-    cut = run(result(), result(NOT_RUN, 1), selected=10)
-    assert verdict(cut).counts[NOT_RUN] == 9
-    assert "9 of 10 cases were not run" in interruption(cut)
-
-
-def test_likeness_is_claimed_for_measured_and_contested_cases_alone() -> None:
-    both = run(result(), result(number=1, basis="measured"), result(number=2, basis="contested"))
-    conforms, behaves = verdict(both).statements
-    assert conforms[0].startswith("conforms to the documentation")
-    assert "1 of 1 documented" in conforms[1]
-    assert behaves[0].startswith("behaves like DirectML 1.15.4")
-    assert "2 of 2 measured and contested" in behaves[1]
-    only = verdict(run(result(basis="measured")))
-    assert only.claim.startswith("behaves like DirectML 1.15.4")
-    assert "documentation at" not in only.sentence
-
-
-def test_a_measured_failure_leaves_the_documented_claim() -> None:
-    said = verdict(run(result(), result(FAIL, 1, basis="measured")))
-    assert said.claim.startswith("conforms")
-    assert "behaves" not in said.claim
-    assert "No claim that it behaves like DirectML" in said.sentence
-    assert not said.ok
-
-
-def test_who_breaks_the_documentation_behaves_like_nobody() -> None:
-    said = verdict(run(result(FAIL), result(number=1, basis="measured")))
-    assert not said.claim
-    assert "since its documented cases support no claim" in said.sentence
-
-
-def test_a_part_of_the_suite_is_named_in_the_claim() -> None:
-    assert "within shard 1/4" in verdict(run(result(), shard="1/4")).claim
-    assert verdict(run(result(), selection="ROUND")).claim.endswith("within the cases that 'ROUND' selects")
 
 
 def test_the_matrix_counts_every_status_apart_and_puts_the_worst_first() -> None:
@@ -428,7 +314,7 @@ def test_markdown_counts_every_status_apart() -> None:
     text = markdown(ALL_SEVEN)
     for status, number in ALL_SEVEN.counts().items():
         assert re.search(rf"^\| {re.escape(SYMBOLS[status])} \| {WORDS[status]} \| {number} \|", text, re.MULTILINE)
-    assert verdict(ALL_SEVEN).sentence in text
+    assert claim_of(ALL_SEVEN).sentence in text
 
 
 def test_markdown_shows_the_first_failures_with_their_command() -> None:
@@ -486,7 +372,15 @@ def test_write_all_writes_every_form_and_returns_the_page(tmp_path: Path) -> Non
     page = write_all(ALL_SEVEN, tmp_path / "new" / "folder")
     assert page == tmp_path / "new" / "folder" / "index.html"
     names = {path.relative_to(page.parent).as_posix() for path in page.parent.rglob("*") if path.is_file()}
-    assert names == {"results.jsonl", "junit.xml", "ctrf.json", "summary.md", "index.html", "data/ELEMENT_WISE_ROUND.js"}
+    assert names == {
+        "results.jsonl",
+        "claim.json",
+        "junit.xml",
+        "ctrf.json",
+        "summary.md",
+        "index.html",
+        "data/ELEMENT_WISE_ROUND.js",
+    }
     assert read_record(page.parent / "results.jsonl") == ALL_SEVEN
 
 

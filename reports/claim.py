@@ -1,0 +1,298 @@
+"""The claim of a run: what it shows about an implementation, in words and as data. Every report prints this object; ``claim.json`` holds it.
+
+A claim has a basis. ``documented`` cases support conformance to the documentation; ``measured`` and ``contested`` cases support the further
+claim of behaving like DirectML where the documentation is silent or contradicted.
+
+A claim covers what ran and no more: a selection, a shard or a list of cases is named in it. What the implementation's description excludes
+(operators, data types, validation) is not claimed. Everything else that is promised at the feature level is mandatory: an unsupported case there
+refutes the claim. Level ``smoke`` is a first look, which claims nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+from dmlcts.reports.files import write_text
+from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, STATUSES, UNSUPPORTED, WAIVED, Manifest, Record, Result
+from dmlcts.reports.verdict import Counts, backend_name, counts_text, data_types, level_text, matrix, missing_results, numbered
+
+MEASURED_VERSION = "DirectML 1.15.4"
+"""The version on which the facts of basis ``measured`` were measured."""
+
+FORMAT = "dmlcts-claim-1"
+"""The form of ``claim.json``: reports/schema/claim.schema.json."""
+
+VALIDATION = "validation"
+"""The requirement, and the declared part, of negative cases."""
+
+_DOCUMENTED, _SMOKE, _NEGATIVE = "documented", "smoke", "negative"
+_NAMED = 3
+"""So many operators or data types are named in a claim; more are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What the cases of one ``basis`` show: ``documented`` or ``measured``; or ``required``, if a requirement was not tested.
+
+    ``holds`` is True if they support the claim, False if they refute it, None if neither. ``claim`` is the claim, empty unless it holds;
+    ``sentence`` states it with numbers, or why there is none. ``undeclared`` of the unsupported cases are excluded by the implementation's
+    description.
+    """
+
+    basis: str
+    holds: bool | None
+    claim: str
+    sentence: str
+    results: tuple[Result, ...]
+
+    @property
+    def counts(self) -> Counts:
+        """How many results have each status."""
+        return _counts(self.results)
+
+    @property
+    def undeclared(self) -> int:
+        """How many of the unsupported cases the implementation's description excludes."""
+        return _undeclared(self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The claim of a run.
+
+    ``counts`` has every status; cases that were selected and have no result count as ``not_run``. ``unsupported`` counts unsupported cases
+    within what the implementation claims. ``untested`` are requirements that no case tested. ``ok``: everything that was selected ran, nothing
+    failed or was unsupported within the claim, every requirement was tested, and something passed.
+    """
+
+    statements: tuple[Statement, ...]
+    counts: Counts
+    unsupported: int
+    untested: tuple[str, ...]
+    ok: bool
+
+    @property
+    def claim(self) -> str:
+        """All that is claimed, empty if nothing is."""
+        return " and ".join(statement.claim for statement in self.statements if statement.claim)
+
+    @property
+    def sentence(self) -> str:
+        """The claim with numbers, or why there is none."""
+        return " ".join(statement.sentence for statement in self.statements)
+
+
+def claim_of(record: Record) -> Claim:
+    """The claim of ``record``.
+
+    It holds only if every case ran, none failed, crashed, passed unexpectedly or was unsupported within what the implementation claims, and
+    some passed; waived cases are counted in the sentence. An implementation that contradicts the documentation behaves like nobody.
+    """
+    manifest, missing = record.manifest, missing_results(record)
+    counts = record.counts()
+    counts[NOT_RUN] += missing
+    unfinished = manifest.interrupted or not manifest.finished or counts[NOT_RUN] > 0
+    unsupported = counts[UNSUPPORTED] - _undeclared(record.results)
+    untested = (
+        () if manifest.shard else tuple(name for name in manifest.required if not any(required(name, r) for r in record.results))
+    )
+    failed = any(counts[status] for status in FAILURES)
+    if manifest.level == _SMOKE:
+        statements = [_first_look(record, counts)]
+    else:
+        statements = list(_statements(record, "the run did not finish" if unfinished else ""))
+    if untested:
+        statements.append(Statement("required", False, "", f"Required, but no case tested it: {', '.join(untested)}.", ()))
+    return Claim(
+        statements=tuple(statements),
+        counts=counts,
+        unsupported=unsupported,
+        untested=untested,
+        ok=not (failed or unfinished or unsupported or untested) and counts[PASS] > 0,
+    )
+
+
+def required(requirement: str, result: Result) -> bool:
+    """Whether a requirement (OPERATOR/TYPE, with ``*`` for all, or ``validation``) covers a result."""
+    if requirement == VALIDATION:
+        return result.kind == _NEGATIVE
+    if result.undeclared == VALIDATION:
+        return False
+    operator, _, data_type = requirement.partition("/")
+    return operator in ("*", result.operator) and data_type in ("*", result.data_type)
+
+
+def share_text(part: int, whole: int) -> str:
+    """``55.4 %``, rounded down: 100 % are all."""
+    permille = 1000 * part // whole if whole else 0
+    return f"{permille // 10}.{permille % 10} %" if permille % 10 else f"{permille // 10} %" if permille or not part else "<0.1 %"
+
+
+def _statements(record: Record, reason: str) -> Iterator[Statement]:
+    """One for each basis that ran; conformance for a run without cases. A non-empty ``reason`` forbids any claim."""
+    groups: dict[bool, list[Result]] = {True: [], False: []}
+    for result in record.results:
+        groups[result.basis == _DOCUMENTED].append(result)
+    who, manifest = backend_name(record.manifest), record.manifest
+    reason = reason or ("" if record.results else "no case was run")
+    if groups[True] or not groups[False]:
+        words = ("conforms to", "does NOT conform to", f"the documentation at {level_text(manifest)}", "documented cases")
+        conforms = _statement(manifest, who, _DOCUMENTED, words, groups[True], reason)
+        yield conforms
+        who, reason = "it", reason or ("" if conforms.claim else "its documented cases support no claim")
+    if groups[False]:
+        target = f"{MEASURED_VERSION} where the documentation is silent or contested"
+        words = ("behaves like", "does NOT behave like", target, "measured and contested cases")
+        yield _statement(manifest, who, "measured", words, groups[False], reason)
+
+
+def _statement(
+    manifest: Manifest, who: str, basis: str, words: tuple[str, str, str, str], results: Sequence[Result], reason: str
+) -> Statement:
+    verb, negated, target, cases = words
+    counts, total = _counts(results), len(results)
+    undeclared = _undeclared(results)
+    failed = any(counts[status] for status in FAILURES)
+    lacking = counts[UNSUPPORTED] - undeclared
+    passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
+    supported = share_text(total - counts[UNSUPPORTED], total)
+    target = f"{target}, level {manifest.level}" if manifest.level else target
+    numbers = f"of {total:,} {cases}, {passed:,} passed{f', {rest}' if rest else ''} ({supported} supported)" if total else ""
+    reason = reason or ("" if passed or failed or lacking else "nothing passed")
+    if reason:
+        return Statement(
+            basis,
+            None,
+            "",
+            f"No claim that {who} {verb} {target}, since {reason}{f': {numbers}' if total else ''}.",
+            tuple(results),
+        )
+    subject = "It" if who == "it" else who
+    if failed or lacking:
+        why = "" if failed else f"; {'it is' if lacking == 1 else 'they are'} within what it claims"
+        return Statement(basis, False, "", f"{subject} {negated} {target}{_within(manifest)}: {numbers}{why}.", tuple(results))
+    covered = [result for result in results if result.status == PASS]
+    claim = f"{verb} {target}, for {_scope(covered)}{', within what it declares' if undeclared else ''}{_within(manifest)}"
+    aside = f"; {rest}, which the claim excludes" if rest else ""
+    sentence = f"{subject} {claim}: {passed:,} of {total:,} {cases} passed, {supported} supported{aside}."
+    return Statement(basis, True, claim, sentence, tuple(results))
+
+
+def _first_look(record: Record, counts: Counts) -> Statement:
+    passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
+    total = sum(counts.values())
+    who = f"{backend_name(record.manifest)}, {level_text(record.manifest)}"
+    sentence = f"{who}: first look: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{_within(record.manifest)}; smoke makes no claim."
+    return Statement(record.manifest.basis, None, "", sentence, record.results)
+
+
+def _scope(results: Iterable[Result]) -> str:
+    """``1 operator (GEMM) in 2 data types (FLOAT16, FLOAT32)``: an operator or type is claimed only if one of its cases passed."""
+    found = matrix(results)
+    return f"{_listed(sorted(found), 'operator')} in {_listed(list(filter(None, data_types(found))), 'data type')}"
+
+
+def _listed(names: Sequence[str], noun: str) -> str:
+    named = f" ({', '.join(names)})" if 0 < len(names) <= _NAMED else ""
+    return numbered(len(names), noun) + named
+
+
+def _within(manifest: Manifest) -> str:
+    """The restriction of a claim where only some of the cases were selected."""
+    selected = f"the cases that {manifest.selection!r} selects" if manifest.selection else ""
+    shard = f"shard {manifest.shard}" if manifest.shard else ""
+    part = " of ".join(filter(None, (shard, selected)))
+    return f", within {part}" if part else ""
+
+
+def _counts(results: Iterable[Result]) -> Counts:
+    return {**dict.fromkeys(STATUSES, 0), **Counter(result.status for result in results)}
+
+
+def _undeclared(results: Iterable[Result]) -> int:
+    return sum(1 for result in results if result.status == UNSUPPORTED and result.undeclared)
+
+
+# As data
+
+
+def write_claim(record: Record, file: Path, results: Path) -> None:
+    """Writes the claim as JSON; ``results`` is the results file, whose hash it contains. Raises OSError if it cannot."""
+    with results.open("rb") as stream:
+        digest = file_digest(stream, "sha256").hexdigest()
+    write_text(file, json.dumps(claim_json(record, digest), indent=1) + "\n")
+
+
+def claim_json(record: Record, results_sha256: str = "") -> dict[str, Any]:
+    """The claim as data, in the form of reports/schema/claim.schema.json."""
+    claim, manifest = claim_of(record), record.manifest
+    backend = manifest.backend
+    return {
+        "format": FORMAT,
+        "claim": claim.claim,
+        "sentence": claim.sentence,
+        "ok": claim.ok,
+        "implementation": {
+            "name": str(backend.get("name") or manifest.backend_spec),
+            "version": str(backend.get("version") or ""),
+            "device": str(backend.get("device") or ""),
+            "declares": {
+                "operators": _names(backend.get("operators")),
+                "data_types": _names(backend.get("data_types")),
+                "validates": backend.get("validates") is not False,
+            },
+        },
+        "feature_level": manifest.feature_level,
+        "level": manifest.level,
+        "basis": manifest.basis,
+        "scope": {
+            "whole": not (manifest.selection or manifest.shard),
+            "selection": manifest.selection,
+            "shard": manifest.shard,
+            "complete": not (manifest.interrupted or not manifest.finished or claim.counts[NOT_RUN]),
+        },
+        "counts": claim.counts,
+        "statements": [_statement_json(statement) for statement in claim.statements],
+        "required": list(manifest.required),
+        "untested": list(claim.untested),
+        "waivers": {"files": [dict(entry) for entry in manifest.waivers], "applied": _applied(record.results)},
+        "versions": {"suite": manifest.suite_version, "spec": manifest.spec_version, "measured": MEASURED_VERSION},
+        "results_sha256": results_sha256,
+        "run": {name: getattr(manifest, name) for name in ("backend_spec", "command", "seed", "started", "finished", "platform")},
+    }
+
+
+def _statement_json(statement: Statement) -> dict[str, Any]:
+    counts, total = statement.counts, len(statement.results)
+    supported = total - counts[UNSUPPORTED]
+    cells = {
+        operator: {name: {status: number for status, number in cell.items() if number} for name, cell in row.items()}
+        for operator, row in sorted(matrix(statement.results).items())
+    }
+    return {
+        "basis": statement.basis,
+        "holds": statement.holds,
+        "claim": statement.claim,
+        "sentence": statement.sentence,
+        "cases": total,
+        "supported": supported,
+        "share_supported": supported / total if total else 0.0,
+        "undeclared": statement.undeclared,
+        "operators": cells,
+    }
+
+
+def _applied(results: Iterable[Result]) -> list[dict[str, Any]]:
+    reasons = Counter(result.waiver for result in results if result.status == WAIVED)
+    return [{"reason": reason, "cases": number} for reason, number in sorted(reasons.items())]
+
+
+def _names(value: object) -> list[str] | None:
+    """A declared list; None for no restriction."""
+    return [str(name) for name in value] if isinstance(value, list | tuple) and value else None

@@ -1,0 +1,240 @@
+"""The claim of a run: what it says, when it says nothing, and claim.json."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from records import ALL_SEVEN, MANIFEST, of, result, run
+
+from dmlcts.reports import write_all
+from dmlcts.reports.claim import claim_json, claim_of, required, share_text
+from dmlcts.reports.markdown import plain
+from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record
+from dmlcts.reports.verdict import WORDS, interruption
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "reports" / "schema" / "claim.schema.json").read_text(encoding="utf-8"))
+ROUND = "ELEMENT_WISE_ROUND"
+
+
+def test_a_claim_names_level_operators_data_types_and_the_share_supported() -> None:
+    claim = claim_of(run(result(), result(number=1), result(operator="GEMM", data_type="FLOAT32")))
+    assert claim.claim == (
+        "conforms to the documentation at feature level 6.4, level core, "
+        f"for 2 operators ({ROUND}, GEMM) in 2 data types (FLOAT16, FLOAT32)"
+    )
+    assert claim.sentence == f"impl 2.0 {claim.claim}: 3 of 3 documented cases passed, 100 % supported."
+    assert claim.ok
+
+
+def test_many_operators_are_counted_and_not_named() -> None:
+    claim = claim_of(run(*(result(operator=name) for name in "ABCDE"))).claim
+    assert "for 5 operators in 1 data type (FLOAT16)" in claim
+
+
+@pytest.mark.parametrize("status", [FAIL, ERROR, UNEXPECTED_PASS])
+def test_one_failure_refutes_the_claim(status: str) -> None:
+    claim = claim_of(of(**{PASS: 99, status: 1}))
+    assert (claim.claim, claim.ok) == ("", False)
+    assert claim.sentence.startswith("impl 2.0 does NOT conform to the documentation at feature level 6.4, level core: ")
+    assert f"of 100 documented cases, 99 passed, 1 {WORDS[status]}" in claim.sentence
+
+
+def test_one_unsupported_case_within_what_is_claimed_refutes_the_claim() -> None:
+    claim = claim_of(of(**{PASS: 11, UNSUPPORTED: 964}))
+    assert (claim.claim, claim.ok, claim.unsupported) == ("", False, 964)
+    assert claim.sentence == (
+        "impl 2.0 does NOT conform to the documentation at feature level 6.4, level core: "
+        "of 975 documented cases, 11 passed, 964 unsupported (1.1 % supported); they are within what it claims."
+    )
+
+
+def test_what_the_implementation_does_not_declare_is_left_out_of_the_claim() -> None:
+    claim = claim_of(run(result(), result(UNSUPPORTED, operator="GEMM", undeclared="operator")))
+    assert claim.claim.endswith(f"for 1 operator ({ROUND}) in 1 data type (FLOAT16), within what it declares")
+    assert claim.sentence.endswith("1 of 2 documented cases passed, 50 % supported; 1 unsupported, which the claim excludes.")
+    assert claim.ok
+
+
+def test_a_waived_case_keeps_the_claim_and_is_named() -> None:
+    claim = claim_of(of(**{PASS: 5, WAIVED: 2}))
+    assert claim.ok
+    assert claim.sentence.endswith("5 of 7 documented cases passed, 100 % supported; 2 waived, which the claim excludes.")
+
+
+@pytest.mark.parametrize("record", [of(), of(waived=4), run(result(UNSUPPORTED, undeclared="data type"))])
+def test_nothing_is_claimed_where_nothing_passed(record: Record) -> None:
+    claim = claim_of(record)
+    assert (claim.claim, claim.ok) == ("", False)
+    assert claim.sentence.startswith("No claim that impl 2.0 conforms")
+
+
+@pytest.mark.parametrize("change", [{"interrupted": True}, {"finished": ""}, {"selected": 4}])
+def test_an_unfinished_run_carries_no_claim(change: dict[str, object]) -> None:
+    whole = run(result(), result(number=1), result(number=2, basis="measured"))
+    assert claim_of(whole).claim
+    cut = replace(whole, manifest=replace(whole.manifest, **change))  # type: ignore[arg-type]
+    claim = claim_of(cut)
+    assert (claim.claim, claim.ok) == ("", False)
+    assert claim.sentence.count("since the run did not finish") == 2
+    assert interruption(cut)
+    assert not interruption(whole)
+    assert not claim_json(cut)["scope"]["complete"]
+
+
+def test_a_case_that_did_not_run_leaves_the_run_unfinished() -> None:
+    claim = claim_of(of(**{PASS: 99, NOT_RUN: 1}))
+    assert (claim.claim, claim.ok) == ("", False)
+    assert "No claim that impl 2.0 conforms" in claim.sentence
+
+
+def test_cases_without_a_result_count_as_not_run() -> None:
+    cut = run(result(), result(NOT_RUN, 1), selected=10)
+    assert claim_of(cut).counts[NOT_RUN] == 9
+    assert "9 of 10 cases were not run" in interruption(cut)
+
+
+def test_likeness_is_claimed_for_measured_and_contested_cases_alone() -> None:
+    both = run(result(), result(number=1, basis="measured"), result(number=2, basis="contested"))
+    conforms, behaves = claim_of(both).statements
+    assert conforms.claim.startswith("conforms to the documentation")
+    assert "1 of 1 documented" in conforms.sentence
+    assert behaves.claim.startswith("behaves like DirectML 1.15.4")
+    assert behaves.sentence.startswith("It behaves")
+    assert "2 of 2 measured and contested" in behaves.sentence
+    only = claim_of(run(result(basis="measured")))
+    assert only.claim.startswith("behaves like DirectML 1.15.4")
+    assert "documentation at" not in only.sentence
+
+
+def test_a_measured_failure_leaves_the_documented_claim() -> None:
+    claim = claim_of(run(result(), result(FAIL, 1, basis="measured")))
+    assert claim.claim.startswith("conforms")
+    assert "behaves" not in claim.claim
+    assert "It does NOT behave like DirectML" in claim.sentence
+    assert not claim.ok
+
+
+def test_who_breaks_the_documentation_behaves_like_nobody() -> None:
+    claim = claim_of(run(result(FAIL), result(number=1, basis="measured")))
+    assert not claim.claim
+    assert "since its documented cases support no claim" in claim.sentence
+
+
+def test_a_part_of_the_suite_is_named_in_the_claim() -> None:
+    assert "within shard 1/4" in claim_of(run(result(), shard="1/4")).claim
+    claim = claim_of(run(result(), selection="ROUND"))
+    assert claim.claim.endswith("within the cases that 'ROUND' selects")
+    refuted = claim_of(run(result(FAIL), selection="ROUND")).sentence
+    assert (
+        "does NOT conform to the documentation at feature level 6.4, level core, within the cases that 'ROUND' selects" in refuted
+    )
+
+
+def test_smoke_is_a_first_look_that_claims_nothing() -> None:
+    claim = claim_of(run(result(), result(number=1, basis="measured"), level="smoke"))
+    assert (claim.claim, claim.ok) == ("", True)
+    assert claim.sentence == "impl 2.0, feature level 6.4: first look: 2 of 2 cases pass; smoke makes no claim."
+    failed = claim_of(run(result(), result(FAIL, 1), level="smoke"))
+    assert (failed.claim, failed.ok) == ("", False)
+    assert "1 of 2 cases pass, 1 failed; smoke makes no claim" in failed.sentence
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [
+        (3, 3, "100 %"),
+        (999_999, 1_000_000, "99.9 %"),
+        (1, 2, "50 %"),
+        (11, 975, "1.1 %"),
+        (1, 9999, "<0.1 %"),
+        (0, 5, "0 %"),
+        (0, 0, "0 %"),
+    ],
+)
+def test_a_share_is_never_rounded_up(part: int, whole: int, text: str) -> None:
+    assert share_text(part, whole) == text
+
+
+# ---- Requirements
+
+
+@pytest.mark.parametrize(
+    ("requirement", "covers"),
+    [
+        (f"{ROUND}/*", True),
+        ("*/FLOAT16", True),
+        (f"{ROUND}/FLOAT16", True),
+        (f"{ROUND}/FLOAT32", False),
+        ("GEMM/*", False),
+        ("validation", False),
+    ],
+)
+def test_what_a_requirement_covers(requirement: str, covers: bool) -> None:
+    assert required(requirement, result()) is covers
+
+
+def test_validation_is_required_by_name() -> None:
+    negative = replace(result(UNSUPPORTED, undeclared="validation"), kind="negative")
+    assert required("validation", negative)
+    assert not required(f"{ROUND}/*", negative)
+
+
+def test_a_requirement_that_no_case_tests_is_not_fulfilled() -> None:
+    claim = claim_of(run(result(), required=["GEMM/*", "*/FLOAT16"]))
+    assert (claim.untested, claim.ok) == (("GEMM/*",), False)
+    assert claim.sentence.endswith("Required, but no case tested it: GEMM/*.")
+    assert claim_of(run(result(), required=["GEMM/*"], shard="1/2")).ok, "another shard may test it"
+
+
+# ---- claim.json, and the same words everywhere
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        ALL_SEVEN,
+        of(),
+        of(**{PASS: 3}),
+        run(result(), result(number=1, basis="measured"), level="smoke"),
+        run(
+            result(WAIVED, waiver="known (#1)"),
+            result(number=1),
+            waivers=[{"file": "w.yaml", "sha256": "0" * 64}],
+            required=["GEMM/*"],
+        ),
+    ],
+)
+def test_claim_json_has_its_form_and_every_report_has_its_words(record: Record, tmp_path: Path) -> None:
+    write_all(record, tmp_path)
+    data = json.loads((tmp_path / "claim.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(SCHEMA, format_checker=jsonschema.FormatChecker()).validate(data)
+    assert data["results_sha256"] == sha256((tmp_path / "results.jsonl").read_bytes()).hexdigest()
+    sentence = claim_of(record).sentence
+    assert data["sentence"] == sentence
+    assert plain(sentence) in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "ctrf.json").read_text(encoding="utf-8"))["results"]["summary"]["extra"]["verdict"] == sentence
+    if record.results:
+        junit = ElementTree.parse(tmp_path / "junit.xml")
+        assert {entry.get("value") for entry in junit.iterfind(".//property[@name='dmlcts.verdict']")} == {sentence}
+
+
+def test_claim_json_has_operators_by_data_type_and_what_is_declared() -> None:
+    backend = {**MANIFEST.backend, "operators": ["GEMM"], "validates": False}
+    data = claim_json(run(result(), result(FAIL, 1), result(number=2, basis="measured"), backend=backend))
+    assert data["implementation"]["declares"] == {"operators": ["GEMM"], "data_types": ["FLOAT32"], "validates": False}
+    assert data["statements"][0]["operators"] == {ROUND: {"FLOAT16": {PASS: 1, FAIL: 1}}}
+    assert (data["statements"][0]["holds"], data["statements"][0]["share_supported"]) == (False, 1.0)
+    assert data["scope"] == {"whole": True, "selection": "", "shard": "", "complete": True}
+
+
+def test_the_schema_is_valid_and_refuses_what_it_does_not_know() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    data = claim_json(of(**{PASS: 1}), "0" * 64)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**data, "grade": "A"}, SCHEMA)

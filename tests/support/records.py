@@ -1,0 +1,33 @@
+"""Records of runs for tests of reports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dmlcts.reports.record import PASS, STATUSES, Manifest, Record, Result
+
+MANIFEST = Manifest(
+    suite_version="0.1.0", spec_version="1", backend={"name": "impl", "version": "2.0", "device": "a GPU", "data_types": ["FLOAT32"]},
+    backend_spec="process:./impl", command="dmlcts run --backend process:./impl", level="core", basis="documented", feature_level="6_4",
+    seed="7", platform={"system": "Linux"}, started="2026-01-02T03:04:05+00:00", finished="2026-01-02T03:04:15Z", seconds=10.0,
+)  # fmt: skip
+
+
+def result(
+    status: str = PASS, number: int = 0, operator: str = "ELEMENT_WISE_ROUND", data_type: str = "FLOAT16", **more: object
+) -> Result:
+    basis = str(more.pop("basis", "documented"))
+    return Result(f"{operator}/{data_type}/{number}", operator, data_type, "table", basis, "6_4", status, **more)  # type: ignore[arg-type]
+
+
+def run(*results: Result, **manifest: object) -> Record:
+    return Record(replace(MANIFEST, **{"selected": len(results), **manifest}), results)
+
+
+def of(**numbers: int) -> Record:
+    """A run with so many results of each status."""
+    return run(*(result(status, i, message=f"{status} {i}") for status, number in numbers.items() for i in range(number)))
+
+
+# Different numbers, so that no status can stand for another unseen.
+ALL_SEVEN = of(**{status: 2**i for i, status in enumerate(STATUSES)})
