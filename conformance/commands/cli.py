@@ -18,6 +18,7 @@ COMMANDS = {
     "backends": "list usable backends, and what the others lack",
     "bounds": "compare the specs' tolerances with the errors of runs",
     "exec": "run a DxDispatch model",
+    "gate": "compare a run with an older one, for CI",
     "generate": "write pytest modules",
     "merge": "merge the results of several shards",
     "mutants": "count the planted faults that the suite finds",

@@ -1,0 +1,247 @@
+"""A run against an older one: what got worse is never green, and neither is what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import jsonschema
+import pytest
+from records import result, run
+
+from dmlcts.conformance.commands.cli import main
+from dmlcts.reports.gate import KINDS, SLOW_FLOOR, Gate, annotations, clean, compare, gate_json, markdown, text
+from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, write_record
+from dmlcts.reports.waivers import Waiver
+
+TODAY = date(2026, 7, 1)
+SCHEMA = json.loads((Path(__file__).parents[2] / "reports" / "schema" / "gate.schema.json").read_text(encoding="utf-8"))
+OTHER = result(number=99)
+"""A case that is the same in both runs."""
+
+
+def gated(new: Record, old: Record, *waivers: Waiver, slowdown: float | None = None) -> Gate:
+    gate = compare(new, old, waivers, TODAY, slowdown)
+    jsonschema.validate(gate_json(gate), SCHEMA)
+    return gate
+
+
+def changed(before: str | None, after: str | None) -> Gate:
+    """One case with these statuses, None without a result."""
+    old = run(OTHER, *([result(before)] if before else []))
+    return gated(run(OTHER, *([result(after)] if after else [])), old)
+
+
+# ---- Every way from one status to another
+
+GOOD, BAD = (PASS, UNEXPECTED_PASS), (FAIL, ERROR)
+EXPECTED: dict[tuple[str | None, str | None], str] = {
+    **{(old, new): "newly_fails" for old in (*GOOD, WAIVED, UNSUPPORTED, NOT_RUN, None) for new in BAD},
+    **{(old, new): "still_fails" for old in BAD for new in BAD},
+    **{(old, None): "vanished" for old in (*GOOD, *BAD, WAIVED, UNSUPPORTED)},
+    **{(old, UNSUPPORTED): "became_unsupported" for old in (*GOOD, *BAD, WAIVED)},
+    **{(old, new): "fixed" for old in (*BAD, WAIVED) for new in GOOD},
+    **{(old, WAIVED): "newly_waived" for old in (*GOOD, *BAD)},
+}
+STATUSES = (*GOOD, *BAD, WAIVED, UNSUPPORTED, NOT_RUN, None)
+
+
+@pytest.mark.parametrize("before", STATUSES)
+@pytest.mark.parametrize("after", STATUSES)
+def test_every_change_of_status_has_its_kind(before: str | None, after: str | None) -> None:
+    gate = changed(before, after)
+    kind = EXPECTED.get((before, after))
+    assert [change.kind for change in gate.changes] == ([kind] if kind else [])
+    worse = kind in ("newly_fails", "vanished", "became_unsupported")
+    assert gate.worse == worse
+    assert gate.ok is not (worse or after == NOT_RUN)
+    assert gate.sentence.startswith("PASS: " if gate.ok else "FAIL: ")
+
+
+def test_no_change_is_green() -> None:
+    same = run(result(), result(number=1), result(number=2), result(FAIL, 3))
+    gate = gated(same, same)
+    assert gate.ok, "what failed before may still fail"
+    assert gate.sentence == "PASS: no regression in 4 cases (1 still failing)"
+
+
+# ---- Waivers
+
+
+def test_a_waiver_excuses_a_failure_until_it_expires() -> None:
+    waiver = Waiver("ELEMENT_WISE_ROUND/*", "known", "https://example.org/1", date(2026, 7, 1))
+    new, old = run(OTHER, result(FAIL)), run(OTHER, result())
+    assert gated(new, old, waiver).counts["newly_waived"] == 1
+    assert gated(new, old, waiver).ok
+    assert not gated(new, old, replace(waiver, expires=date(2026, 6, 30))).ok
+    assert gated(run(OTHER, result()), old, waiver).counts == dict.fromkeys(KINDS, 0), "a pass is not a failure here"
+
+
+# ---- Time
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "slower"),
+    [
+        (1.0, 3.1, True),
+        (1.0, 3.0, False),
+        (0.01, 0.01 + SLOW_FLOOR, False),
+        (0.01, 0.02 + SLOW_FLOOR, True),
+        (0.0, 1.0, True),
+        (5, 1, False),
+    ],
+)
+def test_slower_is_a_warning_unless_a_limit_is_given(before: float, after: float, slower: bool) -> None:
+    old, new = run(OTHER, result(seconds=before)), run(OTHER, result(seconds=after))
+    gate = gated(new, old)
+    assert (gate.counts["slower"], gate.ok) == (int(slower), True)
+    assert gated(new, old, slowdown=3.0).ok is not slower
+    assert gated(new, old, slowdown=1000.0).ok or before == 0
+
+
+def test_a_failure_is_not_slow() -> None:
+    assert gated(run(OTHER, result(FAIL, seconds=9.0)), run(OTHER, result(FAIL, seconds=0.1))).counts["slower"] == 0
+
+
+# ---- What is never green
+
+WHOLE = run(OTHER, result())
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"interrupted": True}, "did not finish"),
+        ({"finished": ""}, "did not finish"),
+        ({"selected": 5}, "incomplete: 3 cases without a result"),
+        ({"shard": "1/2"}, "only shard 1/2"),
+        ({"level": "smoke"}, "another level: smoke, in the baseline core"),
+        ({"basis": "measured"}, "another basis"),
+        ({"feature_level": "4_1"}, "another feature level"),
+        ({"selection": "ROUND"}, "another selection of cases: ROUND, in the baseline none"),
+        ({"spec_version": "2"}, "another spec (the promises changed"),
+        ({"required": ["GEMM/*"]}, "no case of the new run tests what it requires: GEMM/*"),
+    ],
+)
+def test_an_incomplete_or_other_run_is_never_green(change: dict[str, object], problem: str) -> None:
+    new = replace(WHOLE, manifest=replace(WHOLE.manifest, **change))  # type: ignore[arg-type]
+    gate = gated(new, WHOLE)
+    assert not gate.ok
+    assert any(problem in found for found in gate.problems)
+    assert gate.sentence == "FAIL: not comparable in 2 cases"
+    assert problem in "\n".join(text(gate))
+    assert next(iter(annotations(gate))).startswith("::error title=dmlcts gate%3A not comparable::")
+
+
+def test_a_run_without_results_or_that_requires_less_is_never_green() -> None:
+    assert "the new run has no results" in gated(run(), WHOLE).problems
+    assert "the baseline has no results" in gated(WHOLE, run()).problems
+    strict = replace(WHOLE, manifest=replace(WHOLE.manifest, required=["*/FLOAT16"]))
+    assert gated(WHOLE, strict).problems == ("the new run does not require what the baseline does: */FLOAT16",)
+    assert gated(run(OTHER, OTHER), WHOLE).problems == ("the new run has several results for one case",)
+
+
+def test_what_does_not_decide_is_a_warning() -> None:
+    new = replace(WHOLE, manifest=replace(WHOLE.manifest, seed="8", suite_version="9", backend={"name": "theirs"}))
+    gate = gated(new, replace(WHOLE, manifest=replace(WHOLE.manifest, interrupted=True)))
+    assert gate.ok
+    assert len(gate.warnings) == 4
+
+
+# ---- Forms
+
+HOSTILE = "100% \x1b[31m\r\n::error::owned ##[error]x, y | `z` <b> @all" + "!" * 1000
+
+
+def many(status: str, **more: object) -> Record:
+    return run(*(result(status, number, operator=f"OPERATOR_{number % 40}", message=HOSTILE, **more) for number in range(400)))
+
+
+def test_every_form_is_capped_grouped_and_clean() -> None:
+    gate = gated(many(ERROR), many(PASS))
+    lines = list(text(gate))
+    assert "newly failing: 400" in lines
+    assert "  OPERATOR_0: 10" in lines
+    assert "    ... and 7 more" in lines
+    assert "  ... and 20 operators more" in lines
+    page = "\n".join(markdown(gate))
+    for form in ("\n".join(lines), page):
+        assert len(form) < 60_000
+        assert "\x1b" not in form
+        assert "\r" not in form
+        assert "##[" not in form
+        assert not re.search(r"^\s*::", form, re.MULTILINE)
+    assert "<b>" not in page.replace("`", "")
+    assert "@all" not in page
+    assert len(gate_json(gate)["changes"]) == 400
+
+
+def test_annotations_are_escaped_and_no_more_than_github_shows() -> None:
+    lines = list(annotations(gated(many(ERROR), many(PASS))))
+    assert len(lines) == 10
+    for line in lines:
+        found = re.fullmatch(r"::error title=([^:,\r\n]*)::([^\r\n]*)", line)
+        assert found, line
+        assert "%25 " in found[2], "the percent sign of the message"
+        assert found[2].count("%0A") == 3, "three cases and a remark"
+        assert "%3A" in found[1]
+    slow = gated(run(OTHER, result(seconds=9.0)), run(OTHER, result(seconds=0.1)))
+    assert [line.partition(" ")[0] for line in annotations(slow)] == ["::warning"]
+    assert not list(annotations(changed(FAIL, PASS)))
+
+
+def test_foreign_text_is_one_short_line() -> None:
+    assert clean("a\x00b\n c\u2028d") == "a\ufffdb c d"
+    assert len(clean("x" * 10_000)) == 300
+
+
+# ---- The command
+
+
+def dmlcts(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_the_command_exits_as_a_ci_expects_and_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, record in (("old", run(OTHER, result())), ("bad", run(OTHER, result(FAIL, message="off by one")))):
+        (tmp_path / name).mkdir()
+        write_record(record, tmp_path / name / "results.jsonl")
+    old, bad = tmp_path / "old", tmp_path / "bad" / "results.jsonl"
+    assert dmlcts("gate", old, "--baseline", old, "--github") == 0
+    assert capsys.readouterr().out == "PASS: no regression in 2 cases\n"
+    files = ("--markdown", tmp_path / "gate.md", "--json", tmp_path / "gate.json")
+    assert dmlcts("gate", bad, "--baseline", old, "--github", *files) == 1
+    said = capsys.readouterr().out
+    assert "    ELEMENT_WISE_ROUND/FLOAT16/0: passed → failed: off by one\n" in said
+    assert "::error title=dmlcts gate%3A ELEMENT_WISE_ROUND%3A 1 newly failing::ELEMENT_WISE_ROUND/FLOAT16/0: " in said
+    assert (tmp_path / "gate.md").read_text(encoding="utf-8").startswith("# ✗ FAIL: 1 regression in 2 cases")
+    jsonschema.validate(json.loads((tmp_path / "gate.json").read_text(encoding="utf-8")), SCHEMA)
+    waivers = tmp_path / "waivers.yaml"
+    waivers.write_text("waivers: [{cases: ELEMENT_WISE_ROUND/*, reason: known, issue: https://example.org/1}]", encoding="utf-8")
+    assert dmlcts("gate", bad, "--baseline", old, "--waivers", waivers) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("gate", "old", "--baseline", "nowhere"),
+        ("gate", "nowhere", "--baseline", "old"),
+        ("gate", "old"),
+        ("gate", "old", "--baseline", "old", "--waivers", "nowhere.yaml"),
+        ("gate", "old", "--baseline", "old", "--max-slowdown", "1"),
+        ("gate", "old", "--baseline", "old", "--max-slowdown", "nan"),
+        ("gate", "empty", "--baseline", "old"),
+    ],
+)
+def test_wrong_input_exits_with_2(arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "empty").mkdir()
+    write_record(WHOLE, tmp_path / "old" / "results.jsonl")
+    assert dmlcts(*arguments) == 2
