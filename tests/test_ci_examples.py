@@ -1,0 +1,119 @@
+"""The examples in docs/ci: valid for the systems that read them, and every `dmlcts` command in them works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+from records import result, run
+
+from dmlcts.conformance.commands.cli import dmlcts, main
+from dmlcts.reports.record import write_record
+
+DOCS = Path(__file__).parents[1] / "docs"
+EXAMPLES = sorted((DOCS / "ci").glob("*.yml"))
+GITHUB = [file for file in EXAMPLES if file.name.startswith("github")]
+GITLAB = [file for file in EXAMPLES if file.name.startswith("gitlab")]
+SHARDS = 4
+
+
+def scripts(file: Path) -> Iterator[str]:
+    """The shell scripts of an example, in the order in which they run; or the code blocks of a guide."""
+    if file.suffix == ".md":
+        yield from re.findall(r"^```sh\n(.*?)^```", file.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+        return
+    data: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for job in data.get("jobs", {}).values():
+        yield from (step["run"] for step in job["steps"] if "run" in step)
+    for name in data.get("stages", []):
+        jobs = [job for job in data.values() if isinstance(job, dict) and job.get("stage") == name]
+        yield from (line for job in jobs for line in job["script"])
+
+
+def commands(file: Path) -> list[list[str]]:
+    """The words of every dmlcts command, with sample values for variables."""
+    found = []
+    for script in scripts(file):
+        for line in filter(re.compile(r"\bdmlcts ").search, script.replace("\\\n", " ").splitlines()):
+            sample = re.sub(r"\$\{\{.*?\}\}|\$CI_NODE_INDEX", "1", line).replace("$CI_NODE_TOTAL", str(SHARDS))
+            sample = sample.replace("$BACKEND", "reference").replace("$LEVEL", "core")
+            assert "$" not in sample.partition("||")[0], f"a variable without a sample value: {sample}"
+            words = shlex.split(sample.partition("||")[0], comments=True)
+            found.append(words[words.index("dmlcts") + 1 :])
+    return found
+
+
+def test_the_guide_links_every_example() -> None:
+    text = (DOCS / "ci.md").read_text(encoding="utf-8")
+    assert {file.name for file in EXAMPLES} == {"github-linux.yml", "github-windows.yml", "gitlab-ci.yml"}
+    assert all(f"(ci/{file.name})" in text for file in EXAMPLES)
+
+
+@pytest.mark.parametrize(("schema", "files"), [("github-workflows", GITHUB), ("gitlab-ci", GITLAB)])
+def test_the_examples_match_the_schemas_of_their_systems(schema: str, files: list[Path]) -> None:
+    pytest.importorskip("check_jsonschema", reason="check-jsonschema is missing: pip install -e '.[dev]'")
+    transform = ["--data-transform", "gitlab-ci"] if schema == "gitlab-ci" else []
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", *transform, *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=100, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_actionlint_finds_nothing() -> None:
+    program = shutil.which("actionlint")
+    if program is None:
+        pytest.skip("actionlint is missing; see https://github.com/rhysd/actionlint")
+    done = subprocess.run([program, *map(str, GITHUB)], capture_output=True, text=True, encoding="utf-8", timeout=100, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("file", [*EXAMPLES, DOCS / "ci.md"], ids=lambda file: file.name)
+def test_every_command_is_parsed(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "merged.jsonl").touch()
+    found = commands(file)
+    names = [words[0] for words in found]
+    assert [name for name in names if name != "setup"] == ["run", "merge", "report", "gate"]
+    for name, *words in found:
+        command = dmlcts.get_command(click.Context(dmlcts), name)
+        assert command is not None
+        command.make_context(name, words)
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_merge_report_and_gate_run_as_written(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for index in range(1, SHARDS + 1):
+        shard = run(result(number=index), shard=f"{index}/{SHARDS}")
+        (tmp_path / "shards" / f"shard-{index}").mkdir(parents=True)
+        write_record(shard, tmp_path / "shards" / f"shard-{index}" / "results.jsonl")
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "ci" / "waivers.yaml").write_text("waivers: []\n", encoding="utf-8")
+    merge, report, gate = [words for words in commands(file) if words[0] in ("merge", "report", "gate")]
+    for words in (merge, report):
+        assert exit_code(words) == 0
+    baseline = Path(gate[gate.index("--baseline") + 1])
+    shutil.copytree("results", baseline)
+    assert exit_code(gate) == 0
+    assert Path("gate.md").read_text(encoding="utf-8").startswith("# ✓ PASS: no regression in 4 cases")
+    better = run(*(result(number=index) for index in range(6)))
+    write_record(better, baseline / "results.jsonl")
+    assert exit_code(gate) == 1
+    assert "2 vanished" in Path("gate.md").read_text(encoding="utf-8")
+
+
+def exit_code(words: list[str]) -> int:
+    """The exit code of a command in this process; globs are expanded as a shell does."""
+    expanded = [name for word in words for name in (sorted(map(str, Path().glob(word))) if "*" in word else [word])]
+    with pytest.raises(SystemExit) as ended:
+        main(expanded)
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
