@@ -32,8 +32,12 @@ VALIDATION = "validation"
 """The requirement, and the declared part, of negative cases."""
 
 _DOCUMENTED, _SMOKE, _NEGATIVE = "documented", "smoke", "negative"
+_OPTIONAL = {"data type"}
+"""What an implementation of a feature level may lack: DirectML has a query for data types, and none for operators."""
 _NAMED = 3
 """So many operators or data types are named in a claim; more are counted."""
+_LONGEST = 100
+"""So many characters of a selection stand in a claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,7 @@ class Statement:
     """What the cases of one ``basis`` show: ``documented`` or ``measured``; or ``required``, if a requirement was not tested.
 
     ``holds`` is True if they support the claim, False if they refute it, None if neither. ``claim`` is the claim, empty unless it holds;
-    ``sentence`` states it with numbers, or why there is none. ``undeclared`` of the unsupported cases are excluded by the implementation's
-    description.
+    ``sentence`` states it with numbers, or why there is none. ``results`` are those of the basis.
     """
 
     basis: str
@@ -57,8 +60,8 @@ class Statement:
         return _counts(self.results)
 
     @property
-    def undeclared(self) -> int:
-        """How many of the unsupported cases the implementation's description excludes."""
+    def undeclared(self) -> Counts:
+        """How many of the unsupported cases the implementation's description excludes, by what it excludes: ``operator``, ``data type`` ..."""
         return _undeclared(self.results)
 
 
@@ -98,7 +101,7 @@ def claim_of(record: Record) -> Claim:
     counts = record.counts()
     counts[NOT_RUN] += missing
     unfinished = manifest.interrupted or not manifest.finished or counts[NOT_RUN] > 0
-    unsupported = counts[UNSUPPORTED] - _undeclared(record.results)
+    unsupported = counts[UNSUPPORTED] - sum(_undeclared(record.results).values())
     untested = (
         () if manifest.shard else tuple(name for name in manifest.required if not any(required(name, r) for r in record.results))
     )
@@ -159,7 +162,7 @@ def _statement(
     counts, total = _counts(results), len(results)
     undeclared = _undeclared(results)
     failed = any(counts[status] for status in FAILURES)
-    lacking = counts[UNSUPPORTED] - undeclared
+    lacking = counts[UNSUPPORTED] - sum(undeclared.values())
     passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
     supported = share_text(total - counts[UNSUPPORTED], total)
     target = f"{target}, level {manifest.level}" if manifest.level else target
@@ -178,7 +181,9 @@ def _statement(
         why = "" if failed else f"; {'it is' if lacking == 1 else 'they are'} within what it claims"
         return Statement(basis, False, "", f"{subject} {negated} {target}{_within(manifest)}: {numbers}{why}.", tuple(results))
     covered = [result for result in results if result.status == PASS]
-    claim = f"{verb} {target}, for {_scope(covered)}{', within what it declares' if undeclared else ''}{_within(manifest)}"
+    partial = ", which is not the whole feature level" if undeclared.keys() - _OPTIONAL else ""
+    declared = f", within what it declares{partial}" if undeclared else ""
+    claim = f"{verb} {target}, for {_scope(covered)}{declared}{_within(manifest)}"
     aside = f"; {rest}, which the claim excludes" if rest else ""
     sentence = f"{subject} {claim}: {passed:,} of {total:,} {cases} passed, {supported} supported{aside}."
     return Statement(basis, True, claim, sentence, tuple(results))
@@ -205,7 +210,8 @@ def _listed(names: Sequence[str], noun: str) -> str:
 
 def _within(manifest: Manifest) -> str:
     """The restriction of a claim where only some of the cases were selected."""
-    selected = f"the cases that {manifest.selection!r} selects" if manifest.selection else ""
+    selection = manifest.selection if len(manifest.selection) <= _LONGEST else f"{manifest.selection[:_LONGEST]}..."
+    selected = f"the cases that {selection!r} selects" if selection else ""
     shard = f"shard {manifest.shard}" if manifest.shard else ""
     part = " of ".join(filter(None, (shard, selected)))
     return f", within {part}" if part else ""
@@ -215,8 +221,8 @@ def _counts(results: Iterable[Result]) -> Counts:
     return {**dict.fromkeys(STATUSES, 0), **Counter(result.status for result in results)}
 
 
-def _undeclared(results: Iterable[Result]) -> int:
-    return sum(1 for result in results if result.status == UNSUPPORTED and result.undeclared)
+def _undeclared(results: Iterable[Result]) -> Counts:
+    return dict(Counter(result.undeclared for result in results if result.status == UNSUPPORTED and result.undeclared))
 
 
 # As data

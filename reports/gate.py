@@ -278,7 +278,7 @@ def markdown(gate: Gate) -> Iterator[str]:
         yield ""
 
 
-def annotations(gate: Gate) -> Iterator[str]:
+def github_annotations(gate: Gate) -> Iterator[str]:
     """Workflow commands of GitHub Actions: an error for each problem and each operator with regressions, a warning for what does not decide."""
     errors = [("not comparable", problem) for problem in gate.problems]
     warnings = [("gate", warning) for warning in gate.warnings]

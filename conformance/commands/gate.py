@@ -54,7 +54,7 @@ def command(
 
     from dmlcts.conformance.runner.journal import read_run
     from dmlcts.reports.files import write_text
-    from dmlcts.reports.gate import annotations, compare, gate_json, markdown, text
+    from dmlcts.reports.gate import compare, gate_json, github_annotations, markdown, text
     from dmlcts.reports.waivers import read_waivers
 
     excused = [waiver for file in waivers for waiver in read_waivers(file)]
@@ -62,7 +62,7 @@ def command(
     for line in text(gate):
         click.echo(line)
     if github:
-        for line in annotations(gate):
+        for line in github_annotations(gate):
             click.echo(line)
     if markdown_file is not None:
         write_text(markdown_file, "\n".join(markdown(gate)) + "\n")

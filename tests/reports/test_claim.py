@@ -56,9 +56,17 @@ def test_one_unsupported_case_within_what_is_claimed_refutes_the_claim() -> None
 
 def test_what_the_implementation_does_not_declare_is_left_out_of_the_claim() -> None:
     claim = claim_of(run(result(), result(UNSUPPORTED, operator="GEMM", undeclared="operator")))
-    assert claim.claim.endswith(f"for 1 operator ({ROUND}) in 1 data type (FLOAT16), within what it declares")
+    assert claim.claim.endswith(
+        f"for 1 operator ({ROUND}) in 1 data type (FLOAT16), within what it declares, which is not the whole feature level"
+    )
     assert claim.sentence.endswith("1 of 2 documented cases passed, 50 % supported; 1 unsupported, which the claim excludes.")
     assert claim.ok
+
+
+def test_a_device_may_lack_a_data_type_at_any_feature_level() -> None:
+    claim = claim_of(run(result(), result(UNSUPPORTED, data_type="FLOAT64", undeclared="data type")))
+    assert claim.claim.endswith("in 1 data type (FLOAT16), within what it declares")
+    assert claim.statements[0].undeclared == {"data type": 1}
 
 
 def test_a_waived_case_keeps_the_claim_and_is_named() -> None:
@@ -134,6 +142,10 @@ def test_a_part_of_the_suite_is_named_in_the_claim() -> None:
     assert (
         "does NOT conform to the documentation at feature level 6.4, level core, within the cases that 'ROUND' selects" in refuted
     )
+
+
+def test_a_long_selection_is_cut_in_the_claim() -> None:
+    assert len(claim_of(run(result(), selection="x" * 10_000)).sentence) < 500
 
 
 def test_smoke_is_a_first_look_that_claims_nothing() -> None:

@@ -13,7 +13,7 @@ import pytest
 from records import result, run
 
 from dmlcts.conformance.commands.cli import main
-from dmlcts.reports.gate import KINDS, SLOW_FLOOR, Gate, annotations, clean, compare, gate_json, markdown, text
+from dmlcts.reports.gate import KINDS, SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, write_record
 from dmlcts.reports.waivers import Waiver
 
@@ -133,7 +133,7 @@ def test_an_incomplete_or_other_run_is_never_green(change: dict[str, object], pr
     assert any(problem in found for found in gate.problems)
     assert gate.sentence == "FAIL: not comparable in 2 cases"
     assert problem in "\n".join(text(gate))
-    assert next(iter(annotations(gate))).startswith("::error title=dmlcts gate%3A not comparable::")
+    assert next(iter(github_annotations(gate))).startswith("::error title=dmlcts gate%3A not comparable::")
 
 
 def test_a_run_without_results_or_that_requires_less_is_never_green() -> None:
@@ -180,7 +180,7 @@ def test_every_form_is_capped_grouped_and_clean() -> None:
 
 
 def test_annotations_are_escaped_and_no_more_than_github_shows() -> None:
-    lines = list(annotations(gated(many(ERROR), many(PASS))))
+    lines = list(github_annotations(gated(many(ERROR), many(PASS))))
     assert len(lines) == 10
     for line in lines:
         found = re.fullmatch(r"::error title=([^:,\r\n]*)::([^\r\n]*)", line)
@@ -189,8 +189,8 @@ def test_annotations_are_escaped_and_no_more_than_github_shows() -> None:
         assert found[2].count("%0A") == 3, "three cases and a remark"
         assert "%3A" in found[1]
     slow = gated(run(OTHER, result(seconds=9.0)), run(OTHER, result(seconds=0.1)))
-    assert [line.partition(" ")[0] for line in annotations(slow)] == ["::warning"]
-    assert not list(annotations(changed(FAIL, PASS)))
+    assert [line.partition(" ")[0] for line in github_annotations(slow)] == ["::warning"]
+    assert not list(github_annotations(changed(FAIL, PASS)))
 
 
 def test_foreign_text_is_one_short_line() -> None:
