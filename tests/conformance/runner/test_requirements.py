@@ -86,6 +86,12 @@ def test_a_profile_lists_operators_types_and_validation(tmp_path: Path) -> None:
     assert requirements([BIT_OR, str(file), BIT_OR])[0] == f"{BIT_OR}/*"
 
 
+def test_the_profile_in_the_guide_is_valid(tmp_path: Path) -> None:
+    guide = (SCHEMA.parents[3] / "docs" / "claims.md").read_text(encoding="utf-8")
+    file = profile(tmp_path, guide.partition("```yaml\n")[2].partition("```")[0])
+    assert read_profile(file) == ("CONVOLUTION/FLOAT32", "CONVOLUTION/FLOAT16", "GEMM/*", "*/FLOAT32", "validation")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
