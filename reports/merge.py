@@ -26,7 +26,7 @@ _SAME = (
 )
 """Manifest entries that must be equal in all shards of a run."""
 
-_SAME_BACKEND = ("name", "version", "feature_level")
+_SAME_BACKEND = ("name", "version", "feature_level", "operators", "data_types", "validates")
 """Entries of the backends' descriptions that must be equal; the device may differ between machines."""
 
 

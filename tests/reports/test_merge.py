@@ -1,5 +1,6 @@
 """Shards put together: every result once, and nothing that is no shard of the same run."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -84,19 +85,33 @@ def test_more_than_nine_shards_are_counted_as_numbers() -> None:
         ("level", "full"),
         ("basis", "measured"),
         ("feature_level", "3_0"),
+        ("required", ["GEMM/*"]),
+        ("waivers", [{"file": "waivers.yaml", "sha256": "0"}]),
         ("seed", "1"),
         ("selection", "round"),
     ],
 )
-def test_shards_of_different_runs_are_refused(name: str, value: str) -> None:
-    with pytest.raises(MergeError, match=f"not shards of one run: {name} is '.*' and '{value}'"):
+def test_shards_of_different_runs_are_refused(name: str, value: object) -> None:
+    said = f"not shards of one run: {name} is {getattr(MANIFEST, name)!r} and {value!r}"
+    with pytest.raises(MergeError, match=re.escape(said)):
         merge([FIRST, other(**{name: value})])
 
 
-@pytest.mark.parametrize(("name", "value"), [("name", "mine"), ("version", "2.1"), ("feature_level", "5_0")])
-def test_shards_of_different_backends_are_refused(name: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("name", "mine"),
+        ("version", "2.1"),
+        ("feature_level", "5_0"),
+        ("operators", ["GEMM"]),
+        ("data_types", ["UINT8"]),
+        ("validates", False),
+    ],
+)
+def test_shards_of_different_backends_are_refused(name: str, value: object) -> None:
     backend = {**MANIFEST.backend, name: value}
-    with pytest.raises(MergeError, match=f"the backends differ, {name} is '{MANIFEST.backend[name]}' and '{value}'"):
+    said = f"the backends differ, {name} is {MANIFEST.backend.get(name)!r} and {value!r}"
+    with pytest.raises(MergeError, match=re.escape(said)):
         merge([FIRST, other(backend=backend)])
 
 
