@@ -31,6 +31,9 @@ FORMAT = "dmlcts-claim-1"
 VALIDATION = "validation"
 """The requirement, and the declared part, of negative cases."""
 
+REQUIRED = "required"
+"""The evidence of a failure that is an unsupported case: the requirement that covers it."""
+
 _DOCUMENTED, _SMOKE, _NEGATIVE = "documented", "smoke", "negative"
 _OPTIONAL = {"data type"}
 """What an implementation of a feature level may lack: DirectML has a query for data types, and none for operators."""
@@ -58,6 +61,11 @@ class Statement:
     def counts(self) -> Counts:
         """How many results have each status."""
         return _counts(self.results)
+
+    @property
+    def supported(self) -> int:
+        """How many cases are supported: neither unsupported, nor unsupported and therefore a failure."""
+        return _supported(self.results)
 
     @property
     def undeclared(self) -> Counts:
@@ -164,18 +172,13 @@ def _statement(
     failed = any(counts[status] for status in FAILURES)
     lacking = counts[UNSUPPORTED] - sum(undeclared.values())
     passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
-    supported = share_text(total - counts[UNSUPPORTED], total)
+    supported = share_text(_supported(results), total)
     target = f"{target}, level {manifest.level}" if manifest.level else target
     numbers = f"of {total:,} {cases}, {passed:,} passed{f', {rest}' if rest else ''} ({supported} supported)" if total else ""
     reason = reason or ("" if passed or failed or lacking else "nothing passed")
     if reason:
-        return Statement(
-            basis,
-            None,
-            "",
-            f"No claim that {who} {verb} {target}, since {reason}{f': {numbers}' if total else ''}.",
-            tuple(results),
-        )
+        sentence = f"No claim that {who} {verb} {target}, since {reason}{f': {numbers}' if total else ''}."
+        return Statement(basis, None, "", sentence, tuple(results))
     subject = "It" if who == "it" else who
     if failed or lacking:
         why = "" if failed else f"; {'it is' if lacking == 1 else 'they are'} within what it claims"
@@ -219,6 +222,10 @@ def _within(manifest: Manifest) -> str:
 
 def _counts(results: Iterable[Result]) -> Counts:
     return {**dict.fromkeys(STATUSES, 0), **Counter(result.status for result in results)}
+
+
+def _supported(results: Iterable[Result]) -> int:
+    return sum(1 for result in results if result.status != UNSUPPORTED and REQUIRED not in result.evidence)
 
 
 def _undeclared(results: Iterable[Result]) -> Counts:
@@ -275,8 +282,7 @@ def claim_json(record: Record, results_sha256: str = "") -> dict[str, Any]:
 
 
 def _statement_json(statement: Statement) -> dict[str, Any]:
-    counts, total = statement.counts, len(statement.results)
-    supported = total - counts[UNSUPPORTED]
+    total, supported = len(statement.results), statement.supported
     cells = {
         operator: {name: {status: number for status, number in cell.items() if number} for name, cell in row.items()}
         for operator, row in sorted(matrix(statement.results).items())

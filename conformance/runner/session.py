@@ -20,7 +20,7 @@ from dmlcts.conformance.runner.journal import EXAMPLES as EXAMPLES_FOLDER
 from dmlcts.conformance.runner.options import RunOptions, read_case
 from dmlcts.conformance.runner.terminal import command_text
 from dmlcts.generator.case import AGREEMENT, RELATION, Case
-from dmlcts.reports.claim import required
+from dmlcts.reports.claim import REQUIRED, required
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.reports.waivers import apply_waivers, read_waivers
 
@@ -55,7 +55,8 @@ class Session:
         if result.status == UNSUPPORTED:
             name = next((name for name in self.options.required if required(name, result)), "")
             if name:
-                result = replace(result, status=FAIL, message=f"unsupported, but required ({name}): {result.message}")
+                message = f"unsupported, but required ({name}): {result.message}"
+                result = replace(result, status=FAIL, message=message, evidence={**result.evidence, REQUIRED: name})
         if self.waivers:
             result = apply_waivers(result, self.waivers, self.today)
         return result if result.status in (PASS, UNSUPPORTED) else replace(result, repro=self._repro(result))

@@ -56,6 +56,8 @@ def test_what_is_required_and_unsupported_fails(required: str, tmp_path: Path) -
     record = read_record(tmp_path / "results.jsonl")
     assert record.results[0].message.startswith("unsupported, but required (")
     assert len(record.manifest.required) == 1
+    claim = json.loads((tmp_path / "claim.json").read_text(encoding="utf-8"))
+    assert claim["statements"][0]["share_supported"] == 0.5, "a failure, but not supported either"
 
 
 def test_what_is_required_elsewhere_does_not_matter(tmp_path: Path) -> None:
