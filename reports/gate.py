@@ -187,6 +187,10 @@ def _problems(new: Record, baseline: Record) -> Iterator[str]:
         yield f"the new run is incomplete: {numbered(claim.counts[NOT_RUN], 'case')} without a result"
     if claim.untested:
         yield f"no case of the new run tests what it requires: {', '.join(claim.untested)}"
+    if new.results and not claim.counts[PASS] + claim.counts[UNEXPECTED_PASS]:
+        yield "nothing passed in the new run"
+    if manifest == old:
+        yield "the baseline is the new run itself"
     for name, record in (("new run", new), ("baseline", baseline)):
         if record.manifest.shard:
             yield f"the {name} is only shard {record.manifest.shard}; merge all shards with `dmlcts merge`"

@@ -23,8 +23,13 @@ OTHER = result(number=99)
 """A case that is the same in both runs."""
 
 
+def older(record: Record) -> Record:
+    """The same results, of an older run."""
+    return replace(record, manifest=replace(record.manifest, started="2026-01-01T00:00:00Z"))
+
+
 def gated(new: Record, old: Record, *waivers: Waiver, slowdown: float | None = None) -> Gate:
-    gate = compare(new, old, waivers, TODAY, slowdown)
+    gate = compare(new, older(old), waivers, TODAY, slowdown)
     jsonschema.validate(gate_json(gate), SCHEMA)
     return gate
 
@@ -142,6 +147,8 @@ def test_a_run_without_results_or_that_requires_less_is_never_green() -> None:
     strict = replace(WHOLE, manifest=replace(WHOLE.manifest, required=["*/FLOAT16"]))
     assert gated(WHOLE, strict).problems == ("the new run does not require what the baseline does: */FLOAT16",)
     assert gated(run(OTHER, OTHER), WHOLE).problems == ("the new run has several results for one case",)
+    assert gated(run(result(WAIVED)), run(result(WAIVED))).problems == ("nothing passed in the new run",)
+    assert compare(WHOLE, WHOLE, (), TODAY).problems == ("the baseline is the new run itself",)
 
 
 def test_what_does_not_decide_is_a_warning() -> None:
@@ -157,7 +164,9 @@ HOSTILE = "100% \x1b[31m\r\n::error::owned ##[error]x, y | `z` <b> @all" + "!" *
 
 
 def many(status: str, **more: object) -> Record:
-    return run(*(result(status, number, operator=f"OPERATOR_{number % 40}", message=HOSTILE, **more) for number in range(400)))
+    return run(
+        OTHER, *(result(status, number, operator=f"OPERATOR_{number % 40}", message=HOSTILE, **more) for number in range(400))
+    )
 
 
 def test_every_form_is_capped_grouped_and_clean() -> None:
@@ -209,11 +218,11 @@ def dmlcts(*arguments: object) -> int:
 
 
 def test_the_command_exits_as_a_ci_expects_and_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, record in (("old", run(OTHER, result())), ("bad", run(OTHER, result(FAIL, message="off by one")))):
+    for name, record in (("old", older(WHOLE)), ("new", WHOLE), ("bad", run(OTHER, result(FAIL, message="off by one")))):
         (tmp_path / name).mkdir()
         write_record(record, tmp_path / name / "results.jsonl")
     old, bad = tmp_path / "old", tmp_path / "bad" / "results.jsonl"
-    assert dmlcts("gate", old, "--baseline", old, "--github") == 0
+    assert dmlcts("gate", tmp_path / "new", "--baseline", old, "--github") == 0
     assert capsys.readouterr().out == "PASS: no regression in 2 cases\n"
     files = ("--markdown", tmp_path / "gate.md", "--json", tmp_path / "gate.json")
     assert dmlcts("gate", bad, "--baseline", old, "--github", *files) == 1
