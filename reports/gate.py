@@ -117,7 +117,13 @@ class Gate:
     @property
     def sentence(self) -> str:
         """The outcome in a line."""
-        what = numbered(self.worse, "regression") if self.worse else "no regression" if not self.problems else "not comparable"
+        what = (
+            numbered(self.worse, "regression")
+            if self.worse
+            else "no regression"
+            if not self.problems
+            else "incomplete or not comparable"
+        )
         changes = ", ".join(f"{number:,} {KINDS[kind]}" for kind, number in self.counts.items() if number)
         return f"{'PASS' if self.ok else 'FAIL'}: {what} in {numbered(self.cases, 'case')}{f' ({changes})' if changes else ''}"
 
@@ -238,7 +244,7 @@ def groups(changes: Iterable[Change]) -> dict[str, list[Change]]:
 def text(gate: Gate) -> Iterator[str]:
     """The comparison for a terminal, line by line."""
     for problem in gate.problems:
-        yield f"not comparable: {problem}"
+        yield f"problem: {problem}"
     for warning in gate.warnings:
         yield f"warning: {warning}"
     for kind, changes in _by_kind(gate):
@@ -264,7 +270,7 @@ def markdown(gate: Gate) -> Iterator[str]:
     yield f"{plain(backend_name(gate.new))} against {plain(backend_name(gate.baseline))} of {plain(gate.baseline.finished or 'an unknown time')}"
     yield ""
     for problem in gate.problems:
-        yield f"> ✗ Not comparable: {plain(problem)}"
+        yield f"> ✗ {plain(problem)}"
         yield ""
     for warning in gate.warnings:
         yield f"> ⚠ {plain(warning)}"
@@ -284,7 +290,7 @@ def markdown(gate: Gate) -> Iterator[str]:
 
 def github_annotations(gate: Gate) -> Iterator[str]:
     """Workflow commands of GitHub Actions: an error for each problem and each operator with regressions, a warning for what does not decide."""
-    errors = [("not comparable", problem) for problem in gate.problems]
+    errors = [("incomplete or not comparable", problem) for problem in gate.problems]
     warnings = [("gate", warning) for warning in gate.warnings]
     for kind, changes in _by_kind(gate):
         if kind in ("fixed", "still_fails", "newly_waived"):

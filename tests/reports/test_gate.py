@@ -136,9 +136,9 @@ def test_an_incomplete_or_other_run_is_never_green(change: dict[str, object], pr
     gate = gated(new, WHOLE)
     assert not gate.ok
     assert any(problem in found for found in gate.problems)
-    assert gate.sentence == "FAIL: not comparable in 2 cases"
+    assert gate.sentence == "FAIL: incomplete or not comparable in 2 cases"
     assert problem in "\n".join(text(gate))
-    assert next(iter(github_annotations(gate))).startswith("::error title=dmlcts gate%3A not comparable::")
+    assert next(iter(github_annotations(gate))).startswith("::error title=dmlcts gate%3A incomplete or not comparable::")
 
 
 def test_a_run_without_results_or_that_requires_less_is_never_green() -> None:
