@@ -16,13 +16,15 @@ from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import scaled
 from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.dtypes import numpy_dtype
 
 
 def _bound(xp: Any, desc: OperatorDesc, name: str) -> float | None:
     """Min or Max as the desc holds it, None where the operator has no such bound; a scalar union keeps every integer exactly."""
     value = desc.fields.get(name)
     assert value is None or isinstance(value, int | float)
-    return value if value is None or "MinMaxDataType" in desc.fields else float(xp.float32(value))
+    held = numpy_dtype(str(desc.fields.get("MinMaxDataType", "FLOAT32")))
+    return value if value is None or held.kind != "f" else float(held.type(value))
 
 
 def _limits(dtype: Any) -> tuple[int, int]:
