@@ -8,7 +8,7 @@ required.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -181,10 +181,30 @@ def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewh
         elif label.startswith("sizes/zero/"):
             late.append(Change(label, desc, {}, rules, basis, _way(label, desc)))
     yield from best.values()
+    yield from _alone(plan, base, usual, {rule for (rule, _), change in best.items() if len(change.rules) == 1})
     yield from late
     if not emptied:
         yield from _consistent_zero(plan, base, usual)
     yield from _binding_changes(base)
+
+
+def _alone(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], known: Set[str]) -> Iterator[Change]:
+    """Tensors that must have the same sizes, changed together: what breaks a constraint alone that no change of one tensor does (``known``)."""
+    for group in _there(base, plan.tied("Sizes")):
+        sizes, names, made = base.tensor(group[0]).sizes, "+".join(group), set[str]()
+        if len(group) == 1 or len(sizes) == 1:
+            continue
+        counts = {"-1": sizes[1:], "+1": (1, *sizes), "+1-of-ones": (1,) * (len(sizes) + 1)}
+        ways = [(names, f"dimension-count/{names}{way}", changed) for way, changed in counts.items()]
+        for index, size in enumerate(sizes):
+            ways.append((f"{names}-size{index}", f"sizes/{names}", (*sizes[:index], size + 1, *sizes[index + 1 :])))
+        for place, label, changed in ways:
+            desc = plan.recomputed(_replaced(base, group, sizes=changed), usual)
+            broken = violations(plan.operator, desc)
+            own = f"{broken[0].label.removeprefix('constraint/')}/{place}" if broken else ""
+            if len(broken) == 1 and broken[0].label.startswith(_OWN) and broken[0].label not in known and own not in made:
+                yield Change(own, desc, {}, frozenset({broken[0].label}), broken[0].basis, _way(label, desc))
+                made.add(own)
 
 
 def _way(label: str, desc: OperatorDesc) -> str:
@@ -287,9 +307,9 @@ def _attribute_changes(plan: Plan, field: Field, base: OperatorDesc) -> Iterator
     """
     values: list[object] = [value for value in plan.values(field) if not isinstance(value, Expression)]
     if field.enum == "DML_TENSOR_DATA_TYPE":
-        values += (*abi().data_types, *_NO_CONSTANTS)
-    elif field.enum:
-        values += (len(abi().enums[field.enum].values), *_NO_CONSTANTS)
+        values += abi().data_types
+    if field.enum:
+        values += (max(abi().enums[field.enum].values.values()) + 1, *_NO_CONSTANTS)
     if field.domain:
         values += _beyond(field, base)
     if field.operators:

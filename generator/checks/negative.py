@@ -75,9 +75,11 @@ _TO_BREAK = (
 
 
 def _implied(operator: Operator, constraint: Constraint) -> bool:
-    """Whether tensors of equal sizes have what the constraint asks for anyway."""
+    """Whether tensors have as many dimensions anyway: those of equal sizes, or those for which the tables list one count."""
     same = (set(other.tensors) for other in operator.constraints if other.same == "Sizes" and other.when is None)
-    return constraint.same == "DimensionCount" and any(set(constraint.tensors) & tensors for tensors in same)
+    rows = [row for table in operator.tables() for name, row in table.tensors.items() if name in constraint.tensors]
+    one_count = all(row.dimensions[0] == row.dimensions[1] for row in rows)
+    return constraint.same == "DimensionCount" and (one_count or any(set(constraint.tensors) <= tensors for tensors in same))
 
 
 def constraints_are_broken_at_each_tensor(given: Given) -> Iterator[str]:

@@ -297,7 +297,7 @@ INTEGERS: Faults = {
     **zero_points("Input", "Filter"),
     **_of_first_group("FilterZeroPointTensor"),
     **sums.of_integers(_SUMS, products),
-    "padding-of-byte-0": _padding("takes the zero point off padding, too", np.pad),
+    "padding-of-byte-0": _padding("subtracts the zero point from padding too", np.pad),
     "product-of-points-lost": Fault(
         "leaves out the product of both zero points, where they come off afterwards",
         stages={_SUMS: _without_product_of_points},

@@ -125,7 +125,7 @@ FACTORS: Faults = {
 
 
 def _without_product_of_points(desc: OperatorDesc, right: Inputs) -> Inputs:
-    """One more product in each sum, a column by a row: it takes off as much as both zero points give."""
+    """One more product in each sum, a column by a row: it subtracts as much as the product of both zero points."""
     a, b = (difference(right, name) for name in "AB")
     p, q = (own(right, name, "ZeroPoint").astype(np.int64) for name in "AB")
     column, row = 0 * a[..., :1] - a.shape[-1] * p, 0 * b[..., :1, :] + q

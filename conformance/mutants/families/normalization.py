@@ -43,8 +43,15 @@ _DIVISORS: Steps = {
     "normalization.inverse-root": {
         "epsilon-outside": ("adds Epsilon outside the root", lambda square, e: 1 / (np.sqrt(square) + e)),
         "epsilon-squared": ("adds the square of Epsilon", lambda square, e: 1 / np.sqrt(square + e * e)),
-        "epsilon-least-square": ("takes Epsilon for the least variance", lambda square, e: 1 / np.sqrt(np.maximum(square, e))),
-        "root-approximate": ("takes the root with 11 bits", lambda square, e: as_tf32(1 / np.sqrt(square + e)), SINGLE),
+        "epsilon-least-square": (
+            "raises smaller variances to Epsilon instead of adding it",
+            lambda square, e: 1 / np.sqrt(np.maximum(square, e)),
+        ),
+        "root-approximate": (
+            "computes the root with 11 bits of mantissa",
+            lambda square, e: as_tf32(1 / np.sqrt(square + e)),
+            SINGLE,
+        ),
     }
 }
 
@@ -72,7 +79,7 @@ _ROWS: Faults = {
     **{name: Fault(does, stages=_rows(lambda rows, cut=cut: cut(rows).sum(-1))) for name, (does, cut) in ELEMENTS.items()},  # type: ignore[misc]
     "nan-passed-over": Fault("passes over NaN in its sums", stages=_rows(lambda rows: np.nansum(rows, axis=-1))),
     **{f"sums-{name}": Fault(f"adds up in {of}", types=types, stages=_after_sum(f)) for name, (of, types, f) in PRECISIONS.items()},
-    "batch-first": Fault("takes the first batch's sums for all", stages=_after_sum(lambda sums: sums[:1] + 0 * sums)),
+    "batch-first": Fault("uses the first batch's sums for all batches", stages=_after_sum(lambda sums: sums[:1] + 0 * sums)),
 }
 
 _MEAN_VARIANCE: Steps = {
@@ -118,7 +125,7 @@ def _elsewhere(*names: str) -> Faults:
     }
     return {
         f"{name.lower()}-{label}": Fault(
-            f"takes {words} of {name}Tensor",
+            f"reads {words} of {name}Tensor",
             inputs=lambda desc, x, name=f"{name}Tensor", change=change: {**x, name: change(x["InputTensor"], x[name])},  # type: ignore[misc]
             when=lambda desc, name=f"{name}Tensor": desc.fields[name] is not None,  # type: ignore[misc]
         )
@@ -206,10 +213,10 @@ def _around(crossed: Axes, beside: Axes) -> Callable[[OperatorDesc], Axes]:
 
 _RESPONSE: Steps = {
     "normalization.reach": {  # before and behind
-        "window-one-more-behind": ("takes one element more behind", lambda size: ((size - 1) // 2, size // 2 + 1)),
+        "window-one-more-behind": ("reads one element too many behind", lambda size: ((size - 1) // 2, size // 2 + 1)),
         "window-even-the-other-way": ("lets even windows reach further back", lambda size: (size // 2, (size - 1) // 2)),
         "window-of-radius": ("treats LocalSize as the radius", lambda size: (size, size)),
-        "window-of-5-at-most": ("takes windows of 5 at most", lambda size: ((min(size, 5) - 1) // 2, min(size, 5) // 2)),
+        "window-of-5-at-most": ("limits windows to 5 elements", lambda size: ((min(size, 5) - 1) // 2, min(size, 5) // 2)),
     },
     "normalization.neighborhood": {
         "rows-alone": ("goes along columns alone where channels are not crossed", _around((1,), (2,))),
@@ -219,9 +226,9 @@ _RESPONSE: Steps = {
     },
     "normalization.weight": {"alpha-not-divided": ("does not divide Alpha", lambda alpha, size, total: alpha * total)},
     "normalization.power": {
-        "power-as-three-quarters": ("takes the power of 3/4 always", lambda base, beta: base**0.75),
+        "power-as-three-quarters": ("always raises to the power of 3/4", lambda base, beta: base**0.75),
         "by-logarithm": (
-            "takes the power by exponential and logarithm in FLOAT32",
+            "computes the power by exponential and logarithm in FLOAT32",
             lambda base, beta: np.exp2(np.float32(beta) * np.log2(base.astype("f4"))),
         ),
     },

@@ -62,7 +62,9 @@ _WINDOWS: Faults = {
     ),
     "Strides-of-window": _misread("moves on by the window's size", "Strides", lambda stride, window: window, "WindowSize"),
     "Strides-at-most-2": _misread("moves on by 2 at most", "Strides", lambda stride: min(stride, 2)),
-    "WindowSize-at-most-64": _misread("takes 64 elements of a dimension at most", "WindowSize", lambda window: min(window, 64)),
+    "WindowSize-at-most-64": _misread(
+        "limits windows to 64 elements in each dimension", "WindowSize", lambda window: min(window, 64)
+    ),
     "StartPadding-at-most-1": _misread("pads one element at most", "StartPadding", lambda padding: min(padding, 1)),
 }
 _DILATED: Faults = {

@@ -23,7 +23,7 @@ _STEPS: Steps = {
         "corners-raised": ("rounds corners up", np.ceil),
         "corners-half-away": ("rounds halves away from zero", lambda x: np.copysign(np.floor(np.abs(x) + np.float32(0.5)), x)),
     },
-    "pooling.batch": {"batch-first": ("takes the first batch for all", lambda batch, count: 0 * batch)},
+    "pooling.batch": {"batch-first": ("reads the first batch for all regions", lambda batch, count: 0 * batch)},
     "pooling.extent": {
         "corners-exclusive": ("leaves out a region's last row and column", lambda first, last, size: (first, last - first)),
         "limited-first": ("limits regions to the input before it divides them", _limited),

@@ -87,8 +87,8 @@ _PLACES: Faults = {
         "begins with 0, so that nothing worse is found",
         lambda row, f: (np.minimum if f == "ARGMIN" else np.maximum)(row, row.dtype.type(0)),
     ),
-    "lanes-of-32": _in_order("takes of equals that of the first of 32 threads", lambda at: at % 32),
-    "parts-of-1024": _in_order("takes of equals the first of the last 1,024", lambda at: -(at // 1024)),
+    "lanes-of-32": _in_order("prefers, of equals, the one in the first of 32 threads", lambda at: at % 32),
+    "parts-of-1024": _in_order("prefers, of equals, the first in the last part of 1,024", lambda at: -(at // 1024)),
 }
 
 
@@ -156,7 +156,7 @@ _DIRECTIONS: Faults = {
         },
         when=_decreasing,
     ),
-    "directions-of-last-axis": Fault("takes the last of equals along the last axis alone", _last_along_last_axis, when=_decreasing),
+    "directions-of-last-axis": Fault("applies DECREASING to the last axis alone", _last_along_last_axis, when=_decreasing),
 }
 
 FAULTS: Table = {"REDUCE ARGMIN ARGMAX": {**_ROWS, **_PLACES, **_NUMBERS}, "ARGMIN ARGMAX": _DIRECTIONS}

@@ -99,13 +99,13 @@ _SUMS: Faults = {
     "share-in-float16": _wrong(
         "AVERAGE", "finish", "multiplies with a share in FLOAT16", lambda total, count, of: total * float(np.float16(1 / count))
     ),
-    "complemented": _wrong(
-        "L1", "terms", "takes the complement for the negative", lambda x, function: np.where(x < 0, ~x, x), SIGNED
-    ),
+    "complemented": _wrong("L1", "terms", "computes the complement of negative numbers for their negation", lambda x, function: np.where(x < 0, ~x, x), SIGNED),
     "squares-in-32-bits": _wrong(
         "SUM_SQUARE", "terms", "squares 32 bits of 64", lambda x, function: (x.astype("u4") ** 2).astype("u8"), LONG
     ),
-    "of-magnitude": _wrong("LOG_SUM", "finish", "takes the sum's magnitude", lambda total, count, of: np.log(np.abs(total))),
+    "of-magnitude": _wrong(
+        "LOG_SUM", "finish", "takes the logarithm of the sum's magnitude", lambda total, count, of: np.log(np.abs(total))
+    ),
     "exp-largest-of-tensor": _exponentials(
         "subtracts the tensor's largest, in FLOAT32",
         lambda x: x.max() + np.log(_sum(np.exp((x - x.max()).astype("f4")))).astype("f8"),

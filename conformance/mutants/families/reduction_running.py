@@ -73,7 +73,7 @@ _STEPS: Steps = {
     },
     "reduction.exclusive": {
         "exclusive-across-rows": (
-            "takes the row before for what comes before the first",
+            "starts each row with the last total of the row before",
             lambda totals, x, first: _shifted(totals.reshape(-1), first).reshape(totals.shape),
         )
     },

@@ -47,7 +47,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
             yield f"{field.name}/{label}", _changing(field, does, change)
         wide = tuple(of for of in types if data_type(of).bits > 8)
         if wide:
-            yield f"{field.name}/big-endian", _changing(field, "takes {} as big-endian", lambda x: x.byteswap(), wide)
+            yield f"{field.name}/big-endian", _changing(field, "reads {} as big-endian", lambda x: x.byteswap(), wide)
         for axis in axes_of(operator, field):
             for label, (does, change_along) in _ALONG.items():
                 name = f"axis {axis}" if axis >= 0 else "the last axis" if axis == -1 else f"the axis {-1 - axis} before the last"
@@ -188,7 +188,7 @@ def _other_sign(x: Array) -> Array:
 _NUMBERS: Mapping[str, tuple[tuple[str, ...], str, tuple[str, ...], Change]] = {
     "lost": (BOTH, "treats {} as 0", FLOATS + INTEGERS, np.zeros_like),
     "negated": (BOTH, "negates {}", FLOATS + SIGNED, np.negative),
-    "absolute": (BOTH, "takes the absolute values of {}", FLOATS + SIGNED, np.abs),
+    "absolute": (BOTH, "ignores the signs of {}", FLOATS + SIGNED, np.abs),
     "doubled": (BOTH, "doubles {}", FLOATS + INTEGERS, lambda x: x + x),
     **{name: (BOTH, f"rounds {{}} to {of}", types, change) for name, (of, types, change) in PRECISIONS.items()},
     "nan-as-zero": (BOTH, "treats NaN in {} as 0", FLOATS, _where(np.isnan, np.zeros_like)),
@@ -233,15 +233,15 @@ def _ends_exchanged(array: Array) -> Array:
 
 _ORDERS: Mapping[str, tuple[str, Change]] = {
     "first-for-all": ("treats all of {} as its first element", lambda x: np.full_like(x, x.flat[0])),
-    "next": ("takes the next element of {}", lambda x: np.roll(x, -1)),
+    "next": ("reads the next element of {} instead of each", lambda x: np.roll(x, -1)),
     "ends-exchanged": ("exchanges the first and the last element of {}", _ends_exchanged),
-    "column-major": ("takes {} as column-major", lambda x: x.T),
+    "column-major": ("reads {} as column-major", lambda x: x.T),
     "last-two-exchanged": ("exchanges the last two dimensions of {}", lambda x: _exchanged(x, -1, -2)),
     "first-two-exchanged": ("exchanges the first two dimensions of {}", lambda x: _exchanged(x, 0, 1)),
 }
 
 _ALONG: Mapping[str, tuple[str, Callable[[int], Change]]] = {
-    "first": ("takes the first of {} for all", lambda axis: lambda x: np.broadcast_to(np.take(x, [0], axis), x.shape)),
-    "next": ("takes the next of {}", lambda axis: lambda x: np.roll(x, -1, axis)),
+    "first": ("reads the first element of {} for all", lambda axis: lambda x: np.broadcast_to(np.take(x, [0], axis), x.shape)),
+    "next": ("reads the next element of {}", lambda axis: lambda x: np.roll(x, -1, axis)),
 }
 """Along an axis."""
