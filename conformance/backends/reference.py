@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -21,15 +22,22 @@ from dmlcts.spec.rules import Violation
 Array = NDArray[Any]
 
 
+@cache
+def _version() -> str:
+    """The suite's version. Reading it takes milliseconds, and every mutant is a backend."""
+    return metadata.version("directml-conformance")
+
+
 class ReferenceBackend(ArrayBackend):
     """The reference as an implementation under test: it validates, computes and rounds to nearest."""
 
     def __init__(self, xp: Any = np, device: str = "NumPy") -> None:
         self.xp = xp
-        version = metadata.version("directml-conformance")
         device = f"{device} {getattr(xp, '__version__', '')}".strip()
         types = tuple(abi().data_types)
-        self.info = BackendInfo("reference", version, device, data_types=types, denormals="preserve", accumulator=52, nearest=True)
+        self.info = BackendInfo(
+            "reference", _version(), device, data_types=types, denormals="preserve", accumulator=52, nearest=True
+        )
 
     def compute(self, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The reference's values in the outputs' types."""

@@ -91,9 +91,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Excused:
-    """The elements with vacuous bounds of an operator and output data type, in one run.
+    """The elements with vacuous bounds of an operator and output data type, in one run and for the same reasons.
 
-    ``elements`` of the ``judged`` ones, in ``cases`` cases, most of them in the case ``worst``; ``why`` is the reason in the spec.
+    ``elements`` of the ``judged`` ones, in ``cases`` cases, most of them in the case ``worst``; ``why`` are the reasons that the spec gives
+    for these cases, or ``not explained``.
     """
 
     operator: str
@@ -156,7 +157,7 @@ def rows(records: Sequence[Record]) -> list[Row]:
 
 
 def excused(records: Sequence[Record]) -> list[Excused]:
-    """Vacuous bounds, by operator, output data type and run.
+    """Vacuous bounds, by operator, output data type, run and reason: what no entry explains stands alone.
 
     Raises:
         UsageError: a result is of an operator that has no spec.
@@ -168,11 +169,13 @@ def excused(records: Sequence[Record]) -> list[Excused]:
                 judged[result.operator, output_type(operator_of(result), result.data_type), number].append(result)
     found = []
     for (operator, data_type, number), results in sorted(judged.items()):
-        hit = [result for result in results if result.vacuous]
-        if hit:
+        by_reason: defaultdict[str, list[Result]] = defaultdict(list)
+        for result in results:
+            if result.vacuous:
+                by_reason["; ".join(vacuous_reasons(result.case)) or "not explained"].append(result)
+        for why, hit in by_reason.items():
             worst = max(hit, key=lambda result: (result.vacuous, result.vacuous / result.elements))
             counts = sum(result.vacuous for result in hit), sum(result.elements for result in results), len(hit)
-            why = "; ".join(vacuous_reasons().get(operator, ("not explained",)))
             found.append(Excused(operator, data_type, number, *counts, worst.case, why))
     return found
 

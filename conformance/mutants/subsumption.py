@@ -1,15 +1,16 @@
 """Which faults fall whenever another falls: these tell nothing more, and a hunt leaves them out.
 
-One fault falls whenever another does if every case that finds the other finds it too. That is worked out on all cases of level core but
-property cases, of every basis, by ``dmlcts mutants --subsumption``, which takes a while; what it found stands in ``hardest.json``: of each
-operator the faults that no other brings down with it, and a digest of the faults that there were. An operator whose faults have changed
-since is hunted whole, until it is worked out again.
+One fault falls whenever another does if every case that finds the other finds it too. ``dmlcts mutants --subsumption`` works that out on
+the cases of level core of every basis but property cases. Only a fault that few cases find is compared with others (``_FEW``): all cases
+are run on it, and these few on each other fault. So a fault that is left out does fall whenever another falls; one that falls only with
+faults that many cases find is kept. What it found stands in ``hardest.json``: of each operator the faults that are kept, and a digest of
+the faults that there were. An operator whose faults have changed since is hunted whole, until it is worked out again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -22,57 +23,76 @@ from dmlcts.spec.model import DOCUMENTED
 
 FILE = Path(__file__).with_name("hardest.json")
 
-_SAMPLE = 12
+_SAMPLE = 8
 """Cases by which it is guessed how hard a fault is to find: the hardest come first, for they bring down the most."""
+
+_FEW = 24
+"""Of a fault that more cases find, nobody asks what it brings down with it: a harder one does most likely."""
 
 
 @dataclass(slots=True)
 class _Suspect:
-    """A fault, and which cases find it, as far as that is known (by their number)."""
+    """A fault, which cases find it, as far as that is known (by their number), and all that do (``kills``) where they are few."""
 
     mutant: Mutant
+    shown: Sequence[int]
     found_by: dict[int, bool] = field(default_factory=dict)
     kills: tuple[int, ...] = ()
 
 
 def hardest(hunter: Hunter, mutants: Sequence[Mutant]) -> list[str]:
-    """The labels of the faults that do not fall whenever another does; of faults that fall together, one.
+    """The labels of the faults that are not known to fall whenever another does; of faults that fall together, one.
 
     What property cases alone find is among them. One that measured cases find stands for no documented one.
     """
     trials = [trial for trial in hunter.trials if trial.case.kind != PROPERTY]
-    suspects = [_Suspect(mutant) for mutant in mutants if not mutant.no_fault]
-    sample = {id(suspect): _sampled(hunter, suspect, trials) for suspect in suspects}
+
+    def finds(suspect: _Suspect, at: int) -> bool:
+        known = suspect.found_by.get(at)
+        if known is None:
+            known = suspect.found_by[at] = hunter.try_one(suspect.mutant, trials[at]) is not None
+        return known
+
+    suspects = [_Suspect(mutant, _shown(mutant, trials)) for mutant in mutants if not mutant.no_fault]
+    shares = {id(suspect): sum(finds(suspect, at) for at in suspect.shown[:_SAMPLE]) * len(suspect.shown) for suspect in suspects}
     kept: list[_Suspect] = []
-    for suspect in sorted(suspects, key=lambda suspect: sample[id(suspect)]):
-        if any(_brings_down(hunter, other, suspect, trials) for other in kept if other.kills):
+    for suspect in sorted(suspects, key=lambda suspect: shares[id(suspect)]):
+        if any(_brings_down(other, suspect, finds) for other in kept):
             continue
-        suspect.kills = tuple(at for at in range(len(trials)) if _finds(hunter, suspect, at, trials))
-        kept = [other for other in kept if not (suspect.kills and _brings_down(hunter, suspect, other, trials))]
+        suspect.kills = _kills(suspect, finds)
+        kept = [other for other in kept if not _brings_down(suspect, other, finds)]
         kept = sorted([*kept, suspect], key=lambda other: len(other.kills))
     labels = {suspect.mutant.label for suspect in kept}
     return [mutant.label for mutant in mutants if mutant.label in labels]
 
 
-def _sampled(hunter: Hunter, suspect: _Suspect, trials: Sequence[Trial]) -> float:
-    """The share of some cases that find the fault, of those in which it may show."""
-    shown = [at for at, trial in enumerate(trials) if suspect.mutant.fault.may_show(trial.case)]
-    some = shown[:: max(1, len(shown) // _SAMPLE)]
-    return sum(_finds(hunter, suspect, at, trials) for at in some) * len(shown) / len(some) if some else 0.0
+def _shown(mutant: Mutant, trials: Sequence[Trial]) -> list[int]:
+    """The cases in which a fault may show, in an order in which the first ones are from everywhere."""
+    shown = [at for at, trial in enumerate(trials) if mutant.fault.may_show(trial.case)]
+    step = max(1, len(shown) // _SAMPLE)
+    return [at for first in range(step) for at in shown[first::step]]
 
 
-def _finds(hunter: Hunter, suspect: _Suspect, at: int, trials: Sequence[Trial]) -> bool:
-    known = suspect.found_by.get(at)
-    if known is None:
-        known = suspect.found_by[at] = hunter.try_one(suspect.mutant, trials[at]) is not None
-    return known
+Finds = Callable[[_Suspect, int], bool]
 
 
-def _brings_down(hunter: Hunter, one: _Suspect, other: _Suspect, trials: Sequence[Trial]) -> bool:
-    """Whether every case that finds the one finds the other."""
-    if one.mutant.basis != DOCUMENTED and other.mutant.basis == DOCUMENTED:
+def _kills(suspect: _Suspect, finds: Finds) -> tuple[int, ...]:
+    """All cases that find the fault; none where they are more than a few."""
+    found: list[int] = []
+    for at in suspect.shown:
+        if finds(suspect, at):
+            found.append(at)
+            if len(found) > _FEW:
+                return ()
+    return tuple(found)
+
+
+def _brings_down(one: _Suspect, other: _Suspect, finds: Finds) -> bool:
+    """Whether every case that finds the one, of which all are known, finds the other."""
+    if not one.kills or (one.mutant.basis != DOCUMENTED and other.mutant.basis == DOCUMENTED):
         return False
-    return all(_finds(hunter, other, at, trials) for at in one.kills)
+    missed = any(other.found_by.get(at) is False for at in one.kills)  # known already, without a run
+    return not missed and all(finds(other, at) for at in one.kills)
 
 
 # The file

@@ -99,7 +99,13 @@ _SUMS: Faults = {
     "share-in-float16": _wrong(
         "AVERAGE", "finish", "multiplies with a share in FLOAT16", lambda total, count, of: total * float(np.float16(1 / count))
     ),
-    "complemented": _wrong("L1", "terms", "computes the complement of negative numbers for their negation", lambda x, function: np.where(x < 0, ~x, x), SIGNED),
+    "complemented": _wrong(
+        "L1",
+        "terms",
+        "computes the complement of negative numbers for their negation",
+        lambda x, function: np.where(x < 0, ~x, x),
+        SIGNED,
+    ),
     "squares-in-32-bits": _wrong(
         "SUM_SQUARE", "terms", "squares 32 bits of 64", lambda x, function: (x.astype("u4") ** 2).astype("u8"), LONG
     ),

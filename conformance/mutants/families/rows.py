@@ -30,7 +30,10 @@ ELEMENTS: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
 """By name: what it does, and the rows (the last dimension) that are left; of one element at least."""
 
 _AXES: Mapping[str, tuple[str, Callable[[Axes, int], Axes]]] = {
-    "up-to-the-last": ("goes along all dimensions between the axes too", lambda axes, count: tuple(range(min(axes), max(axes) + 1))),
+    "up-to-the-last": (
+        "goes along all dimensions between the axes too",
+        lambda axes, count: tuple(range(min(axes), max(axes) + 1)),
+    ),
     "counted-from-the-end": ("counts axes from the end", lambda axes, count: tuple(count - 1 - axis for axis in axes)),
     "one-axis-more": ("goes along the dimension before the first axis too", lambda axes, count: (max(min(axes) - 1, 0), *axes)),
     "as-many-last": ("goes along as many dimensions, the last ones", lambda axes, count: tuple(range(count - len(axes), count))),

@@ -18,14 +18,14 @@ from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands import bounds as module
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.execution import execute as execution
-from dmlcts.generator.suite import find_case
+from dmlcts.generator.suite import find_case, operator_cases
 from dmlcts.reference.answer import Answer
 from dmlcts.reports.record import ERROR, FAIL, PASS, STATUSES, Manifest, Record, Result, read_record, write_record
 from dmlcts.reports.text import result_lines
 from dmlcts.spec.expression import compile_expression
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import Operator, Support, TensorSupport, Tolerance, ToleranceException
-from dmlcts.spec.vacuous import vacuous_reasons
+from dmlcts.spec.vacuous import all_reasons, read_reasons
 
 NAME = "ELEMENT_WISE_ROUND"
 ULP = Tolerance("ulp", "value", {"ulps": {"FLOAT32": 16, "FLOAT16": 4}})
@@ -248,7 +248,7 @@ def excusing(vacuous: int, elements: int, case: str, **more: Any) -> Result:
 
 
 def test_bounds_that_excuse_everything_are_counted_and_the_worst_case_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "vacuous_reasons", lambda: {NAME: ("one reason", "another")})
+    monkeypatch.setattr(module, "vacuous_reasons", lambda case: ("one reason", "another"))
     results = (excusing(2, 10, "a"), excusing(7, 1000, "b"), excusing(7, 9, "c"), excusing(0, 50, "d"))
     others = (excusing(1, 4, "e", data_type="FLOAT16"), excusing(3, 4, "f", status=ERROR))
     found = module.excused([record(*results, *others), record(excusing(0, 5, "g"))])
@@ -257,6 +257,19 @@ def test_bounds_that_excuse_everything_are_counted_and_the_worst_case_is_named(m
         ("FLOAT32", 0, 16, 1069, 3, f"{NAME}/c"),
     ]
     assert {one.why for one in found} == {"one reason; another"}
+
+
+def test_a_reason_hides_no_other_case_of_its_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    (reason,) = read_reasons([{"why": "it is 0", "operators": [NAME], "cases": ["*/values/zeros*"]}])
+    monkeypatch.setattr(module, "vacuous_reasons", lambda case: [reason.why] if reason.explains(case) else [])
+    found = module.excused([record(*(excusing(2, 10, f"FLOAT32/values/{label}") for label in ("zeros", "zeros-x-ones", "ones")))])
+    assert [(one.why, one.cases, one.elements, one.judged) for one in found] == [("it is 0", 2, 4, 30), ("not explained", 1, 2, 30)]
+
+
+@pytest.mark.parametrize("entry", [{"why": "it is 0", "operators": [NAME]}, {"why": "", "operators": [NAME], "cases": ["*"]}, "why"])
+def test_a_reason_says_of_which_cases(entry: Any) -> None:
+    with pytest.raises(ValueError, match=r"vacuous\.yaml, entry 1 must have why, operators and cases"):
+        read_reasons([entry])
 
 
 def test_what_nobody_explained_says_so(tmp_path: Path) -> None:
@@ -286,9 +299,14 @@ def test_the_count_stands_in_the_record_of_a_run(tmp_path: Path) -> None:
 
 
 def test_every_reason_is_of_operators_that_there_are() -> None:
-    reasons = vacuous_reasons()
-    assert set(reasons) <= set(operator_names())
-    assert all(reason and not reason.endswith(".") for found in reasons.values() for reason in found)
+    assert {operator for reason in all_reasons() for operator in reason.operators} <= set(operator_names())
+    assert not any(reason.why.endswith(".") for reason in all_reasons())
+
+
+def test_every_reason_is_of_cases_that_there_are() -> None:
+    for reason in all_reasons():
+        for operator in reason.operators:
+            assert any(reason.explains(case.id) for case in operator_cases(operator, "full")), (operator, reason)
 
 
 # The command
