@@ -26,6 +26,9 @@ FILE = Path(__file__).with_name("hardest.json")
 _SAMPLE = 8
 """Cases by which it is guessed how hard a fault is to find: the hardest come first, for they bring down the most."""
 
+_SMALL = 1000
+"""Elements of a case that costs little."""
+
 _FEW = 24
 """Of a fault that more cases find, nobody asks what it brings down with it: a harder one does most likely."""
 
@@ -67,10 +70,11 @@ def hardest(hunter: Hunter, mutants: Sequence[Mutant]) -> list[str]:
 
 
 def _shown(mutant: Mutant, trials: Sequence[Trial]) -> list[int]:
-    """The cases in which a fault may show, in an order in which the first ones are from everywhere."""
+    """The cases in which a fault may show: first small ones from everywhere, which cost little, and the largest last."""
     shown = [at for at, trial in enumerate(trials) if mutant.fault.may_show(trial.case)]
     step = max(1, len(shown) // _SAMPLE)
-    return [at for first in range(step) for at in shown[first::step]]
+    spread = [at for first in range(step) for at in shown[first::step]]
+    return sorted(spread, key=lambda at: sum(tensor.count for _, tensor in trials[at].case.desc.tensors()) // _SMALL)
 
 
 Finds = Callable[[_Suspect, int], bool]
