@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dmlcts.conformance.backends.array_backend import binding_violations
-from dmlcts.conformance.execution.execute import lay_out
+from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.generator.case import AGREEMENT, Case
 from dmlcts.generator.checks.given import Check, Given, small
 from dmlcts.generator.checks.negative import unlike_covers

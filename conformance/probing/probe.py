@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dmlcts.conformance.backends.backend import Backend, BufferBinding, Dispatch
-from dmlcts.conformance.execution.execute import attempt, lay_out
+from dmlcts.conformance.execution.layout import lay_out
+from dmlcts.conformance.execution.outcome import attempt
 from dmlcts.generator.build import support_cells
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.negatives import negatives, resized

@@ -15,7 +15,8 @@ from dataclasses import replace
 from time import perf_counter
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
-from dmlcts.conformance.execution.execute import Outcome, outcome_of, result_of, undeclared
+from dmlcts.conformance.execution.execute import outcome_of, undeclared
+from dmlcts.conformance.execution.outcome import Outcome, result_of
 from dmlcts.conformance.properties.examples import (
     Draft,
     agreement_cases,
