@@ -14,7 +14,7 @@ for (a cell of a table, a layout, an alignment); those that it forbids carry the
 | enumerations | every constant | numbers beyond |
 
 The generator's negative cases are asked besides, whatever the spec says is demanded of nobody. Neither answer is inferred: a backend that
-does not claim something, crashes or hangs leaves its probe unknown, with what it said.
+does not claim something, crashes or hangs leaves its probe unknown, with its message.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a backend made of a probe: ACCEPTED, REFUSED (``said`` is stage and code) or UNKNOWN (``said`` is the evidence)."""
+    """What a backend made of a probe: ACCEPTED, REFUSED (``message`` is stage and code) or UNKNOWN (``message`` is the evidence)."""
 
     status: str
-    said: str = ""
+    message: str = ""
     stage: str = ""
 
 
@@ -98,7 +98,8 @@ class Probed:
             for label in probe.promises:
                 found.setdefault(label, set()).add(answer.status)
         return {
-            label: CONFIRMED if ACCEPTED in said else REFUSED if said == {REFUSED} else UNKNOWN for label, said in found.items()
+            label: CONFIRMED if ACCEPTED in statuses else REFUSED if statuses == {REFUSED} else UNKNOWN
+            for label, statuses in found.items()
         }
 
     def cells(self) -> dict[str, str]:
