@@ -1,4 +1,4 @@
-"""What must hold of every operator's bindings, as generator/checks of its descs: valid where outputs are wanted, broken where said."""
+"""What must hold of every operator's bindings, as generator/checks of its descs: valid where outputs are wanted, broken where the case says so."""
 
 from __future__ import annotations
 
