@@ -67,12 +67,12 @@ class Clock:
 def work_timed() -> Iterator[Clock]:
     """Times what a case is about: its data, the right answer, and the backend's run."""
     from dmlcts.conformance.backends.reference import ReferenceBackend
-    from dmlcts.conformance.execution import execute
+    from dmlcts.conformance.execution import answers, execute
 
     clock = Clock()
     with (
         mock.patch.object(execute, "case_inputs", clock.timed(execute.case_inputs)),
-        mock.patch.object(execute, "compute", clock.timed(execute.compute)),
+        mock.patch.object(answers, "compute", clock.timed(answers.compute)),
         mock.patch.object(ReferenceBackend, "run", clock.timed(ReferenceBackend.run)),
     ):
         yield clock

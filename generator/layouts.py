@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from dmlcts.spec.desc import TensorDesc, packed_strides
 from dmlcts.spec.model import Field, Operator
@@ -98,6 +99,7 @@ def layouts_of(operator: Operator, field: Field) -> tuple[str, ...]:
     return (*(INPUT_LAYOUTS if field.kind == "input" else OUTPUT_LAYOUTS), *operator.layouts)
 
 
+@lru_cache(maxsize=4096)
 def laid_out(tensor: TensorDesc, layout: str) -> TensorDesc:
     """The tensor desc with the strides of a layout. Raises KeyError for an unknown one."""
     strides = LAYOUTS[layout]

@@ -7,7 +7,7 @@ the spec's shapes (generator/solver); nothing is drawn at random and filtered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import product
 from math import prod
@@ -311,9 +311,9 @@ class Plan:
             same = {len(known[name]) for name in group if name in known}
             ranks |= {name: frozenset(same) for name in group if len(same) == 1 and name in ranks}
 
-        def of_ones(name: str, fitting: Iterable[int]) -> TensorDesc:
+        def of_ones(name: str, fitting: Collection[int]) -> TensorDesc:
             count = len(known[name]) if name in known else nearest(fitting, counts.get(name, len(run)))
-            return TensorDesc(present[name], (1,) * count)
+            return _of_ones(present[name], count)
 
         fields = self.fields({name: of_ones(name, ranks[name]) for name in present}, choice)
         rows = rows_in_force(self.operator, fields)
@@ -361,7 +361,8 @@ class Plan:
         Where a level matters beyond the tables (an absent tensor, a constant, a fused operator, a lifted constraint), it is the lowest one
         from there on at which the desc breaks no rule, if any.
         """
-        lowest = min((table.level for table in self.tables_of(desc)), default=None)
+        tables = self.tables_of(desc)
+        lowest = tables[-1].level if tables else None
         if lowest is None or not self.steps:
             return lowest
         tensors = [(name, tensor.data_type, tensor.sizes) for name, tensor in desc.tensors()]  # no level depends on strides
@@ -390,6 +391,11 @@ class Plan:
     def fewest(self, choices: Iterable[Combination]) -> tuple[Combination, ...]:
         """Those combinations, in order, that have a value or a configuration that no earlier one has."""
         return first_with_each(choices, lambda c: (c.configuration, *(f"{name}={value}" for name, value in c.items())))
+
+
+@cache
+def _of_ones(data_type: str, count: int) -> TensorDesc:
+    return TensorDesc(data_type, (1,) * count)
 
 
 def _packed(types: Types, sizes: Mapping[str, Sizes]) -> dict[str, TensorDesc]:

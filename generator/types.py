@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
@@ -121,8 +121,10 @@ class TypeChoice:
         return self.desc(padded_run(sizes, self.usual_count), choice)
 
 
-def nearest(counts: Iterable[int], wanted: int) -> int:
+def nearest(counts: Collection[int], wanted: int) -> int:
     """The dimension count nearest to the wanted one, the smaller of two; the wanted one if there are none."""
+    if wanted in counts:
+        return wanted
     return min(counts, key=lambda count: (abs(count - wanted), count), default=wanted)
 
 

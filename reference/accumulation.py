@@ -35,7 +35,7 @@ OVERFLOW = 2.0**128
 def sum_error(xp: Any, magnitude: Array, terms: Array | int) -> Array:
     """What a sum of ``terms`` terms in FLOAT32 may be off by, in any order: Higham's bound. 0 where every term is 0.
 
-    ``terms`` are fewer than 2^23, as many as a bound can speak of.
+    ``terms`` are fewer than 2^23, the most for which a bound holds.
     """
     relative = terms * _ROUNDOFF / (1 - terms * _ROUNDOFF)
     return xp.where(magnitude == 0, 0.0, relative * magnitude + terms * _SMALLEST)

@@ -107,10 +107,10 @@ def expanded(what: str, tensors: Sequence[str]) -> list[str]:
 
 def _of_each_tensor(entry: Mapping[str, Any], what: str, tensors: Sequence[str]) -> Iterator[Difference]:
     """An entry of a list as differences: where it is about ``*``, one a tensor, which ``*`` stands for in the ways too."""
-    types, said, waived = types_of(entry), entry.get("said", ""), entry.get("waived", False)
+    types, message, waived = types_of(entry), entry.get("message", ""), entry.get("waived", False)
     ways = tuple(map(str, entry.get("ways", ())))
     for name in tensors if "*" in entry[what] else ("*",):
-        yield Difference(entry[what].replace("*", name), tuple(way.replace("*", name) for way in ways), types, said, waived)
+        yield Difference(entry[what].replace("*", name), tuple(way.replace("*", name) for way in ways), types, message, waived)
 
 
 @cache

@@ -47,14 +47,14 @@ class Difference:
     """Where an implementation and the documentation differ. ``what`` is the rule that it does not enforce, or what it refuses.
 
     ``ways`` are the tested ways to break the rule or to use the feature, empty for all; ``types`` the combinations of data types, empty
-    for all. ``said`` is the stage and code of a rejection, or the evidence. ``waived`` says that the ways and types are those of negative
+    for all. ``message`` is the stage and code of a rejection, or the evidence. ``waived`` says that the ways and types are those of negative
     cases, which are not required for that reason: then both are always given, and ``types`` may be ALL.
     """
 
     what: str
     ways: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
-    said: str = ""
+    message: str = ""
     waived: bool = False
 
 

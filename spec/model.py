@@ -364,11 +364,11 @@ class Operator:
 
     def inputs(self) -> tuple[Field, ...]:
         """The input tensor fields."""
-        return tuple(f for f in self.fields if f.kind == "input")
+        return _of_kind(self, "input")
 
     def outputs(self) -> tuple[Field, ...]:
         """The output tensor fields."""
-        return tuple(f for f in self.fields if f.kind == "output")
+        return _of_kind(self, "output")
 
     def read_outputs(self, fields: Mapping[str, object]) -> frozenset[str]:
         """The outputs that the operator reads before it writes them, for a desc with these fields."""
@@ -390,13 +390,18 @@ class Operator:
 
     def attributes(self) -> tuple[Field, ...]:
         """The fields that are not tensors."""
-        return tuple(f for f in self.fields if f.kind == "attribute")
+        return _of_kind(self, "attribute")
 
     def tables(self, at: FeatureLevel | None = None, attributes: Mapping[str, object] | None = None) -> Iterator[Support]:
         """The tensor-support tables in force at a level (all if None), newest first, that apply to these attributes (any if None)."""
         for table in newest_first(self):
             if (at is None or table.level <= at) and (attributes is None or table.applies(attributes)):
                 yield table
+
+
+@cache
+def _of_kind(operator: Operator, kind: str) -> tuple[Field, ...]:
+    return tuple(field for field in operator.fields if field.kind == kind)
 
 
 @cache
@@ -408,7 +413,7 @@ def newest_first(operator: Operator) -> tuple[Support, ...]:
 def _allowed(name: str, values: tuple[object, ...], fields: Mapping[str, object]) -> bool:
     """Whether a configuration allows the value of one field of a desc."""
     value = fields.get(name)
-    if set(values) <= {PRESENT, ABSENT}:
+    if PRESENT in values or ABSENT in values:
         return (ABSENT if value is None else PRESENT) in values
     value = getattr(value, "type", value)  # a configuration lists operators by name
     return any(value == (other.evaluate(fields) if isinstance(other, Expression) else other) for other in values)

@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from dmlcts.spec.abi import FeatureLevel, abi
+from dmlcts.spec.abi import FeatureLevel, abi, newest_level
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Constraint, Field, Operator
@@ -50,7 +50,7 @@ class Violation:
 
 def violations(operator: Operator, desc: OperatorDesc, level: FeatureLevel | None = None) -> list[Violation]:
     """The rules that ``desc`` breaks at a feature level (the newest if None), empty if it is valid."""
-    level = level or max(abi().feature_levels.values())
+    level = level or newest_level()
     wrong = list(_fields(operator, desc, level))
     if wrong:
         return wrong
@@ -245,7 +245,7 @@ def _domains(operator: Operator, fields: Mapping[str, object]) -> Found:
 def broken_without_sizes(operator: Operator, desc: OperatorDesc, level: FeatureLevel | None = None) -> list[Violation]:
     """The operator's own constraints that a desc breaks at a level (the newest where None), except those about sizes."""
     fields = named_constants(operator, desc)
-    found = _constraints(operator, desc, fields, level or max(abi().feature_levels.values()))
+    found = _constraints(operator, desc, fields, level or newest_level())
     sized = {f"constraint/{c.label}" for c in operator.constraints if "Sizes" in c.text}
     return [violation for violation in found if violation.label not in sized]
 
@@ -269,8 +269,8 @@ def _constraint(constraint: Constraint, desc: OperatorDesc, fields: Mapping[str,
     if constraint.same is not None:
         found = {
             name: getattr(tensor, constraint.same)
-            for name, tensor in desc.tensors()
-            if name in constraint.tensors or name.partition("[")[0] in constraint.tensors
+            for field, name, tensor in desc.by_field()
+            if name in constraint.tensors or field in constraint.tensors
         }
         if len(set(found.values())) > 1:
             values = ", ".join(f"{n} {_shown(v)}" for n, v in found.items())

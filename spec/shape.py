@@ -37,8 +37,8 @@ def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -
     """Each tensor with sizes that do not match the shape, and a message. ``fields`` are the desc's, with constants by name."""
     matching = Matching(shape, dict(fields))
     for key, row in shape.sizes.items():
-        for name, tensor in desc.tensors():
-            if key == name or (key == name.partition("[")[0] and name not in shape.sizes):
+        for field_name, name, tensor in desc.by_field():
+            if key == name or (key == field_name and name not in shape.sizes):
                 matching.meet(name, row, tensor.sizes)
     matching.settle()
     yield from ((name, matching.wrong[name]) for name, _ in desc.tensors() if name in matching.wrong)

@@ -135,7 +135,7 @@ class ProcessBackend:
         host, self._host = self._host, None
         if host is not None:
             end = host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
-            if end not in (_exit_text(0), KILLED):
+            if host.popen.returncode and end != KILLED:
                 last = _text(bytes(host.stderr)).strip().rpartition("\n")[2]
                 raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
 

@@ -12,7 +12,7 @@ from dmlcts.conformance.commands.common import json_option
 from dmlcts.conformance.dxdispatch.model_json import UnsupportedOperator, dumps
 from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.dxdispatch.run import State, Stopped, Values, Written, save, text, to_json
-from dmlcts.conformance.execution.execute import Outcome
+from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.reports.record import ERROR, FAIL, UNSUPPORTED
 
 _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}

@@ -83,7 +83,7 @@ def _opened(spec: str) -> Iterator[Backend]:
 
 def _json(probed: Probed, measurement: Measurement) -> dict[str, Any]:
     """The record, every promise by its label, and every answer that is none."""
-    unknown = [{"probe": each.case.id, "said": answer.said} for each, answer in probed.answers if answer.status == UNKNOWN]
+    unknown = [{"probe": each.case.id, "message": answer.message} for each, answer in probed.answers if answer.status == UNKNOWN]
     return {"operator": probed.operator.name, **asdict(measurement), "promises": probed.promises(), "unanswered": unknown}
 
 
@@ -99,7 +99,7 @@ def _print(found: list[tuple[Probed, Measurement]]) -> None:
     out.print(f"{escape(by.by)}{f' on {escape(by.device)}' if by.device else ''}, feature level {by.level}")
     out.print(rows)
     for probed, measurement in found:
-        for kind, said in differences(probed, measurement):
-            out.print(f"[bold]{kind}:[/] {probed.operator.name} {escape(said)}")
+        for kind, text in differences(probed, measurement):
+            out.print(f"[bold]{kind}:[/] {probed.operator.name} {escape(text)}")
     differing = sum(differs(measurement) for _, measurement in found)
     out.print(f"the documentation of {len(found) - differing} of {counted(len(found), 'operator')} is confirmed")

@@ -144,5 +144,5 @@ def _measured(m: Measurement) -> Rows:
     yield "refused", ", ".join(f"{count} at {stage}" for stage, count in m.rejections.items()) or "none"
     for kind, entries in (("accepted beyond", m.accepts), ("refused besides", m.refuses), ("unknown", m.unknown)):
         for each in entries:
-            details = (" ".join(each.ways), f"with {' '.join(each.types)}" if each.types else "", each.said)
+            details = (" ".join(each.ways), f"with {' '.join(each.types)}" if each.types else "", each.message)
             yield kind, "; ".join(filter(None, (each.what, *details, "not required to be rejected" if each.waived else "")))

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.dxdispatch.read import DispatchCommand, Model, PrintCommand, WriteCommand
-from dmlcts.conformance.execution.execute import Outcome, attempt, output_names
+from dmlcts.conformance.execution.layout import output_names
+from dmlcts.conformance.execution.outcome import Outcome, attempt
 from dmlcts.reports.record import UNSUPPORTED
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import UNKNOWN, TensorDesc

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.dxdispatch.model_json import dumps
 from dmlcts.conformance.dxdispatch.values import numbers, packed
-from dmlcts.conformance.execution.execute import lay_out
+from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.generator.case import REFERENCE, VALUES, Case
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc

@@ -1,11 +1,11 @@
-"""What must hold of every operator's bindings, as generator/checks of its descs: valid, but for the rule that a negative case breaks."""
+"""What must hold of every operator's bindings, as generator/checks of its descs: valid where outputs are wanted, broken where the case says so."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from dmlcts.conformance.backends.array_backend import binding_violations
-from dmlcts.conformance.execution.execute import lay_out
+from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.generator.case import AGREEMENT, Case
 from dmlcts.generator.checks.given import Check, Given, small
 from dmlcts.generator.checks.negative import unlike_covers

@@ -1,6 +1,6 @@
 """What a probe's answers say: where a backend and the documentation differ, in few words.
 
-Many probes meet the same difference: a data type that is refused is refused in every layout. Each is said once, by what explains it best.
+Many probes meet the same difference: a data type that is refused is refused in every layout. Each is listed once, by what explains it best.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ def _waived(probed: Probed) -> Iterator[Difference]:
 
 
 def _way(each: Probe, rule: str) -> str:
-    """How a probe breaks a rule; the place is said where the rule does not say it."""
-    said = rule.split("/")[1] in each.place.split("+")
-    return each.way if said else f"{each.place}={each.way}"
+    """How a probe breaks a rule; with the place, unless the rule names it."""
+    named = rule.split("/")[1] in each.place.split("+")
+    return each.way if named else f"{each.place}={each.way}"
 
 
 def refused_promises(probed: Probed) -> list[Difference]:
-    """What is listed and refused, each refusal said once: cells; data types that are never taken together; other promises; what is left."""
+    """What is listed and refused, each refusal listed once: cells; data types that are never accepted together; other promises; what is left."""
     states = probed.promises()
     valid = [(each, answer) for each, answer in probed.answers if each.promises]
     refused = [(each, answer) for each, answer in valid if answer.status == REFUSED]
@@ -71,8 +71,8 @@ def refused_promises(probed: Probed) -> list[Difference]:
 
     found = []
     for table, ways in _refused_cells(cells).items():
-        said = (answer.said for each, answer in by_cell if any(_promised(label) == table for label in each.promises))
-        found.append(Difference(table, ways, said=_most(said)))
+        messages = (answer.message for each, answer in by_cell if any(_promised(label) == table for label in each.promises))
+        found.append(Difference(table, ways, message=_most(messages)))
     if together:
         found.append(replace(_combined("support", together), ways=()))
     promised: dict[str, dict[str, str]] = {}
@@ -80,10 +80,10 @@ def refused_promises(probed: Probed) -> list[Difference]:
     for each, answer in rest:
         labels = [label for label in each.promises if states[label] == REFUSED]
         for label in labels:
-            promised.setdefault(_promised(label), {}).setdefault(label.rpartition("/")[2], answer.said)
+            promised.setdefault(_promised(label), {}).setdefault(label.rpartition("/")[2], answer.message)
         if not labels:
             combined.setdefault(f"{each.what}/{each.place}".rstrip("/"), []).append((each, answer))
-    found += [Difference(what, _sorted(tuple(ways)), said=_most(ways.values())) for what, ways in promised.items()]
+    found += [Difference(what, _sorted(tuple(ways)), message=_most(ways.values())) for what, ways in promised.items()]
     return found + [_combined(what, answers) for what, answers in combined.items()]
 
 
@@ -93,7 +93,7 @@ def unanswered(probed: Probed) -> list[Difference]:
     for each, answer in probed.answers:
         if answer.status == UNKNOWN:
             what = f"{each.what}/{each.place}".rstrip("/")
-            found.setdefault((what, answer.said.partition("\n")[0]), []).append((each, answer))
+            found.setdefault((what, answer.message.partition("\n")[0]), []).append((each, answer))
     return [_combined(what, answers) for (what, _), answers in found.items()]
 
 
@@ -135,12 +135,12 @@ def ranges(numbers: Iterable[int]) -> str:
 
 def _combined(what: str, answers: list[tuple[Probe, Answer]]) -> Difference:
     ways, types = (tuple(dict.fromkeys(values)) for values in zip(*((each.way, each.types) for each, _ in answers), strict=True))
-    return Difference(what, ways, types, _most(answer.said for _, answer in answers))
+    return Difference(what, ways, types, _most(answer.message for _, answer in answers))
 
 
-def _most(said: Iterable[str]) -> str:
-    """What was said most often, first line."""
-    return Counter(said).most_common(1)[0][0].partition("\n")[0]
+def _most(messages: Iterable[str]) -> str:
+    """The first line of the most frequent message."""
+    return Counter(messages).most_common(1)[0][0].partition("\n")[0]
 
 
 def counts(states: Mapping[str, str]) -> dict[str, int]:

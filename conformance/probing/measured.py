@@ -81,7 +81,7 @@ def _private(text: str) -> bool:
 
 
 def _public_difference(difference: Difference) -> Difference:
-    return replace(difference, said=_public(difference.said))
+    return replace(difference, message=_public(difference.message))
 
 
 # Into the file
@@ -90,7 +90,7 @@ def _public_difference(difference: Difference) -> Difference:
 def write_measurements(folder: Path, found: Iterable[tuple[Operator, Measurement]]) -> int:
     """Puts measurements by one implementation on one device into its file in a folder; returns of how many operators something changed.
 
-    The file is written anew, from what it says and from what is new. What most operators in it have is said once, as ``usual``.
+    The file is written anew, from what it says and from what is new. What most operators in it have is written once, as ``usual``.
 
     Raises:
         SpecError: a file of measurements, or the spec of an operator in it, is wrong. OSError: the file cannot be written.
@@ -222,7 +222,7 @@ def _entry(what: str, difference: Difference) -> dict[str, object]:
         entry["ways"] = [int(way) if way == "0" or re.fullmatch("[1-9][0-9]{0,8}", way) else way for way in difference.ways]
     if difference.types:
         entry["types"] = "all" if difference.types == ALL else list(difference.types)
-    entry |= {"said": difference.said} if difference.said else {}
+    entry |= {"message": difference.message} if difference.message else {}
     return entry | ({"waived": True} if difference.waived else {})
 
 
@@ -243,22 +243,22 @@ def _short(values: tuple[str, ...]) -> tuple[str, ...]:
 def table(found: Iterable[tuple[Probed, Measurement]]) -> str:
     """Documentation against reality, in Markdown."""
     found = list(found)
-    said = ["# Documentation against reality", "", "\n".join(_PREFACE), ""]
-    said += _rows(
+    lines = ["# Documentation against reality", "", "\n".join(_PREFACE), ""]
+    lines += _rows(
         ("operator", "measured by", "cells listed", "confirmed", "refused", "unknown", "accepted beyond", "refused besides"),
         [_summary(probed, measurement) for probed, measurement in found],
     )
     for probed, measurement in found:
-        said += ["", f"## {probed.operator.name}", "", _origin(measurement), ""]
-        said += _rows(("table", "tensor", "data types", "dimensions", "cells", "confirmed"), list(_tables(probed)))
-        said += ["", *_notes(probed, measurement)]
-    return "\n".join(said) + "\n"
+        lines += ["", f"## {probed.operator.name}", "", _origin(measurement), ""]
+        lines += _rows(("table", "tensor", "data types", "dimensions", "cells", "confirmed"), list(_tables(probed)))
+        lines += ["", *_notes(probed, measurement)]
+    return "\n".join(lines) + "\n"
 
 
 _PREFACE = (
     "What the tables of the documentation list, and what an implementation was measured to accept and to refuse. Written by",
     "`dmlcts probe --table FILE`, not by hand. A cell is a tensor with a data type and a dimension count in the table of a feature level; it",
-    "is confirmed if the operator is accepted with it. A total size is said as the bytes that it is more than needed, an alignment in bytes.",
+    "is confirmed if the operator is accepted with it. A total size is given as the number of bytes beyond the minimum, an alignment in bytes.",
     "The same figures stand in `spec/measured`.",
 )
 
@@ -272,8 +272,8 @@ def _rows(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 def _summary(probed: Probed, measurement: Measurement) -> tuple[str, ...]:
     numbers = [str(number) for number in counts(probed.cells()).values()]
     besides = [entry for entry in measurement.refuses if not entry.what.startswith("support/")]
-    said = ("; ".join(_in_words(probed, entries)) or "nothing" for entries in (measurement.accepts, besides))
-    return (probed.operator.name, measurement.by, *numbers, *said)
+    lists = ("; ".join(_in_words(probed, entries)) or "nothing" for entries in (measurement.accepts, besides))
+    return (probed.operator.name, measurement.by, *numbers, *lists)
 
 
 def _origin(m: Measurement) -> str:
@@ -295,18 +295,18 @@ def _tables(probed: Probed) -> Iterator[tuple[str, ...]]:
 
 
 def _notes(probed: Probed, measurement: Measurement) -> list[str]:
-    return [f"- {kind.capitalize()}: {said}" for kind, said in differences(probed, measurement)] or ["No difference."]
+    return [f"- {kind.capitalize()}: {text}" for kind, text in differences(probed, measurement)] or ["No difference."]
 
 
 def differences(probed: Probed, measurement: Measurement) -> Iterator[tuple[str, str]]:
-    """Every difference in words, each after its kind; what is the same for several tensors is said once."""
+    """Every difference in words, each after its kind; what is the same for several tensors stands once."""
     kinds = (
         ("not listed, and accepted", (entry for entry in measurement.accepts if not entry.waived)),
         ("accepted, so that no rejection is required", (entry for entry in measurement.accepts if entry.waived)),
         ("listed, and refused", measurement.refuses),
         ("not known", measurement.unknown),
     )
-    return ((kind, said) for kind, entries in kinds for said in _in_words(probed, entries))
+    return ((kind, text) for kind, entries in kinds for text in _in_words(probed, entries))
 
 
 def _in_words(probed: Probed, entries: Iterable[Difference]) -> Iterator[str]:
@@ -324,6 +324,6 @@ def _in_words(probed: Probed, entries: Iterable[Difference]) -> Iterator[str]:
 
 
 def _words(what: str, difference: Difference) -> str:
-    said = f"{what}: {', '.join(_short(difference.ways)) or 'in every way that was tried'}"
+    text = f"{what}: {', '.join(_short(difference.ways)) or 'in every way that was tried'}"
     types = f", with {', '.join(_short(difference.types))}" if difference.types and difference.types != ALL else ""
-    return said + types + (f" ({difference.said})" if difference.said else "")
+    return text + types + (f" ({difference.message})" if difference.message else "")

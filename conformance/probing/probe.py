@@ -14,7 +14,7 @@ for (a cell of a table, a layout, an alignment); those that it forbids carry the
 | enumerations | every constant | numbers beyond |
 
 The generator's negative cases are asked besides, whatever the spec says is demanded of nobody. Neither answer is inferred: a backend that
-does not claim something, crashes or hangs leaves its probe unknown, with what it said.
+does not claim something, crashes or hangs leaves its probe unknown, with its message.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dmlcts.conformance.backends.backend import Backend, BufferBinding, Dispatch
-from dmlcts.conformance.execution.execute import attempt, lay_out
+from dmlcts.conformance.execution.layout import lay_out
+from dmlcts.conformance.execution.outcome import attempt
 from dmlcts.generator.build import support_cells
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.negatives import negatives, resized
@@ -75,10 +76,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a backend made of a probe: ACCEPTED, REFUSED (``said`` is stage and code) or UNKNOWN (``said`` is the evidence)."""
+    """What a backend made of a probe: ACCEPTED, REFUSED (``message`` is stage and code) or UNKNOWN (``message`` is the evidence)."""
 
     status: str
-    said: str = ""
+    message: str = ""
     stage: str = ""
 
 
@@ -97,7 +98,8 @@ class Probed:
             for label in probe.promises:
                 found.setdefault(label, set()).add(answer.status)
         return {
-            label: CONFIRMED if ACCEPTED in said else REFUSED if said == {REFUSED} else UNKNOWN for label, said in found.items()
+            label: CONFIRMED if ACCEPTED in statuses else REFUSED if statuses == {REFUSED} else UNKNOWN
+            for label, statuses in found.items()
         }
 
     def cells(self) -> dict[str, str]:

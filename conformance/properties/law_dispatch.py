@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.backends.buffers import read_tensor
-from dmlcts.conformance.execution.execute import Outcome, attempt, holds_bits, lay_out, tolerance_of, trespasses, undeclared
+from dmlcts.conformance.execution.answers import holds_bits
+from dmlcts.conformance.execution.execute import undeclared
+from dmlcts.conformance.execution.judgement import tolerance_of
+from dmlcts.conformance.execution.layout import lay_out
+from dmlcts.conformance.execution.memory import trespasses
+from dmlcts.conformance.execution.outcome import Outcome, attempt
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import REFERENCE, Case
 from dmlcts.generator.plan import Plan, plan_of

@@ -37,9 +37,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.execution.execute import Outcome, holds_bits, tolerance_of
+from dmlcts.conformance.execution.answers import holds_bits
 from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, Given
 from dmlcts.conformance.execution.judge.compare import within
+from dmlcts.conformance.execution.judgement import tolerance_of
+from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.properties.law_dispatch import Incomplete, Trial, dispatching, in_rows
 from dmlcts.reference.answer import Answer
 from dmlcts.reports.record import FAIL, PASS

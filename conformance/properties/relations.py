@@ -15,7 +15,8 @@ from dataclasses import replace
 from time import perf_counter
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
-from dmlcts.conformance.execution.execute import Outcome, outcome_of, result_of, undeclared
+from dmlcts.conformance.execution.execute import outcome_of, undeclared
+from dmlcts.conformance.execution.outcome import Outcome, result_of
 from dmlcts.conformance.properties.examples import (
     Draft,
     agreement_cases,
@@ -69,7 +70,7 @@ def _outcome(trial: Trial, example: Case) -> Outcome:
 
 def _tried(trial: Trial, examples: int, seed: str) -> Outcome:
     """The outcome of all examples: a pass, or the outcome of the first failing one after shrinking."""
-    draft, outcome = (_first_of_agreement if trial.case.expect == AGREEMENT else _batch)(trial, examples, seed)
+    draft, outcome = first_failure(trial, examples, seed)
     law = trial.case.relation or "agreement"
     if outcome.status in (PASS, UNSUPPORTED):
         return outcome
@@ -89,6 +90,11 @@ def _tried(trial: Trial, examples: int, seed: str) -> Outcome:
     if outcome.status != FAIL:
         remark = f"an example of {law}"
     return _with_example(example, outcome, remark if steady else _UNSTEADY.format(law))
+
+
+def first_failure(trial: Trial, examples: int, seed: str) -> tuple[Draft, Outcome]:
+    """The first draft that does not pass, or the last one that does, with its outcome. Nothing is shrunk."""
+    return (_first_of_agreement if trial.case.expect == AGREEMENT else _batch)(trial, examples, seed)
 
 
 def _first_of_agreement(trial: Trial, examples: int, seed: str) -> tuple[Draft, Outcome]:

@@ -13,7 +13,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
 
-from dmlcts.conformance.execution.execute import Outcome
+from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.properties.examples import (
     MOST_SIZE,
     ROW,

@@ -1,4 +1,4 @@
-"""Each rule that a desc can break is broken alone, at each tensor that it speaks of, and a negative case breaks what it says and no more."""
+"""Each rule that a desc can break is broken alone, at each tensor that it is about, and a negative case breaks what it says and no more."""
 
 from __future__ import annotations
 

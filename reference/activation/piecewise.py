@@ -1,6 +1,6 @@
 """Activations made of straight lines and one quotient: no exponential in them.
 
-The pages give each as a formula or a case distinction, and none speaks of NaN. What becomes of it is what DirectML.dll does, and follows
+The pages give each as a formula or a case distinction, and none mentions NaN. What becomes of it is what DirectML.dll does, and follows
 from no single rule: RELU, HARD_SIGMOID, SHRINK and RELU_GRAD make it 0, the others keep it.
 """
 

@@ -1,4 +1,4 @@
-"""Elements that are handed on as they are: IF and IDENTITY. Without ScaleBias not a bit of them changes, of NaN neither."""
+"""Elements that are copied unchanged: IF and IDENTITY. Without ScaleBias not a bit of them changes, of NaN neither."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the pooling operators share: a window that slides over the spatial dimensions of an input, and what lies in it.
 
 Element ``o`` of an output's dimension looks at the input's elements ``o * Strides - StartPadding + k * Dilations`` for ``k`` below
-WindowSize. Those outside the input are padding, whether EndPadding speaks of them or not: an output may be larger than the pages' formula
+WindowSize. Those outside the input are padding, whether EndPadding covers them or not: an output may be larger than the pages' formula
 makes it, as DirectML.dll was measured to accept, and then its last windows reach further out.
 
 What is computed of a window (a sum, a maximum, the first place of a maximum) is computed along one dimension after the other, so that a

@@ -40,9 +40,9 @@
     wanted = Object.fromEntries(FIELDS.map((name) => [name, parameters.get(name) ?? ""]));
     wanted.q = parameters.get("q") ?? "";
     wanted.case = parameters.get("case") ?? "";
-    const said = parameters.get("status");
-    if (said === "all" || (wanted.case && !said)) wanted.status = new Set(statuses.map((s) => s.key));
-    else wanted.status = said === null ? initial() : new Set(said.split(","));
+    const given = parameters.get("status");
+    if (given === "all" || (wanted.case && !given)) wanted.status = new Set(statuses.map((s) => s.key));
+    else wanted.status = given === null ? initial() : new Set(given.split(","));
     if (parameters.get("theme")) theme(parameters.get("theme"));
     return [...parameters.keys()].some((key) => key !== "theme");
   }

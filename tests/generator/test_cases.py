@@ -1,6 +1,6 @@
 """Ids and numbers of cases that stay as they are, cases as JSON, special and contested values, and what a few negative cases must be.
 
-What holds of every operator's cases is in test_every_operator.
+What must hold of every operator's cases is checked by `dmlcts spec coverage`, and these checks in tests/test_case_checks.
 """
 
 import json

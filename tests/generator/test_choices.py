@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from dmlcts.conformance.execution.execute import lay_out
+from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.generator.attributes import value_text
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.coverage import coverage

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.execution.execute import execute, lay_out
+from dmlcts.conformance.execution.execute import execute
+from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import Case
 from dmlcts.generator.data import inputs, recipe_array, stream

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.execution.execute import tolerance_of
 from dmlcts.conformance.execution.judge import judge
+from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.generator.case import Case
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.plan import plan_of

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.execution.execute import tolerance_of
 from dmlcts.conformance.execution.judge import judge
+from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.reference.accumulation import accumulated, between_error, sum_error
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.fused import activated, stored_error

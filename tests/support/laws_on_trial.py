@@ -9,7 +9,7 @@ import numpy as np
 from dmlcts.conformance.backends.backend import BackendInfo, Dispatch, Unsupported
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.execution.execute import Outcome
+from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.properties.examples import relation_draft
 from dmlcts.conformance.properties.law_dispatch import Trial
 from dmlcts.conformance.properties.laws import law_outcome

@@ -9,7 +9,8 @@ import pytest
 from dmlcts.conformance.backends.array_backend import ArrayBackend, binding_violations, rejected
 from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BufferBinding, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.execution.execute import execute, lay_out
+from dmlcts.conformance.execution.execute import execute
+from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.generator.case import Binding
 from dmlcts.generator.data import inputs
 from dmlcts.generator.suite import find_case, operator_cases

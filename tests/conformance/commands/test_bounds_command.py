@@ -17,7 +17,8 @@ from click.testing import Result as Invoked
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands import bounds as module
 from dmlcts.conformance.commands.cli import main
-from dmlcts.conformance.execution import execute as execution
+from dmlcts.conformance.execution import answers
+from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.suite import find_case
 from dmlcts.reference.answer import Answer
 from dmlcts.reports.record import ERROR, FAIL, PASS, STATUSES, Manifest, Record, Result, read_record, write_record
@@ -292,7 +293,7 @@ def test_a_run_in_which_every_bound_judges_has_no_such_table(tmp_path: Path) -> 
 def test_the_count_stands_in_the_record_of_a_run(tmp_path: Path) -> None:
     """Zeros of an operator whose promised error is absolute."""
     backend = ReferenceBackend()
-    result = execution.execute(find_case("ELEMENT_WISE_SIN/FLOAT32/values/zeros"), backend, backend.info)
+    result = execute(find_case("ELEMENT_WISE_SIN/FLOAT32/values/zeros"), backend, backend.info)
     assert (result.status, result.vacuous, result.elements) == ("pass", 2, 2)
     (file,) = written(tmp_path, record(result))
     assert read_record(Path(file)).results[0].vacuous == 2
@@ -390,7 +391,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, off: float, cases: Iterable[str]) -> li
     """Cases of an operator that is judged by ULPs, on the reference with every result off by as many of them."""
     operator = replace(load(NAME), tolerance=ULP)
     monkeypatch.setattr(
-        execution, "compute", lambda desc, inputs: {"OutputTensor": Answer(np.rint(inputs["InputTensor"].astype(np.float64)))}
+        answers, "compute", lambda desc, inputs: {"OutputTensor": Answer(np.rint(inputs["InputTensor"].astype(np.float64)))}
     )
 
     class Off(ReferenceBackend):
@@ -399,7 +400,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, off: float, cases: Iterable[str]) -> li
             return {"OutputTensor": found + np.spacing(np.abs(found)) * found.dtype.type(off)}
 
     backend = Off()
-    return [execution.execute(replace(find_case(case), operator=operator), backend, backend.info) for case in cases]
+    return [execute(replace(find_case(case), operator=operator), backend, backend.info) for case in cases]
 
 
 @pytest.mark.parametrize(

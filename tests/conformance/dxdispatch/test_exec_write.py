@@ -20,8 +20,9 @@ from dmlcts.conformance.commands.cli import dmlcts
 from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.dxdispatch.run import State
 from dmlcts.conformance.dxdispatch.write import INLINE, desc_fields, write_model
-from dmlcts.conformance.execution.execute import output_names, tolerance_of
 from dmlcts.conformance.execution.judge import judge
+from dmlcts.conformance.execution.judgement import tolerance_of
+from dmlcts.conformance.execution.layout import output_names
 from dmlcts.conformance.runner.options import read_case
 from dmlcts.generator.case import REFERENCE, REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs

@@ -448,7 +448,7 @@ def test_a_device_or_a_refusal_with_a_path_is_left_out(monkeypatch: pytest.Monke
     monkeypatch.setattr(getpass, "getuser", lambda: "somebody")
     found = recorded(probed(ROUND, refuses(lambda d: "FLOAT16" in types_of(d), "create", "/opt/x.cpp")), "process:/x/y")
     assert found.command == f"dmlcts probe --backend process:... {ROUND}"
-    assert {entry.said for entry in found.refuses} == {""}
+    assert {entry.message for entry in found.refuses} == {""}
     for device, kept in (("GPU of somebody", ""), ("GPU (/dev/x)", ""), ("GPU 1/2 w/o x, AMD/ATI", None), ("somebodys GPU", None)):
         assert recorded(probed(ROUND), device=device).device == (device if kept is None else kept)
 

@@ -237,7 +237,7 @@ def test_a_waiver_has_the_data_types_that_were_accepted(single: str, half: str, 
 def test_a_listed_data_type_that_is_refused() -> None:
     found = recorded(probed(ROUND, refuses(lambda dispatch: "FLOAT16" in types_of(dispatch))))
     assert found.refuses == tuple(
-        Difference(f"support/{table}/{tensor}", (f"FLOAT16 {dimensions}d",), said="compile E_NO")
+        Difference(f"support/{table}/{tensor}", (f"FLOAT16 {dimensions}d",), message="compile E_NO")
         for table, dimensions in (("3_0", "1-8"), ("2_1", "4"))
         for tensor in ("InputTensor", "OutputTensor")
     )
@@ -248,7 +248,7 @@ def test_a_listed_data_type_that_is_refused() -> None:
 def test_listed_dimension_counts_that_are_refused() -> None:
     found = probed(ROUND, refuses(lambda d: len(next(d.desc.tensors())[1].sizes) in (1, 6, 7, 8), "create", ""))
     assert refused_promises(found) == [
-        Difference(f"support/3_0/{tensor}", ("FLOAT32 FLOAT16 1,6-8d",), said="create")
+        Difference(f"support/3_0/{tensor}", ("FLOAT32 FLOAT16 1,6-8d",), message="create")
         for tensor in ("InputTensor", "OutputTensor")
     ]
 
@@ -264,7 +264,8 @@ def test_refused_alignments_are_in_order_and_said_once() -> None:
         return any(0 < tensor.alignment < 16 for _, tensor in dispatch.desc.tensors())
 
     assert refused_promises(probed(ROUND, refuses(coarse, "create", "0x80070057"))) == [
-        Difference(f"alignment/{tensor}", ("2", "4", "8"), said="create 0x80070057") for tensor in ("InputTensor", "OutputTensor")
+        Difference(f"alignment/{tensor}", ("2", "4", "8"), message="create 0x80070057")
+        for tensor in ("InputTensor", "OutputTensor")
     ]
 
 
@@ -276,9 +277,9 @@ def test_refused_layouts_attributes_and_places() -> None:
         return dispatch.desc.fields["RoundingMode"] == "TOWARD_ZERO" or in_place or bool(strides and 0 in strides)
 
     assert refused_promises(probed(ROUND, refuses(narrow))) == [
-        Difference("attribute/RoundingMode", ("TOWARD_ZERO",), said="compile E_NO"),
-        Difference("layout/InputTensor", ("broadcast", "broadcast-first", "broadcast-all"), said="compile E_NO"),
-        Difference("in-place/OutputTensor", ("InputTensor",), said="compile E_NO"),
+        Difference("attribute/RoundingMode", ("TOWARD_ZERO",), message="compile E_NO"),
+        Difference("layout/InputTensor", ("broadcast", "broadcast-first", "broadcast-all"), message="compile E_NO"),
+        Difference("in-place/OutputTensor", ("InputTensor",), message="compile E_NO"),
     ]
 
 
@@ -300,7 +301,7 @@ def test_a_fault_is_neither_a_refusal_nor_an_acceptance() -> None:
     found = recorded(probes_)
     assert found.unknown == (Difference("total-size/OutputTensor", ("+64",), ("FLOAT16",), "the host ended"),)
     assert (found.accepts, found.refuses, found.confirmed) == ((), (), 36)
-    [said] = [answer.said for _, answer in probes_.answers if answer.status == "unknown"]
+    [said] = [answer.message for _, answer in probes_.answers if answer.status == "unknown"]
     assert said == "the host ended\nexit code 7"
     assert differs(found)
 
@@ -313,7 +314,7 @@ def test_who_gives_no_answer_confirms_nothing(error: Exception) -> None:
     found = recorded(probed(ROUND, silent))
     assert (found.cells, found.confirmed, found.accepts, found.refuses, found.rejections) == (36, 0, (), (), {})
     assert sum(len(entry.ways) for entry in found.unknown) > 100
-    assert all(str(error) in entry.said for entry in found.unknown)
+    assert all(str(error) in entry.message for entry in found.unknown)
 
 
 def test_any_other_exception_is_no_answer_either() -> None:
@@ -321,7 +322,7 @@ def test_any_other_exception_is_no_answer_either() -> None:
         raise KeyError("x")
 
     answer = ask(Taught(clumsy), next(probes(load(ROUND), feature_level(LEVEL))).case)
-    assert (answer.status, answer.said.splitlines()[0]) == ("unknown", "KeyError: 'x'")
+    assert (answer.status, answer.message.splitlines()[0]) == ("unknown", "KeyError: 'x'")
 
 
 def test_a_promise_is_unknown_where_one_probe_was_refused_and_another_not_answered() -> None:

@@ -102,12 +102,12 @@ def test_json(use: Callable[[Backend], None], capsys: pytest.CaptureFixture[str]
     assert invoke("--json", ROUND) == 1
     [row] = json.loads(capsys.readouterr().out)
     assert (row["operator"], row["by"], row["cells"], row["confirmed"]) == (ROUND, "DirectML 9.9", 36, 36)
-    besides = {"what": "enum/RoundingMode", "ways": [], "types": [], "said": "", "waived": False}
+    besides = {"what": "enum/RoundingMode", "ways": [], "types": [], "message": "", "waived": False}
     ways = ["enum/RoundingMode=3", "enum/RoundingMode=4294967295"]
     assert row["accepts"] == [besides, {**besides, "ways": ways, "types": ["all"], "waived": True}]
     assert row["promises"]["support/3_0/InputTensor/FLOAT16/8d"] == "confirmed"
     assert row["unanswered"] == [
-        {"probe": f"{ROUND}/FLOAT16/probe/total-size/OutputTensor=+64", "said": "the host ended\nexit code 7"}
+        {"probe": f"{ROUND}/FLOAT16/probe/total-size/OutputTensor=+64", "message": "the host ended\nexit code 7"}
     ]
 
 

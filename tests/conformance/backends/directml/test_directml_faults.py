@@ -26,7 +26,7 @@ from dmlcts.conformance.backends.directml.dll import read_dll
 from dmlcts.conformance.backends.process import ProcessBackend, split_command
 from dmlcts.conformance.backends.protocol import DESCRIBE, frame, run_request
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.execution.execute import lay_out
+from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.runner.options import RunOptions, selected_cases
 from dmlcts.conformance.runner.session import Session
 from dmlcts.generator.data import inputs

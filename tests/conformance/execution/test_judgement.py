@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.execution.execute import tolerance_of
 from dmlcts.conformance.execution.judge import judge
+from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.reference.fused import activated
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.expression import compile_expression

@@ -11,7 +11,8 @@ from wrong_backends import OR, Good, after, end, output, put, resource, run, sta
 from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.backends.buffers import element_bytes
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.execution.execute import GUARD, lay_out, trespasses
+from dmlcts.conformance.execution.layout import GUARD, lay_out
+from dmlcts.conformance.execution.memory import trespasses
 from dmlcts.generator.data import inputs
 from dmlcts.generator.suite import find_case
 from dmlcts.reference.registry import compute

@@ -1,0 +1,57 @@
+"""The outputs of a run, judged against the right answers within the operator's tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from dmlcts.conformance.backends.backend import BackendInfo
+from dmlcts.conformance.backends.buffers import read_tensor
+from dmlcts.conformance.execution.judge import Verdict, judge
+from dmlcts.conformance.execution.layout import Layout
+from dmlcts.conformance.execution.outcome import Outcome
+from dmlcts.generator.case import Case
+from dmlcts.reference.answer import Answer
+from dmlcts.reports.record import FAIL, PASS
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import DOCUMENTED, Operator, Tolerance
+
+
+def judged(case: Case, layout: Layout, answers: Mapping[str, Mapping[str, Answer]], info: BackendInfo) -> Outcome:
+    """The outcome for the first answer that matches, or for the first one if none does."""
+    outcomes = []
+    for basis, outputs in answers.items():
+        verdicts = [_judge(case, layout, name, answer, info) for name, answer in outputs.items()]
+        ok = all(verdict.ok for verdict in verdicts)
+        message = next((verdict.message for verdict in verdicts if not verdict.ok), "")
+        outcome = Outcome(PASS if ok else FAIL, message, verdicts, basis if len(answers) > 1 else "")
+        if ok:
+            return outcome
+        outcomes.append(outcome)
+    return replace(outcomes[0], matched_answer="")
+
+
+def _judge(case: Case, layout: Layout, name: str, answer: Answer, info: BackendInfo) -> Verdict:
+    tensor, binding = case.desc.tensor(name), layout.dispatch.bindings[name]
+    actual = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
+    return judge(
+        actual, answer, tolerance_of(case.operator, name, case.desc, basis=case.basis), tensor.data_type, info, name, case.checks
+    )
+
+
+def tolerance_of(
+    operator: Operator, output: str, desc: OperatorDesc, find: Callable[[str], Operator] = load, basis: str = DOCUMENTED
+) -> Tolerance:
+    """An output's tolerance in cases of that basis: that of the fused activation, if there is one, as it computes the result.
+
+    The operator's own error before it is in the answer's slack. If the activation itself is exact, it only selects values, which are rounded
+    like the operator's own result; then the operator's tolerance applies. ``find`` gives the activation by name.
+    """
+    data_type = desc.tensor(output).data_type
+    inner = next((value for value in desc.fields.values() if isinstance(value, OperatorDesc)), None)
+    if inner is None:
+        return operator.tolerance.of(output, data_type, desc.fields, basis)
+    activation = find(inner.type)
+    found = activation.tolerance.of(activation.outputs()[0].name, data_type, inner.fields, basis)
+    return operator.tolerance.of(output, data_type, desc.fields, basis) if found.judge == "exact" else found

@@ -1,0 +1,78 @@
+"""The outcome of a case: what a dispatch ended in, and the result record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from dmlcts.conformance.backends.backend import Backend, BackendFault, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.execution.judge import Verdict
+from dmlcts.generator.case import Case
+from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.spec.desc_json import write_desc
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The outcome of a case: the fields of a Result that execution sets. ``matched_answer`` is the basis of the matched answer."""
+
+    status: str
+    message: str = ""
+    verdicts: list[Verdict] = field(default_factory=list)
+    matched_answer: str = ""
+    evidence: dict[str, Any] = field(default_factory=dict)
+    undeclared: str = ""
+
+
+def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
+    """Runs a dispatch. Returns the outcome if it did not complete, None if it did."""
+    try:
+        backend.run(dispatch)
+    except Rejected as error:
+        evidence = {"stage": error.stage, "code": error.code}
+        return Outcome(FAIL, f"refused at {error.stage}{f' with {error.code}' if error.code else ''}: {error}", evidence=evidence)
+    except Unsupported as error:
+        return Outcome(UNSUPPORTED, str(error))
+    except BackendFault as error:
+        return Outcome(ERROR, str(error), evidence={"fault": error.evidence} if error.evidence else {})
+    except (Exception, SystemExit) as error:  # a Python backend may raise anything; only this case fails
+        return Outcome(ERROR, f"{type(error).__name__}: {error}", evidence={"traceback": traceback_of(error)})
+    return None
+
+
+def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
+    """The result record of a case."""
+    verdicts = outcome.verdicts
+    ulps = [verdict.worst_ulp for verdict in verdicts if verdict.worst_ulp is not None]
+    shares = [verdict.worst_share for verdict in verdicts if verdict.worst_share is not None]
+    failed = outcome.status != PASS
+    warnings = [warning for verdict in verdicts for warning in verdict.warnings]
+    return Result(
+        case=case.id,
+        operator=case.operator.name,
+        data_type=case.data_type,
+        kind=case.kind,
+        basis=case.basis,
+        feature_level=case.feature_level,
+        status=outcome.status,
+        message=outcome.message,
+        seconds=seconds,
+        desc=write_desc(case.desc) if failed else None,
+        mismatches=tuple(m for verdict in verdicts for m in verdict.mismatches) if failed else (),
+        wrong=sum(verdict.wrong for verdict in verdicts),
+        elements=sum(verdict.elements for verdict in verdicts),
+        worst_ulp=max(ulps, default=None),
+        worst_share=max(shares, default=None),
+        vacuous=sum(verdict.vacuous for verdict in verdicts),
+        grade=next((verdict.grade for verdict in verdicts if verdict.grade), ""),
+        matched_answer=outcome.matched_answer,
+        evidence=outcome.evidence | ({"warnings": warnings} if warnings else {}),
+        undeclared=outcome.undeclared,
+    )
+
+
+def traceback_of(error: BaseException) -> str:
+    """The last frames of an exception's traceback."""
+    from traceback import format_exception
+
+    return "".join(format_exception(error)[-6:])
