@@ -6,10 +6,13 @@ A file that ends in the middle (Ctrl-C, a lost machine) is still readable: it ha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TextIO
+
+from dmlcts.spec import clean
+from dmlcts.spec.foreign import MIB, ForeignError, at, check, parse_json_line, read_lines, validator
 
 PASS, FAIL, WAIVED, UNEXPECTED_PASS, UNSUPPORTED, ERROR, NOT_RUN = (
     "pass", "fail", "waived", "unexpected_pass", "unsupported", "error", "not_run",
@@ -82,6 +85,7 @@ class Manifest:
     ``selection`` is the expression (-k) that selected the cases, empty if there was none. ``finished`` is empty until the run ends.
     ``required`` is what `--require` named, as OPERATOR/TYPE with ``*`` for all, or ``validation``. ``waivers`` are the waiver files, each with
     ``file`` and ``sha256``.
+    ``unused_waivers`` are the patterns that match none of the selected cases.
     """
 
     suite_version: str
@@ -103,6 +107,7 @@ class Manifest:
     selection: str = ""
     required: list[str] = field(default_factory=list)
     waivers: list[dict[str, str]] = field(default_factory=list)
+    unused_waivers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +160,28 @@ def write_record(record: Record, file: Path) -> None:
     partial.replace(file)
 
 
+def read_manifest(data: dict[str, Any]) -> Manifest:
+    """A manifest from its JSON. Raises TypeError if it is not one."""
+    return Manifest(**{**data, "unused_waivers": tuple(data.get("unused_waivers", ()))})
+
+
 def read_record(file: Path) -> Record:
     """Reads a record.
 
     Raises:
-        RecordError: the file cannot be read, a line is not JSON, or the manifest is missing. A truncated last line is ignored.
+        RecordError: the file cannot be read or is too large, a line is not JSON or not in the form of schema/record.schema.json, or the
+            manifest is missing or is there twice. A truncated last line is ignored.
     """
     manifest: Manifest | None = None
     results = []
-    for line, kind, data in read_lines(file):
+    for line, kind, data in read_entries(file):
         try:
-            if kind == "manifest":
-                manifest = Manifest(**data)
-            elif kind == "result":
+            if kind == "result":
                 results.append(read_result(data))
+                continue
+            if manifest is not None:
+                raise RecordError(f"{file}:{line}: a second manifest; a results file has one, at its start")
+            manifest = read_manifest(data)
         except (TypeError, KeyError) as error:
             raise RecordError(f"{file}:{line}: not a {kind}: {error}") from None
     if manifest is None:
@@ -176,21 +189,49 @@ def read_record(file: Path) -> Record:
     return Record(manifest, tuple(results))
 
 
-def read_lines(file: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Line number, kind and data of every line. Raises RecordError."""
+LARGEST, LONGEST = 1024 * MIB, 4 * MIB
+"""The most bytes of a results file, and of a line in it."""
+
+
+def read_entries(file: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Line number, kind and data of every line: checked against the schema, every text in it clean. Raises RecordError."""
+    checked = validator("dmlcts.reports", "record")
+    number = 0
+
+    def wrong(path: Sequence[str | int], problem: str) -> RecordError:
+        return RecordError(f"{file}:{number}: {at(path) or 'a line of a results file'}: {problem}")
+
     try:
-        with file.open(encoding="utf-8", newline="\n") as stream:  # only \n ends a line: a message may contain U+2028
-            lines = stream.readlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecordError(f"{file}: cannot be read: {error}") from None
-    for number, text in enumerate(lines, start=1):
-        try:
-            ((kind, data),) = json.loads(text).items()
-        except (ValueError, AttributeError):
-            if number == len(lines) and not text.endswith("\n"):
-                return  # the run was cut off while this line was written
-            raise RecordError(f"{file}:{number}: not a line of a results file") from None
-        yield number, kind, data
+        for number, text in enumerate(read_lines(file, LARGEST, LONGEST), start=1):
+            try:
+                entry = parse_json_line(text)
+            except ForeignError as error:
+                if not text.endswith("\n"):
+                    return  # the run was cut off while this line was written
+                raise RecordError(f"{file}:{number}: not a line of a results file: {error}") from None
+            check(checked, entry, wrong)
+            ((kind, data),) = entry.items()
+            yield number, kind, data if _is_clean(text) else _cleaned(data)
+    except ForeignError as error:
+        raise RecordError(f"{file}{f':{error.line}' if error.line else ''}: {error}") from None
+
+
+def _is_clean(text: str) -> bool:
+    """Whether all strings in a line are clean, which is quickly seen for almost every line: there is no escape in it but quotes."""
+    text = text.removesuffix("\n")
+    return (
+        len(text) < clean.LONGEST_LINE
+        and text.isascii()
+        and text.isprintable()
+        and "::" not in text
+        and "##" not in text
+        and ("\\" not in text or "\\" not in text.replace('\\"', ""))
+    )
+
+
+def _cleaned(data: dict[str, Any]) -> dict[str, Any]:
+    """The data of a line with clean text: lines, but in the evidence blocks."""
+    return {key: clean.data(value, clean.block if key == "evidence" else clean.line) for key, value in data.items()}
 
 
 def unfinished(selected: Iterable[Result], done: Iterable[Result]) -> list[Result]:

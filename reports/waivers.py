@@ -7,25 +7,26 @@
         expires: 2027-03-01
 
 ``cases`` is a pattern or a list of them. A failing case that a waiver matches is ``waived``; a passing one is an
-``unexpected_pass``, so that outdated waivers are removed. An expired waiver has no effect; the failure's message mentions it.
+``unexpected_pass``, so that outdated waivers are removed. An expired waiver has no effect; the failure's message mentions it. A pattern that
+matches no case of a run is mentioned in its reports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from dmlcts.reports.record import ERROR, FAIL, PASS, UNEXPECTED_PASS, WAIVED, Result
+from dmlcts.spec.document import Document, SpecError, parse, read
+from dmlcts.spec.foreign import check, shortened, validator
 
 
 class WaiverError(ValueError):
-    """A waiver file is wrong; the message names file and entry."""
+    """A waiver file is wrong; the message names file, line and entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,41 +44,51 @@ class Waiver:
 
 
 def read_waivers(file: Path) -> tuple[Waiver, ...]:
-    """The waivers of a YAML file.
+    """The waivers of a YAML file: one for each pattern of each entry.
 
     Raises:
-        WaiverError: it cannot be read, is malformed, or an entry lacks its cases, reason or issue.
+        WaiverError: it cannot be read, is malformed, or not in the form of schema/waivers.schema.json; the message names the line.
     """
     try:
-        data: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:  # ValueError: invalid UTF-8, or a date such as 2027-02-30
-        raise WaiverError(f"{file}: cannot be read: {error}") from None
-    entries = data.get("waivers") if isinstance(data, dict) else None
-    if not isinstance(entries, list):
-        raise WaiverError(f"{file}: must have a list `waivers`")
-    return tuple(waiver for index, entry in enumerate(entries) for waiver in _waivers(file, index, entry))
+        document = parse(read(file), file, dates=True)
+        check(
+            validator("dmlcts.reports", "waivers"),
+            document.data,
+            lambda path, problem: document.error(tuple(path), f"{problem}{_HINTS.get(str(path[-1]) if path else '', '')}"),
+        )
+        return tuple(
+            Waiver(pattern, entry["reason"], entry["issue"], _date(document, index, entry.get("expires")))
+            for index, entry in enumerate(document.data["waivers"])
+            for pattern in ([entry["cases"]] if isinstance(entry["cases"], str) else entry["cases"])
+        )
+    except SpecError as error:
+        raise WaiverError(str(error)) from None
 
 
-def _waivers(file: Path, index: int, entry: Any) -> Iterator[Waiver]:
-    """One for each pattern of an entry."""
-    where = f"{file}: waivers[{index}]"
-    if not isinstance(entry, dict):
-        raise WaiverError(f"{where} must be a mapping of cases, reason, issue and expires")
-    unknown = entry.keys() - {"cases", "reason", "issue", "expires"}
-    if unknown:
-        raise WaiverError(f"{where}: unknown {', '.join(sorted(map(str, unknown)))}; a waiver has cases, reason, issue, expires")
-    cases = entry.get("cases")
-    patterns: list[Any] = cases if isinstance(cases, list) else [cases]
-    for key, text in (
-        *(("cases", pattern) for pattern in patterns or [None]),
-        *((key, entry.get(key)) for key in ("reason", "issue")),
-    ):
-        if not isinstance(text, str) or not text.strip():
-            raise WaiverError(f"{where}.{key} is missing: a waiver says which cases, why, and where it is tracked")
-    expires = entry.get("expires")
-    if expires is not None and (not isinstance(expires, date) or isinstance(expires, datetime)):
-        raise WaiverError(f"{where}.expires must be a date such as 2027-03-01, not {expires!r}")
-    yield from (Waiver(pattern, entry["reason"], entry["issue"], expires) for pattern in patterns)
+_HINTS = {
+    "issue": "; a waiver says where it is tracked, as text: a link, or a number in quotes",
+    "reason": "; a waiver says why, as text",
+    "cases": "; a waiver says which cases: an id or a pattern, or a list of them",
+    "waivers": "; it must be a list of waivers",
+    "expires": '; it must be a date such as 2027-03-01',
+}
+
+
+def _date(document: Document, index: int, text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+            return date.fromisoformat(text)
+    except ValueError:  # such as 2027-02-30
+        pass
+    raise document.error(("waivers", index, "expires"), f"must be a date such as 2027-03-01, not {shortened(text)!r}")
+
+
+def unused(waivers: Sequence[Waiver], cases: Iterable[str]) -> tuple[str, ...]:
+    """The patterns that match none of the cases with these ids."""
+    ids = list(cases)
+    return tuple(dict.fromkeys(waiver.cases for waiver in waivers if not any(map(waiver.matches, ids))))
 
 
 def apply_waivers(result: Result, waivers: Sequence[Waiver], today: date) -> Result:

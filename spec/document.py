@@ -1,4 +1,4 @@
-"""YAML with line numbers: every value of a spec file keeps its line, and errors name file, line and field.
+"""YAML with line numbers: every value of a file keeps its line, and errors name file, line and field.
 
 Only the part of YAML that all readers interpret alike is allowed. ``NO``, ``on``, ``0x10``, ``1_0`` or ``2021-02-10`` without quotes are a
 boolean, a number or a date to some readers and text to others; here they are errors that ask for quotes. Numbers are JSON's.
@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from dmlcts.spec.foreign import MIB, ForeignError, read_text
+
 Path_ = tuple[str | int, ...]
 """A value's path in a document: ``("support", 0, "tensors", "ATensor")``."""
 
@@ -25,6 +27,9 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _TAG = "tag:yaml.org,2002:"
 _CALLED = {"bool": "a boolean", "int": "a number", "float": "a number", "timestamp": "a date", "null": "nothing", "value": "a sign"}
+
+LARGEST = 4 * MIB
+"""The most bytes of a file."""
 
 _DEEPEST = 32
 _MOST = 100_000
@@ -97,20 +102,15 @@ def dotted(path: Path_) -> str:
 
 
 def read(file: Path) -> str:
-    """The text of a spec file. Raises SpecError if it cannot be read or is not UTF-8; the error names the line."""
+    """The text of a YAML file. Raises SpecError if it cannot be read, is larger than LARGEST or is not UTF-8; the error names the line."""
     try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise SpecError(file, None, (), f"cannot be read: {error.strerror or error}") from None
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise SpecError(file, line, (), f"not UTF-8: the byte 0x{data[error.start]:02X}; save the file as UTF-8") from None
+        return read_text(file, LARGEST)
+    except ForeignError as error:
+        raise SpecError(file, error.line, (), str(error)) from None
 
 
-def parse(text: str, file: Path | None = None) -> Document:
-    """Parses a YAML mapping.
+def parse(text: str, file: Path | None = None, dates: bool = False) -> Document:
+    """Parses a YAML mapping. Where ``dates`` are allowed without quotes, they are texts; elsewhere they are errors.
 
     Raises:
         SpecError: not YAML, a duplicate key, a key that is not a string, a value that YAML readers interpret differently, or a file
@@ -118,15 +118,15 @@ def parse(text: str, file: Path | None = None) -> Document:
     """
     # libyaml's composer recurses in C: too many open brackets would overflow its stack and crash the process.
     if sum(text.count(opened) for opened in ("[", "{", "- ", "? ")) > _MOST_OPENED:
-        raise SpecError(file, None, (), f"more than {_MOST_OPENED} lists and mappings")
+        raise SpecError(file, None, (), f"too large: more than {_MOST_OPENED} lists and mappings")
     loader: Any = None
     try:
         loader = _LOADER(text)
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             found = {type(None): "an empty file", yaml.SequenceNode: "a list"}.get(type(root), "one value")
-            raise SpecError(file, 1, (), f"a spec file is a mapping of fields to values, not {found}")
-        reader = _Reader(file)
+            raise SpecError(file, 1, (), f"must be a mapping of fields to values, not {found}")
+        reader = _Reader(file, dates)
         return Document(reader.value(root, ()), reader.lines, file)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -145,6 +145,7 @@ class _Reader:
     """Turns YAML nodes into plain data and records the lines."""
 
     file: Path | None
+    dates: bool = False
     lines: dict[Path_, int] = field(default_factory=dict)
     count: int = 0
     merging: int = 0
@@ -164,7 +165,7 @@ class _Reader:
             return [self.value(child, (*path, index)) for index, child in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
             return self.mapping(node, path)
-        raise SpecError(self.file, line, path, f"the tag {node.tag} has no meaning in a spec file")
+        raise SpecError(self.file, line, path, f"the tag {node.tag} has no meaning here")
 
     def mapping(self, node: yaml.MappingNode, path: Path_) -> dict[str, Any]:
         merged: dict[str, Any] = {}
@@ -202,7 +203,7 @@ class _Reader:
         if not node.style:  # plain: neither quoted nor a block
             if _NUMBER.fullmatch(text):
                 return self.number(text, path, line)
-            if kind == "str":
+            if kind == "str" or (kind == "timestamp" and self.dates):
                 return text
             if text in _WORDS:
                 return _WORDS[text]
@@ -210,7 +211,7 @@ class _Reader:
                 problem = f"{text!r} without quotes is {_CALLED[kind]} to some readers of YAML and text to others"
                 raise SpecError(self.file, line, path, f'{problem}: write it in quotes, "{text}"')
         if kind != "str":
-            raise SpecError(self.file, line, path, f"the tag {node.tag} has no meaning in a spec file")
+            raise SpecError(self.file, line, path, f"the tag {node.tag} has no meaning here")
         return text
 
     def number(self, text: str, path: Path_, line: int) -> int | float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from dmlcts.reports.record import Manifest, Record, RecordError, Result, read_lines, read_record, read_result, write_record
+from dmlcts.reports.record import Manifest, Record, RecordError, Result, read_entries, read_manifest, read_record, read_result, write_record
 
 FOLDER = "parts"
 
@@ -71,9 +71,9 @@ def read_parts(parts: Path) -> Record:
     found: dict[str, Result] = {}
     for file in sorted(parts.glob("*.jsonl")):
         try:
-            for _, kind, data in read_lines(file):
+            for _, kind, data in read_entries(file):
                 if kind == "manifest":
-                    manifest = Manifest(**data)
+                    manifest = read_manifest(data)
                 else:
                     result = read_result(data)
                     found[result.case] = result

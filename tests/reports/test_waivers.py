@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dmlcts.reports.record import STATUSES, Result
-from dmlcts.reports.waivers import Waiver, WaiverError, apply_waivers, read_waivers
+from dmlcts.reports.waivers import Waiver, WaiverError, apply_waivers, read_waivers, unused
 
 TODAY = date(2027, 3, 1)
 CASE = "ELEMENT_WISE_ROUND/FLOAT16/values/halves/TOWARD_ZERO"
@@ -138,33 +138,43 @@ waivers:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "line", "message"),
     [
-        ("", "must have a list `waivers`"),
-        ("waivers:", "must have a list `waivers`"),
-        ("- cases: x", "must have a list `waivers`"),
-        ("waivers: {cases: x}", "must have a list `waivers`"),
-        ("waivers: [x]", r"waivers\[0\] must be a mapping"),
-        ("waivers: [{cases: x, reason: y}]", r"waivers\[0\].issue is missing"),
-        ("waivers: [{cases: x, issue: y}]", r"waivers\[0\].reason is missing"),
-        ("waivers: [{reason: x, issue: y}]", r"waivers\[0\].cases is missing"),
-        ("waivers: [{cases: x, reason: ' ', issue: y}]", r"waivers\[0\].reason is missing"),
-        ("waivers: [{cases: [], reason: y, issue: z}]", r"waivers\[0\].cases is missing"),
-        ("waivers: [{cases: [x, 1], reason: y, issue: z}]", r"waivers\[0\].cases is missing"),
-        ("waivers: [{cases: x, reason: y, issue: 12}]", r"waivers\[0\].issue is missing"),
-        ("waivers: [{cases: x, reason: y, issue: z}, {case: x, reason: y, issue: z}]", r"waivers\[1\]: unknown case"),
-        ("waivers: [{cases: x, reason: y, issue: z, expires: soon}]", r"waivers\[0\].expires must be a date .* not 'soon'"),
-        ("waivers: [{cases: x, reason: y, issue: z, expires: 2027}]", r"waivers\[0\].expires must be a date"),
-        ("waivers: [{cases: x, reason: y, issue: z, expires: 2027-03-01 12:00:00}]", r"waivers\[0\].expires must be a date"),
-        ("waivers: [{cases: x, reason: y, issue: z, expires: 2027-02-30}]", "cannot be read: day"),
-        ("waivers: [", "cannot be read"),
+        ("", 1, "must be a mapping of fields to values, not an empty file"),
+        ("- cases: x", 1, "must be a mapping of fields to values, not a list"),
+        ("waivers:", 1, r'waivers: null is not of type "array"; it must be a list of waivers'),
+        ("waivers: {cases: x}", 1, r'waivers: .* is not of type "array"'),
+        ("waivers: []\nwaiver: []", 2, "waiver: is unknown"),
+        ("waivers: [x]", 1, r'waivers\[0\]: "x" is not of type "object"'),
+        ("waivers: [{cases: x, reason: y}]", 1, r"waivers\[0\].issue: is missing; a waiver says where it is tracked"),
+        ("waivers: [{cases: x, issue: y}]", 1, r"waivers\[0\].reason: is missing"),
+        ("waivers: [{reason: x, issue: y}]", 1, r"waivers\[0\].cases: is missing"),
+        ("waivers: [{cases: x, reason: ' ', issue: y}]", 1, r"waivers\[0\].reason: is empty"),
+        ("waivers: [{cases: [], reason: y, issue: z}]", 1, r"waivers\[0\].cases: .* has less than 1 item"),
+        ("waivers: [{cases: [x, 1], reason: y, issue: z}]", 1, r"waivers\[0\].cases: .* 1 is not of type"),
+        ("waivers: [{cases: x, reason: y, issue: 12}]", 1, r'issue: 12 is not of type "string"; .* or a number in quotes$'),
+        ("waivers: [{cases: x, reason: y, issue: z}, {case: x, reason: y, issue: z}]", 1, r"waivers\[1\].(case: is unknown|cases: is)"),
+        ("waivers:\n- cases: x\n  reason: y\n  issue: z\n  expire: x", 5, r"waivers\[0\].expire: is unknown"),
+        ("waivers:\n- cases: x\n  reason: y\n  reason: z", 4, r"the key 'reason' is given twice, on lines 3 and 4"),
+        ("waivers: [{cases: x, reason: y, issue: z, expires: soon}]", 1, r"waivers\[0\].expires: must be a date .* not 'soon'"),
+        ("waivers: [{cases: x, reason: y, issue: z, expires: 2027}]", 1, r"waivers\[0\].expires: 2027 .* must be a date"),
+        ("waivers: [{cases: x, reason: y, issue: z, expires: 2027-03-01 12:00:00}]", 1, r"waivers\[0\].expires: must be a date"),
+        ("waivers: [{cases: x, reason: y, issue: z, expires: 2027-02-30}]", 1, r"expires: must be a date .* not '2027-02-30'"),
+        ("waivers: [", 2, "not YAML"),
+        ("a: &a [x, x]\nb: &b [*a, *a]\nwaivers: " + "[*b, " * 40 + "]" * 40, 3, "nested deeper than"),
+        ("waivers: " + "[" * 5000, None, "too large: more than 4000 lists"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_with_its_name_and_place(tmp_path: Path, text: str, said: str) -> None:
+def test_an_error_in_a_file_names_file_line_and_entry(tmp_path: Path, text: str, line: int | None, message: str) -> None:
     file = written(tmp_path, text)
-    with pytest.raises(WaiverError, match=said) as error:
+    with pytest.raises(WaiverError, match=message) as error:
         read_waivers(file)
-    assert str(error.value).startswith(str(file))
+    assert str(error.value).startswith(f"{file}:{line}: " if line else f"{file}: ")
+
+
+def test_dates_are_read_with_and_without_quotes(tmp_path: Path) -> None:
+    file = written(tmp_path, "waivers: [{cases: x, reason: y, issue: z, expires: 2027-03-01}, {cases: x, reason: y, issue: z, expires: '2027-03-02'}]")
+    assert [waiver.expires for waiver in read_waivers(file)] == [date(2027, 3, 1), date(2027, 3, 2)]
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -172,5 +182,10 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         read_waivers(tmp_path / "none.yaml")
     file = tmp_path / "latin.yaml"
     file.write_bytes("waivers: [{cases: é}]".encode("latin-1"))
-    with pytest.raises(WaiverError, match="cannot be read"):
+    with pytest.raises(WaiverError, match=r"latin.yaml:1: not UTF-8"):
         read_waivers(file)
+
+
+def test_patterns_that_match_no_case_are_found() -> None:
+    found = unused([waiver(), waiver("NOSUCH/*"), waiver("NOSUCH/*"), waiver("*/values/halves/*")], [CASE])
+    assert found == ("NOSUCH/*",)
