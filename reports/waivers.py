@@ -70,7 +70,7 @@ _HINTS = {
     "reason": "; a waiver says why, as text",
     "cases": "; a waiver says which cases: an id or a pattern, or a list of them",
     "waivers": "; it must be a list of waivers",
-    "expires": '; it must be a date such as 2027-03-01',
+    "expires": "; it must be a date such as 2027-03-01",
 }
 
 

@@ -52,8 +52,10 @@ def raised(error: BaseException) -> str:
 
 def _text(text: object, most: int) -> str:
     found = text if isinstance(text, str) else str(text)
-    cut = len(found) - most
-    return found if cut <= 0 else f"{found[:most]} ... ({cut:,} more characters)"
+    if len(found) <= most:
+        return found
+    kept = most - 40  # with the remark it is not longer than allowed, so that clean text stays what it is when cleaned again
+    return f"{found[:kept]} ... ({len(found) - kept:,} more characters)"
 
 
 def _is_clean(text: str) -> bool:

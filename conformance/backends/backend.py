@@ -4,6 +4,8 @@
 tensor) and writes into the resources, as DirectML does through its binding table. An implementation that works on arrays derives
 from ``ArrayBackend`` instead and needs ten lines.
 
+What a backend says is foreign text: its exceptions and its description clean and cap it (spec/clean), so that no report has to.
+
 Three exceptions report everything but success: ``Rejected`` (the implementation rejects the desc or bindings, as negative cases require),
 ``Unsupported`` (it does not claim this at all) and ``BackendFault`` (it crashed, hung, or gave an answer that makes no sense).
 """
@@ -17,9 +19,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dmlcts.spec import clean
 from dmlcts.spec.desc import OperatorDesc
 
 Bytes = NDArray[np.uint8]
+
+LONGEST_NAME = 200
+"""Characters of a backend's name, version or device."""
 
 STAGES = ("create", "compile", "initialize", "bind", "dispatch", "read back")
 """Where a rejection can happen, in DirectML's order."""
@@ -29,24 +35,30 @@ class Rejected(Exception):
     """The implementation rejected the desc or the bindings. ``stage`` is one of STAGES; ``code`` its own code, such as an HRESULT."""
 
     def __init__(self, message: str, stage: str = "create", code: str = "") -> None:
-        super().__init__(message)
-        self.stage, self.code = stage, code
+        super().__init__(clean.line(message))
+        self.stage, self.code = clean.line(stage), clean.line(code)
 
 
 class Unsupported(Exception):
     """The implementation does not claim this operator, data type or feature. Not a pass and not a failure."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(clean.line(message))
 
 
 class BackendFault(Exception):
     """The implementation crashed, hung or gave an answer that makes no sense. ``evidence``: exit code, last lines, bytes."""
 
     def __init__(self, message: str, evidence: str = "") -> None:
-        super().__init__(message)
-        self.evidence = evidence
+        super().__init__(clean.line(message))
+        self.evidence = clean.block(evidence)
 
 
 class BackendUnavailable(Exception):
     """A backend could not be started at all; the message says what is missing and how to get it. Exit code 3."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(clean.block(message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,13 @@ class BackendInfo:
     details: Mapping[str, Any] = field(default_factory=dict)
     operators: tuple[str, ...] = ()
     validates: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("name", "version", "device"):
+            if isinstance(value := getattr(self, name), str):
+                object.__setattr__(self, name, clean.line(value, LONGEST_NAME))
+        if isinstance(self.details, Mapping):
+            object.__setattr__(self, "details", clean.data(self.details, clean.line))
 
     def to_json(self) -> dict[str, Any]:
         """The description as JSON, for the manifest."""

@@ -36,6 +36,7 @@ from dmlcts.conformance.backends.protocol import (
     read_info,
     run_request,
 )
+from dmlcts.spec import clean
 from dmlcts.spec.loader import load
 
 T = TypeVar("T")
@@ -323,5 +324,5 @@ def _exit_text(code: int) -> str:
 
 
 def _text(data: bytes) -> str:
-    """Bytes as text that any report can carry: no control characters."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in data.decode("utf-8", "replace"))
+    """What a host wrote, as clean text."""
+    return clean.block(data.decode("utf-8", "replace"))

@@ -12,13 +12,14 @@ import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from io import RawIOBase
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from dmlcts.conformance.backends.backend import STAGES, BackendFault, BackendInfo, Dispatch, Rejected, Unsupported
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
+from dmlcts.spec.foreign import ForeignError, decode, parse_json
 from dmlcts.spec.model import Field, Operator
 
 MAGIC = b"DMLCTS\x01\n"
@@ -107,9 +108,9 @@ def read_header(source: Source) -> tuple[Header, int]:
         raise ProtocolError(f"a frame has a header of {header_length} bytes; the maximum is {MAX_HEADER}", prefix)
     text = source.take(header_length, "a header")
     try:
-        header = json.loads(text.decode("utf-8"), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"a header is not JSON: {error}", text) from None
+        header = parse_json(decode(text))
+    except ForeignError as error:
+        raise ProtocolError(f"a header is not JSON: {str(error).removeprefix('not JSON: ')}", text) from None
     if not isinstance(header, dict):
         raise ProtocolError("a header is not a JSON object", text)
     return header, payload_length
@@ -118,10 +119,6 @@ def read_header(source: Source) -> tuple[Header, int]:
 def _check_magic(held: bytes) -> None:
     if held[: len(MAGIC)] != MAGIC[: len(held)]:
         raise ProtocolError("the output is not a frame; only frames may be written to standard output", held)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 # Descs in numbers
@@ -321,7 +318,7 @@ _DESCRIBED: dict[str, Callable[[Any], bool]] = {
     "data_types": lambda v: isinstance(v, list) and all(isinstance(t, str) and t in abi().data_types for t in v),
     "denormals": lambda v: v in ("preserve", "flush", "any"),
     "half_store": lambda v: v in ("nearest", "truncate"),
-    "accumulator": lambda v: type(v) is int and v >= 0,
+    "accumulator": lambda v: type(v) is int and 0 <= v <= 1024,
     "nearest": lambda v: isinstance(v, bool),
     "details": lambda v: isinstance(v, dict),
     "operators": lambda v: isinstance(v, list) and all(isinstance(name, str) and name in abi().operator_types for name in v),

@@ -35,6 +35,7 @@ from dmlcts.conformance.backends.backend import (
 )
 from dmlcts.conformance.backends.process import ProcessBackend
 from dmlcts.conformance.backends.protocol import Header, ProtocolError, Source, frame, read_header
+from dmlcts.spec import clean
 from dmlcts.spec.desc import OperatorDesc
 
 
@@ -174,8 +175,7 @@ def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | m
 
 def _failed(error: BaseException) -> Header:
     """An answer that says what was raised."""
-    message = f"{type(error).__name__}: {error}"
-    return {"status": "error", "message": message, "evidence": "".join(format_exception(error)[-6:])}
+    return {"status": "error", "message": clean.raised(error), "evidence": clean.block("".join(format_exception(error)[-6:]))}
 
 
 def _write(stream: FileIO, piece: Any) -> None:

@@ -21,6 +21,7 @@ from dmlcts.conformance.execution.outcome import Outcome, attempt, result_of, tr
 from dmlcts.generator.case import REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.spec import clean
 
 Array = NDArray[Any]
 
@@ -92,6 +93,6 @@ def _rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array]
             ERROR, f"must be rejected ({case.rule}), but: {error}", evidence={"fault": error.evidence} if error.evidence else {}
         )
     except (Exception, SystemExit) as error:
-        message = f"must be rejected ({case.rule}) with Rejected, but raised {type(error).__name__}: {error}"
+        message = f"must be rejected ({case.rule}) with Rejected, but raised {clean.raised(error)}"
         return Outcome(ERROR, message, evidence={"traceback": traceback_of(error)})
     return Outcome(FAIL, f"accepted, but must be rejected: it breaks {case.rule}")

@@ -9,6 +9,7 @@ from dmlcts.conformance.backends.backend import Backend, BackendFault, Dispatch,
 from dmlcts.conformance.execution.judge import Verdict
 from dmlcts.generator.case import Case
 from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.spec import clean
 from dmlcts.spec.desc_json import write_desc
 
 
@@ -36,7 +37,7 @@ def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
     except BackendFault as error:
         return Outcome(ERROR, str(error), evidence={"fault": error.evidence} if error.evidence else {})
     except (Exception, SystemExit) as error:  # a Python backend may raise anything; only this case fails
-        return Outcome(ERROR, f"{type(error).__name__}: {error}", evidence={"traceback": traceback_of(error)})
+        return Outcome(ERROR, clean.raised(error), evidence={"traceback": traceback_of(error)})
     return None
 
 
@@ -75,4 +76,4 @@ def traceback_of(error: BaseException) -> str:
     """The last frames of an exception's traceback."""
     from traceback import format_exception
 
-    return "".join(format_exception(error)[-6:])
+    return clean.block("".join(format_exception(error)[-6:]))

@@ -22,6 +22,7 @@ from dmlcts.conformance.runner.session import Session
 from dmlcts.conformance.runner.signals import NAMES
 from dmlcts.generator.case import Case
 from dmlcts.reports.record import ERROR, FAILURES, NOT_RUN, UNSUPPORTED, WAIVED, Result, result_json, write_line
+from dmlcts.spec import clean
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -139,8 +140,8 @@ def result_in(session: Session, case: Case) -> Result:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # pytest's outcomes, which a backend may raise, are not Exceptions
-        evidence = {"traceback": "".join(format_exception(error)[-6:])}
-        message = f"internal error of the suite (please report it): {type(error).__name__}: {error}"
+        evidence = {"traceback": clean.block("".join(format_exception(error)[-6:]))}
+        message = f"internal error of the suite (please report it): {clean.raised(error)}"
         return session.settled(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
 
 

@@ -10,7 +10,17 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from dmlcts.reports.record import Manifest, Record, RecordError, Result, read_entries, read_manifest, read_record, read_result, write_record
+from dmlcts.reports.record import (
+    Manifest,
+    Record,
+    RecordError,
+    Result,
+    read_entries,
+    read_manifest,
+    read_record,
+    read_result,
+    write_record,
+)
 
 FOLDER = "parts"
 

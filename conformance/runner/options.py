@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dmlcts.generator.case import Case, from_json
+from dmlcts.generator.case import Case
+from dmlcts.generator.case_file import CaseError, read_case_file
 from dmlcts.generator.matching import matcher, may_match
 from dmlcts.generator.suite import find_case, operator_cases, select
 from dmlcts.spec.abi import feature_level
-from dmlcts.spec.desc_json import DescError
-from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.foreign import shortened
+from dmlcts.spec.loader import operator_names
 from dmlcts.spec.model import DOCUMENTED
 
 
@@ -88,17 +90,15 @@ def shard_of(text: str) -> tuple[int, int]:
     """``I/N`` as two numbers; empty means the whole run. Raises UsageError."""
     if not text:
         return 1, 1
-    index, slash, count = text.partition("/")
-    if not (slash and index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
-        raise UsageError(f"a shard is I/N with 1 <= I <= N, such as 2/4, not {text!r}")
-    return int(index), int(count)
+    parts = re.fullmatch("([0-9]{1,4})/([0-9]{1,4})", text)
+    if not (parts and 1 <= int(parts[1]) <= int(parts[2])):
+        raise UsageError(f"a shard is I/N with 1 <= I <= N <= 9999, such as 2/4, not {shortened(text)!r}")
+    return int(parts[1]), int(parts[2])
 
 
 def read_case(file: Path) -> Case:
     """A case from a JSON file that ``repro`` or a failed property case wrote. Raises UsageError."""
     try:
-        return from_json(json.loads(file.read_text(encoding="utf-8")), load)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot be read: {error}") from None
-    except (ValueError, DescError, KeyError, TypeError) as error:
-        raise UsageError(f"{file}: not a case: {error}") from None
+        return read_case_file(file)
+    except CaseError as error:
+        raise UsageError(str(error)) from None

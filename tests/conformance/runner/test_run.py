@@ -254,7 +254,7 @@ def test_wrong_input_is_exit_code_2_before_anything_is_written(
         ("[]", "not a case"),
         ("{}", "not a case"),
         ('{"id": "x"}', "not a case"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "not UTF-8"),
     ],
 )
 def test_a_case_file_that_is_none(text: str | bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.collect import Control, not_run, report_of, status_of
 from dmlcts.conformance.runner.options import RunOptions, selected_cases
 from dmlcts.conformance.runner.session import Session
-from dmlcts.reports.record import Result, read_lines, read_record
+from dmlcts.reports.record import Result, read_entries, read_record
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
@@ -163,7 +163,7 @@ def test_a_death_can_be_waived_like_any_failure(tmp_path: Path) -> None:
     with Session(RunOptions(waivers=(str(waived(tmp_path / "waivers.yaml", CASE)),))) as session:
         Control(session, [case], tmp_path / journal.FOLDER).pytest_handlecrashitem(CASE, report)
     assert status_of(report) == "waived"
-    ((_, _, data),) = read_lines(tmp_path / journal.FOLDER / journal.CRASHED)
+    ((_, _, data),) = read_entries(tmp_path / journal.FOLDER / journal.CRASHED)
     assert (data["case"], data["status"], data["waiver"]) == (CASE, "waived", "known (https://example.org/1)")
 
 
@@ -324,7 +324,7 @@ def test_several_files_of_waivers_count_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("waivers: [", "cannot be read"),
+        ("waivers: [", "not YAML"),
         ("waivers: {}", "must have a list `waivers`"),
         ("waivers: [{cases: '*', reason: r}]", "waivers[0].issue is missing"),
         ("waivers: [{cases: '*', reason: r, issue: i, expires: soon}]", "must be a date such as"),

@@ -1,0 +1,142 @@
+"""A case from a file: read within limits and checked completely, so that it can be run like a case of the suite's own.
+
+The file may come from anyone, so it holds no code: a parameter that is an expression must be one of the operator's own spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from dmlcts.generator.case import REJECTION, RELATION, VALUES, Case, from_json
+from dmlcts.generator.data import inputs
+from dmlcts.generator.recipes import RECIPES
+from dmlcts.generator.special import SPECIAL
+from dmlcts.spec.abi import abi
+from dmlcts.spec.desc import TensorDesc, field_of
+from dmlcts.spec.foreign import MIB, ForeignError, at, check, parse_json, read_text, shortened, validator
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import Literal, Operator
+from dmlcts.spec.rules import violations
+from dmlcts.spec.shape import FAILURES
+
+LARGEST = 16 * MIB
+"""The most bytes of a file."""
+
+LARGEST_TENSORS = 256 * MIB
+"""The most bytes of all tensors of a case."""
+
+
+class CaseError(ValueError):
+    """A file is not a case; the message says what is wrong, and where."""
+
+
+def read_case_file(file: Path) -> Case:
+    """A case from a JSON file that ``repro`` or a failed property case wrote. Raises CaseError, with the file in its message."""
+    try:
+        text = read_text(file, LARGEST)
+    except ForeignError as error:
+        raise CaseError(f"{file}: {error}") from None
+    try:
+        return parse_case(text)
+    except (CaseError, ForeignError) as error:
+        raise CaseError(f"{file}: not a case: {error}") from None
+
+
+def parse_case(text: str) -> Case:
+    """A case from JSON. Raises ForeignError if the text is not JSON, CaseError if that is not a case."""
+    data = parse_json(text)
+    check(validator("dmlcts.generator", "case"), data, lambda path, problem: CaseError(f"{at(path) or 'it'}: {problem}"))
+    try:
+        case = from_json(data, load)
+    except KeyError as error:
+        raise CaseError(shortened(str(error.args[0]))) from None
+    except FAILURES as error:
+        raise CaseError(shortened(str(error))) from None
+    problem = next(_problems(case), None)
+    if problem:
+        raise CaseError(problem)
+    try:
+        with np.errstate(all="ignore"):
+            inputs(case)
+    except (*FAILURES, KeyError) as error:
+        raise CaseError(f"its data cannot be made: {shortened(f'{type(error).__name__}: {error}')}") from None
+    return case
+
+
+def _problems(case: Case) -> Iterator[str]:
+    """What does not belong together. Each check may assume those before it."""
+    tensors = dict(case.desc.tensors())
+    if case.feature_level not in abi().feature_levels:
+        yield f"feature_level: unknown; known: {', '.join(abi().feature_levels)}"
+    needed = sum(map(_bytes, tensors.values()))
+    if needed > LARGEST_TENSORS:
+        yield f"desc: its tensors need {needed:,} bytes; at most {LARGEST_TENSORS:,} are allowed in a file"
+    for section, names in (
+        ("data", case.data),
+        ("in_place", {*case.in_place, *case.in_place.values()}),
+        ("bindings", case.bindings),
+        *((f"answers.{basis}", outputs) for basis, outputs in case.answers.items()),
+    ):
+        for name in sorted(names - tensors.keys()):
+            yield f"{section}.{shortened(name)}: the desc has no such tensor; it has {', '.join(tensors)}"
+    yield from _data_problems(case, tensors)
+    if case.expect == VALUES and not case.answers:
+        yield "answers: a case that expects values has answers"
+    for basis, outputs in case.answers.items():
+        for name, literal in outputs.items():
+            yield from _literal_problems(literal, tensors[name], f"answers.{basis}.{name}")
+    for name, shared in case.in_place.items():
+        if shared in case.in_place or list(tensors).index(shared) >= list(tensors).index(name):
+            yield f"in_place.{name}: {shared} is not a tensor before it with a resource of its own"
+    if case.expect == RELATION and case.relation not in {relation.label for relation in case.operator.relations}:
+        yield f"relation: {case.operator.name} has no relation {case.relation!r}"
+    if case.expect != REJECTION:
+        for violation in violations(case.operator, case.desc):
+            yield f"desc: it is invalid, but must be rejected only in a case that expects that: {shortened(str(violation))}"
+        for name in {field.name for field in case.operator.fields if field.kind == "input"}:
+            missing = [tensor for tensor in tensors if field_of(tensor) == name and tensor not in case.data]
+            if missing and case.expect != RELATION:
+                yield f"data.{missing[0]}: is missing"
+
+
+def _bytes(tensor: TensorDesc) -> int:
+    """At least as many bytes as a run allocates for a tensor, whose desc may be invalid."""
+    spread = sum((size - 1) * stride for size, stride in zip(tensor.sizes, tensor.strides or (), strict=False) if size)
+    return max(tensor.total_size or 0, 8 * prod(tensor.sizes), 8 * spread)
+
+
+def _data_problems(case: Case, tensors: dict[str, TensorDesc]) -> Iterator[str]:
+    expressions = _own_expressions(case.operator)
+    for name, data in case.data.items():
+        where = f"data.{name}"
+        if tensors[name].data_type not in abi().data_types:
+            yield f"{where}: {tensors[name].data_type} has no values"
+        if data.literal is not None:
+            yield from _literal_problems(data.literal, tensors[name], where)
+            continue
+        if data.recipe and data.recipe not in RECIPES:
+            yield f"{where}.recipe: unknown; known: {', '.join(RECIPES)}"
+        if data.special and data.special not in SPECIAL and not data.parameters.get("points"):
+            yield f"{where}.special: unknown; known: {', '.join(SPECIAL)}"
+        computed = RECIPES[data.recipe].computed if data.recipe else frozenset({"where"})
+        for key, value in data.parameters.items():
+            if key in computed and isinstance(value, str) and value not in expressions:
+                yield f"{where}.{shortened(key)}: not an expression of the operator's spec"
+
+
+def _own_expressions(operator: Operator) -> set[object]:
+    """The texts of the expressions by which an operator's spec describes data."""
+    sources = [source for values in operator.values.values() for source in (values, *values.data.values())]
+    texts: set[object] = {text for source in sources for text in source.parameters.values()}
+    return texts | {part.text for values in operator.values.values() for _, part in values.parts.values()}
+
+
+def _literal_problems(literal: Literal, tensor: TensorDesc, where: str) -> Iterator[str]:
+    if (literal.data_type, literal.sizes) != (tensor.data_type, tensor.sizes):
+        yield f"{where}: its type and sizes are not those of the tensor in the desc"
+    if len(literal.data) != prod(literal.sizes):
+        yield f"{where}: {len(literal.data):,} elements, but its sizes have {prod(literal.sizes):,}"
