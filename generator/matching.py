@@ -23,6 +23,9 @@ WORDS = (
 )
 """Words in ids that are in neither a spec nor the ABI: kinds of cases, and of invalid changes."""
 
+_MOST_WORDS, _DEEPEST = 10_000, 50
+"""Limits of an expression, which is compiled by a recursive parser."""
+
 
 def matcher(expression: str) -> Callable[[str], bool]:
     """A test of ids for a ``-k`` expression, which ignores case.
@@ -42,15 +45,30 @@ def may_match(expression: str, name: str) -> bool:
 @cache
 def _parsed(expression: str) -> ast.expr:
     tokens = re.findall(r"\(|\)|[^\s()]+", expression)
+    if len(tokens) > _MOST_WORDS or _depth(tokens) > _DEEPEST:
+        raise ValueError(
+            f"too long for an expression: at most {_MOST_WORDS} words, and {_DEEPEST} parentheses or `not` inside each other, "
+            f"not {expression[:60]!r} ..."
+        )
     python = [t if t in ("and", "or", "not", "(", ")") else f"({t.lower()!r} in id)" for t in tokens]
     try:
         tree = ast.parse(" ".join(python) or "True", "<-k>", "eval")
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # ValueError: a lone surrogate
         tree = None
     # Two words side by side would be a call, and () a tuple.
     if tree is None or any(isinstance(node, ast.Call | ast.Tuple) for node in ast.walk(tree)):
         raise ValueError(f"not an expression of words, and, or, not and parentheses: {expression!r}")
     return tree.body
+
+
+def _depth(tokens: list[str]) -> int:
+    """How deep an expression is nested at most: parentheses, and `not` before `not`."""
+    depth = deepest = negations = 0
+    for token in tokens:
+        depth += (token == "(") - (token == ")")
+        negations = negations + 1 if token == "not" else 0
+        deepest = max(deepest, depth + negations)
+    return deepest
 
 
 def _outcomes(node: ast.expr, name: str) -> set[bool]:

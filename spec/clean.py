@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any
 
 LONGEST_LINE, LONGEST_BLOCK = 2_000, 20_000
@@ -31,14 +32,14 @@ def block(text: object, most: int = LONGEST_BLOCK) -> str:
 
 
 def data(value: Any, text: Callable[[str], str] = block) -> Any:
-    """Data in which ``text`` cleaned every string, and every key is a line."""
+    """Data in which ``text`` cleaned every string, and every key is a line. NaN and infinities, which JSON has not, become text."""
     if isinstance(value, str):
         return text(value)
     if isinstance(value, Mapping):
         return {line(key): data(entry, text) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [data(entry, text) for entry in value]
-    return value
+    return str(value) if isinstance(value, float) and not isfinite(value) else value
 
 
 def raised(error: BaseException) -> str:

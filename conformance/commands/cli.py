@@ -66,6 +66,7 @@ def main(arguments: list[str] | None = None) -> Any:
     """Runs the command line and exits. Errors that a user can fix are printed as one line, never as a traceback."""
     set_encoding()
     try:
+        _check_text(sys.argv[1:] if arguments is None else arguments)
         code = dmlcts.main(args=arguments, prog_name="dmlcts", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
@@ -84,6 +85,13 @@ def main(arguments: list[str] | None = None) -> Any:
         click.echo(f"dmlcts: {error}", err=True)
         sys.exit(known)
     sys.exit(code if isinstance(code, int) else 0)  # click returns the code of an Exit
+
+
+def _check_text(arguments: list[str]) -> None:
+    """Raises click.UsageError for an argument that is no text: with a NUL or a lone surrogate, no name of a file or a case is found."""
+    for argument in arguments:
+        if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in argument):
+            raise click.UsageError(f"{argument[:200]!a} holds a character that no name can have; give it in UTF-8")
 
 
 def exit_code_of(error: Exception) -> int | None:

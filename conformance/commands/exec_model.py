@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.commands.common import json_option
+from dmlcts.conformance.commands.common import Seconds, json_option
 from dmlcts.conformance.dxdispatch.model_json import UnsupportedOperator, dumps
 from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.dxdispatch.run import State, Stopped, Values, Written, save, text, to_json
@@ -27,7 +27,7 @@ _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
     type=click.Path(path_type=Path, file_okay=False),
     help="write outputs as .npy into this folder instead of printing them",
 )
-@click.option("--timeout", type=click.FloatRange(0.1), default=30.0, show_default=True, help="limit for one dispatch, in seconds")
+@click.option("--timeout", type=Seconds(), default=30.0, show_default=True, help="limit for one dispatch, in seconds")
 @json_option
 def command(model: Path, backend: str, out: Path | None, timeout: float, as_json: bool) -> None:
     """Runs a model in DxDispatch's JSON form: the format of Microsoft's dxdispatch.exe.

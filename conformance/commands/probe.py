@@ -16,7 +16,7 @@ from rich.table import Table
 
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.commands.common import json_option, operator_named, print_json
+from dmlcts.conformance.commands.common import Seconds, json_option, operator_named, print_json
 from dmlcts.conformance.probing.findings import counts
 from dmlcts.conformance.probing.measured import differences, differs, measurement_of, table, write_measurements
 from dmlcts.conformance.probing.probe import CONFIRMED, REFUSED, UNKNOWN, Probed, probe
@@ -35,7 +35,7 @@ from dmlcts.spec.measurement import Measurement
 @click.option(
     "--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table in Markdown"
 )
-@click.option("--timeout", default=30.0, show_default=True, help="limit for one probe, in seconds")
+@click.option("--timeout", type=Seconds(), default=30.0, show_default=True, help="limit for one probe, in seconds")
 def command(operators: tuple[str, ...], backend: str, write: bool, as_json: bool, table_file: Path | None, timeout: float) -> None:
     """Compares what a backend accepts with the documentation: every cell of every table, and what the tables do not list.
 

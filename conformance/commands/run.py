@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dmlcts.conformance.commands.common import Seconds
 from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.case import LEVELS
 
@@ -60,7 +61,7 @@ OUT, OUT_OF_CASES = "results", "results-case"
 @click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
 @click.option(
     "--timeout",
-    type=click.FloatRange(0.1),
+    type=Seconds(),
     default=30.0,
     show_default=True,
     help="limit for one dispatch, in seconds; no effect on reference and inprocess:",

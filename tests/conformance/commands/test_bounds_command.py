@@ -359,7 +359,7 @@ def test_a_table_is_no_place_for_markup(tmp_path: Path) -> None:
         (None, "cannot be read"),
         (b"hello\n", "not a line of a results file"),
         (b"", "has no manifest"),
-        (b"\xff\xfe", "cannot be read"),
+        (b"\xff\xfe", "not UTF-8"),
     ],
 )
 def test_bad_input_is_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, said: str) -> None:

@@ -325,8 +325,8 @@ def test_several_files_of_waivers_count_together(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("waivers: [", "not YAML"),
-        ("waivers: {}", "must have a list `waivers`"),
-        ("waivers: [{cases: '*', reason: r}]", "waivers[0].issue is missing"),
+        ("waivers: {}", "waivers: {} is not of type"),
+        ("waivers: [{cases: '*', reason: r}]", "waivers[0].issue: is missing"),
         ("waivers: [{cases: '*', reason: r, issue: i, expires: soon}]", "must be a date such as"),
     ],
 )
