@@ -64,9 +64,9 @@ def _parsed(expression: str) -> ast.expr:
 def _depth(tokens: list[str]) -> int:
     """How deep an expression is nested at most: parentheses, and `not` before `not`."""
     depth = deepest = negations = 0
-    for token in tokens:
-        depth += (token == "(") - (token == ")")
-        negations = negations + 1 if token == "not" else 0
+    for word in tokens:
+        depth += (word == "(") - (word == ")")
+        negations = negations + 1 if word == "not" else 0
         deepest = max(deepest, depth + negations)
     return deepest
 

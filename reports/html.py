@@ -39,6 +39,7 @@ from dmlcts.reports.verdict import (
     matrix,
     plural,
     total,
+    unused_waivers,
     worst,
 )
 
@@ -132,7 +133,7 @@ def _page(record: Record, names: dict[str, str]) -> str:
     return environment.get_template("page.html.j2").render(
         title=backend_name(manifest),
         verdict=claimed,
-        interruption=interruption(record),
+        interruption=" ".join(filter(None, (interruption(record), unused_waivers(record)))),
         statuses=STATUSES,
         severity=SEVERITY,
         symbols=SYMBOLS,

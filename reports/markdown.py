@@ -25,6 +25,7 @@ from dmlcts.reports.verdict import (
     level_text,
     matrix,
     total,
+    unused_waivers,
 )
 
 
@@ -45,6 +46,9 @@ def _lines(record: Record, limit: int) -> Iterator[str]:
     yield f"**{plain(claimed.sentence)}**"
     yield ""
     if note := interruption(record):
+        yield f"> ⚠ {plain(note)}"
+        yield ""
+    if note := unused_waivers(record):
         yield f"> ⚠ {plain(note)}"
         yield ""
     yield from _counts(claimed)

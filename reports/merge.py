@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dmlcts.reports.record import Record
+from dmlcts.reports.record import Manifest, Record
 
 
 class MergeError(ValueError):
@@ -61,9 +61,15 @@ def merge(records: Sequence[Record]) -> Record:
         seconds=sum(m.seconds for m in manifests),
         selected=sum(m.selected for m in manifests),
         interrupted=any(m.interrupted for m in manifests),
+        unused_waivers=_unused_in_all(manifests),
         command=f"dmlcts merge, of {len(records)} shards",
     )
     return Record(manifest, tuple(results))
+
+
+def _unused_in_all(manifests: Sequence[Manifest]) -> tuple[str, ...]:
+    """The waivers that match a case in none of the shards."""
+    return tuple(pattern for pattern in manifests[0].unused_waivers if all(pattern in m.unused_waivers for m in manifests))
 
 
 def _check_shards(shards: Sequence[str]) -> None:
@@ -71,7 +77,10 @@ def _check_shards(shards: Sequence[str]) -> None:
     counts = {count for _, _, count in parts}
     if len(counts) != 1 or "" in counts:
         raise MergeError(f"not shards of one run: {', '.join(shard or 'a whole run' for shard in shards)}")
-    missing = sorted({str(i) for i in range(1, int(counts.pop()) + 1)} - {index for index, _, _ in parts}, key=int)
+    count = int(counts.pop())  # the schema of results files holds it to four digits
+    if wrong := [shard for shard, (index, _, _) in zip(shards, parts, strict=True) if int(index) > count]:
+        raise MergeError(f"not a shard: {wrong[0]}")
+    missing = sorted({str(i) for i in range(1, count + 1)} - {index for index, _, _ in parts}, key=int)
     if missing:
         raise MergeError(f"shards are missing: {', '.join(missing)}")
     if len(shards) != len(set(shards)):

@@ -75,6 +75,15 @@ def interruption(record: Record) -> str:
     )
 
 
+def unused_waivers(record: Record) -> str:
+    """A sentence about the waivers that match no case of the run; empty if there are none."""
+    patterns = record.manifest.unused_waivers
+    if not patterns:
+        return ""
+    shown = ", ".join(patterns[:10]) + (f" and {len(patterns) - 10:,} more" if len(patterns) > 10 else "")
+    return f"{_number(len(patterns), 'waiver')} matched no case of this run: {shown}."
+
+
 def matrix(results: Iterable[Result]) -> Matrix:
     """The matrix, the operators with the worst results first, then by name."""
     found: Matrix = {}

@@ -43,16 +43,15 @@ def data(value: Any, text: Callable[[str], str] = block) -> Any:
 
 
 def raised(error: BaseException) -> str:
-    """``ValueError: what it says``, as one line. The exception may be a foreign class, whose text may itself fail."""
-    name = type(error).__name__
-    try:
-        return line(f"{name}: {error}")
-    except Exception:
-        return line(f"{name}, whose text cannot be read")
+    """``ValueError: what it says``, as one line."""
+    return line(f"{type(error).__name__}: {line(error)}")
 
 
 def _text(text: object, most: int) -> str:
-    found = text if isinstance(text, str) else str(text)
+    try:
+        found = text if isinstance(text, str) else str(text)
+    except Exception:  # an exception of a foreign class
+        found = "a text that cannot be read"
     if len(found) <= most:
         return found
     kept = most - 40  # with the remark it is not longer than allowed, so that clean text stays what it is when cleaned again

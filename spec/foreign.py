@@ -47,16 +47,15 @@ def open_file(file: Path, most: int) -> BinaryIO:
         raise ForeignError(f"cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # a NUL or a lone surrogate in the name
         raise ForeignError(f"cannot be read: {error}") from None
-    stream = os.fdopen(descriptor, "rb")
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise ForeignError("cannot be read: it is a folder, a pipe or a device, not a file")
         _check_size(status.st_size, most)
     except ForeignError:
-        stream.close()
+        os.close(descriptor)
         raise
-    return stream
+    return os.fdopen(descriptor, "rb")
 
 
 def read_bytes(file: Path, most: int) -> bytes:
@@ -131,9 +130,9 @@ def _parsed(text: str, decoder: json.JSONDecoder) -> Any:
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise ForeignError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}", error.lineno) from None
+        raise ForeignError(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}", error.lineno) from None
     except RecursionError:
-        raise ForeignError(f"not JSON that is read here: nested deeper than {DEEPEST} levels") from None
+        raise ForeignError(f"nested deeper than {DEEPEST} levels") from None
     except ForeignError:
         raise
     except ValueError as error:  # a number with too many digits for Python

@@ -110,7 +110,7 @@ def read_header(source: Source) -> tuple[Header, int]:
     try:
         header = parse_json(decode(text))
     except ForeignError as error:
-        raise ProtocolError(f"a header is not JSON: {str(error).removeprefix('not JSON: ')}", text) from None
+        raise ProtocolError(f"a header is not JSON: {error}", text) from None
     if not isinstance(header, dict):
         raise ProtocolError("a header is not a JSON object", text)
     return header, payload_length

@@ -28,8 +28,9 @@ _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
     help="write outputs as .npy into this folder instead of printing them",
 )
 @click.option("--timeout", type=Seconds(), default=30.0, show_default=True, help="limit for one dispatch, in seconds")
+@click.option("--read-outside", is_flag=True, help="let the model read files that do not lie below its own folder")
 @json_option
-def command(model: Path, backend: str, out: Path | None, timeout: float, as_json: bool) -> None:
+def command(model: Path, backend: str, out: Path | None, timeout: float, read_outside: bool, as_json: bool) -> None:
     """Runs a model in DxDispatch's JSON form: the format of Microsoft's dxdispatch.exe.
 
     Executes its print commands, and at the end prints every tensor that was bound as an output.
@@ -41,7 +42,7 @@ def command(model: Path, backend: str, out: Path | None, timeout: float, as_json
     """
     report = _Report(as_json)
     try:
-        read = read_model(model)
+        read = read_model(model, read_outside)
     except UnsupportedOperator as error:
         report.step(Stopped(error.where, Outcome(UNSUPPORTED, str(error))))
         if as_json:

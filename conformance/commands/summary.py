@@ -10,7 +10,7 @@ from rich.table import Table
 
 from dmlcts.reports.claim import claim_of
 from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, STATUSES, Record
-from dmlcts.reports.verdict import SYMBOLS, interruption
+from dmlcts.reports.verdict import SYMBOLS, interruption, unused_waivers
 
 _SHOWN = 5
 """The number of failures shown; the report has them all."""
@@ -48,6 +48,8 @@ def print_summary(record: Record, console: Console, out: Path | None = None) -> 
         console.print(f"\n... and {len(failures) - _SHOWN:,} more")
     note = interruption(record)
     if note and claimed.counts[NOT_RUN]:
+        console.print(f"\n[yellow]{escape(note)}[/]")
+    if note := unused_waivers(record):
         console.print(f"\n[yellow]{escape(note)}[/]")
     console.print(f"\n{escape(claimed.sentence)}", style="green" if claimed.ok else "bold")
     if record.manifest.seconds:

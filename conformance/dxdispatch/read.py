@@ -6,7 +6,7 @@ effect, as backends have no such options; nor has ``elementCount`` in a binding:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -16,10 +16,11 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.dxdispatch.model_json import ModelError, UnsupportedOperator, check, parse
-from dmlcts.conformance.dxdispatch.values import IMAGES, data_type_named, initial_values
+from dmlcts.conformance.dxdispatch.values import IMAGES, LARGEST, data_type_named, initial_values
 from dmlcts.spec.abi import abi, data_type
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.desc_json import read_desc
+from dmlcts.spec.foreign import shortened
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
 
@@ -98,8 +99,8 @@ class Model:
     commands: tuple[Command, ...]
 
 
-def read_model(file: Path) -> Model:
-    """The model in a JSON file.
+def read_model(file: Path, outside: bool = False) -> Model:
+    """The model in a JSON file. It may name files below its own folder, others if ``outside`` allows it.
 
     Raises:
         ModelError: it cannot be read, is not a model, or cannot be run here; the message says where.
@@ -108,7 +109,12 @@ def read_model(file: Path) -> Model:
     try:
         data = parse(file)
         check(data, "model", "")
-        resources = {name: _resource(entry, file.parent, f"resources.{name}") for name, entry in data["resources"].items()}
+        _check_names(data["resources"], "resources")
+        _check_names(data["dispatchables"], "dispatchables")
+        resources: dict[str, Resource] = {}
+        for name, entry in data["resources"].items():
+            left = LARGEST - sum(resource.content.size for resource in resources.values())
+            resources[name] = _resource(entry, file.parent, f"resources.{name}", outside, left)
         known = {name: _dispatchable(entry, resources, f"dispatchables.{name}") for name, entry in data["dispatchables"].items()}
         commands = [_command(entry, resources, known, f"commands[{index}]") for index, entry in enumerate(data["commands"])]
     except UnsupportedOperator:
@@ -121,11 +127,17 @@ def read_model(file: Path) -> Model:
 # Resources
 
 
-def _resource(data: Mapping[str, Any], folder: Path, where: str) -> Resource:
+def _check_names(names: Iterable[str], where: str) -> None:
+    for name in names:
+        if not name.isprintable():
+            raise ModelError(f"{where}: a name holds a character that cannot be printed: {shortened(ascii(name))}")
+
+
+def _resource(data: Mapping[str, Any], folder: Path, where: str, outside: bool, left: int) -> Resource:
     check(data, "resource", where)
     given = data_type_named(data.get("initialValuesDataType", UNKNOWN), f"{where}.initialValuesDataType")
     try:
-        found, values = initial_values(data["initialValues"], given, folder, f"{where}.initialValues")
+        found, values = initial_values(data["initialValues"], given, folder, f"{where}.initialValues", outside)
     except MemoryError:
         raise _too_large(where) from None
     if not values.size:
@@ -134,6 +146,8 @@ def _resource(data: Mapping[str, Any], folder: Path, where: str) -> Resource:
     size = int(data.get("sizeInBytes", offset + values.size))
     if offset + values.size > size:
         raise ModelError(f"{where}.sizeInBytes is {size}, but the initial values end at byte {offset + values.size}")
+    if size > left:
+        raise ModelError(f"{where} is too large: {size:,} bytes; all resources together may have {LARGEST:,}")
     try:
         content = np.zeros(-(-size // 4) * 4, np.uint8)
     except (MemoryError, OverflowError, ValueError):  # NumPy has a limit of its own

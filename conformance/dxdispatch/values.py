@@ -13,7 +13,10 @@ Beyond DxDispatch, values may be of the 4-bit types; two share a byte, the first
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from io import BytesIO
+from math import prod
 from pathlib import Path, PureWindowsPath
 from reprlib import repr as short
 from typing import Any
@@ -26,7 +29,8 @@ from dmlcts.conformance.backends.buffers import write_tensor
 from dmlcts.conformance.dxdispatch.model_json import ModelError, check
 from dmlcts.spec.abi import DataType, abi, data_type
 from dmlcts.spec.desc import UNKNOWN, TensorDesc
-from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.foreign import MIB, ForeignError, read_bytes, shortened
 
 Array = NDArray[Any]
 
@@ -34,8 +38,14 @@ IMAGES = (".png", ".jpg", ".jpeg")
 """Image files, which DxDispatch reads and writes through a graphics library, but this suite does not."""
 
 
-def initial_values(data: Any, given: str, folder: Path, where: str) -> tuple[str, Bytes]:
+LARGEST = 256 * MIB
+"""The most bytes of all resources of a model together."""
+
+
+def initial_values(data: Any, given: str, folder: Path, where: str, outside: bool = False) -> tuple[str, Bytes]:
     """The data type and the bytes of ``initialValues``. ``given`` is the data type beside it, UNKNOWN if there is none.
+
+    Files are read below ``folder`` alone, unless ``outside`` allows others; a symbolic link counts as the file to which it leads.
 
     Raises:
         ModelError: it has none of these forms, or a value is not of the data type.
@@ -45,7 +55,7 @@ def initial_values(data: Any, given: str, folder: Path, where: str) -> tuple[str
         raise ModelError(f"{where} must be an array or an object; {problem}")
     if isinstance(data, Mapping) and "sourcePath" in data:
         check(data, "file", where)
-        return _from_file(data["sourcePath"], given, folder, f"{where}.sourcePath")
+        return _from_file(data["sourcePath"], given, folder, f"{where}.sourcePath", outside)
     if isinstance(data, Sequence) and given == UNKNOWN:
         return UNKNOWN, _typed(data, where)
     if given == UNKNOWN:
@@ -54,13 +64,21 @@ def initial_values(data: Any, given: str, folder: Path, where: str) -> tuple[str
         return given, packed(numbers(data, given, where), given)
     if "value" in data:
         check(data, "constant", where)
+        _check_count(data, given, where)
         array = np.repeat(numbers([data["value"]], given, f"{where}.value", False), int(data["valueCount"]))
     elif "valueStart" in data or "valueDelta" in data:
         check(data, "sequence", where)
+        _check_count(data, given, where)
         array = _sequence(data, data_type(given), where)
     else:
         raise ModelError(f"{where} must have value, or valueStart and valueDelta, or sourcePath")
     return given, packed(array, given)
+
+
+def _check_count(data: Mapping[str, Any], name: str, where: str) -> None:
+    size = int(data["valueCount"]) * data_type(name).bits // 8
+    if size > LARGEST:
+        raise ModelError(f"{where}.valueCount: {size:,} bytes; at most {LARGEST:,} are allowed in a model")
 
 
 def numbers(values: Sequence[Any], name: str, where: str, indexed: bool = True) -> Array:
@@ -113,17 +131,13 @@ def packed(array: Array, name: str) -> Bytes:
 def _sequence(data: Mapping[str, Any], entry: DataType, where: str) -> Array:
     start, delta = (numbers([data[key]], entry.name, f"{where}.{key}", False) for key in ("valueStart", "valueDelta"))
     count = int(data["valueCount"])
-    if entry.is_float:
-        # Accumulated in the type itself, as DxDispatch does, and not start + i * delta.
+    if entry.is_float or entry.bits >= 8:
+        # Accumulated in the type itself, as DxDispatch does, and not start + i * delta; integers wrap around.
         with np.errstate(all="ignore"):
             return np.add.accumulate(np.concatenate([start, np.repeat(delta, count - 1)]), dtype=start.dtype)
-    first, step = (np.int64(value[0]).astype(np.uint64) if entry.kind == "int" else np.uint64(value[0]) for value in (start, delta))
-    with np.errstate(over="ignore"):
-        wide = np.arange(count, dtype=np.uint64) * step + first  # integers wrap around
-    if entry.bits < 8:
-        nibbles = (wide & np.uint64(15)).astype(np.int8)
-        return ((nibbles ^ 8) - 8 if entry.kind == "int" else nibbles).astype(start.dtype)
-    return wide.astype(bits_dtype(entry.name)).view(start.dtype)
+    first, step = (np.uint8(int(value[0]) & 15) for value in (start, delta))
+    nibbles = np.add.accumulate(np.concatenate([[first], np.repeat(step, count - 1)]), dtype=np.uint8).view(np.int8) & np.int8(15)
+    return ((nibbles ^ 8) - 8 if entry.kind == "int" else nibbles).astype(start.dtype)
 
 
 def _typed(data: Sequence[Any], where: str) -> Bytes:
@@ -150,24 +164,54 @@ def data_type_named(text: str, where: str) -> str:
     return short
 
 
-def _from_file(source: str, given: str, folder: Path, where: str) -> tuple[str, Bytes]:
+def _from_file(source: str, given: str, folder: Path, where: str, outside: bool) -> tuple[str, Bytes]:
     path = Path(PureWindowsPath(source).as_posix())  # a model from Windows may have backslashes
     if path.suffix.lower() in IMAGES:
         raise ModelError(f"{where}: images are not supported here")
-    file = folder / path if (folder / path).exists() else path
     try:
-        if path.suffix.lower() == ".npy":
-            with file.open("rb") as stream:
-                array = np.lib.format.read_array(stream, allow_pickle=False)
-            return _array_bytes(array, given, where)
-        raw = np.fromfile(file, np.uint8)
-    except OSError as error:
-        raise ModelError(f"{where}: {source} cannot be read: {error.strerror or error} (looked in {folder})") from None
-    except (ValueError, EOFError, OverflowError) as error:
-        raise error if isinstance(error, ModelError) else ModelError(f"{where}: {source} is not a .npy file: {error}") from None
+        data = read_bytes(_allowed(folder, path, outside), LARGEST)
+    except ForeignError as error:
+        raise ModelError(f"{where}: {source} {error} (looked in {folder})") from None
+    if path.suffix.lower() == ".npy":
+        return _array_bytes(_npy(data, f"{where}: {source}"), given, where)
     if given == UNKNOWN:
         raise ModelError(f"{where}: raw bytes have no type; set initialValuesDataType to the type of {source}")
-    return given, raw
+    return given, np.frombuffer(data, np.uint8)
+
+
+def _allowed(folder: Path, path: Path, outside: bool) -> Path:
+    """The file of a model: below its folder, or anywhere if ``outside`` allows it. Raises ForeignError."""
+    try:
+        file = (folder / path).resolve()
+        if outside:
+            return file if file.exists() else path
+        if file.is_relative_to(folder.resolve()):
+            return file
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL or a lone surrogate in the name, or a loop of links
+        raise ForeignError(f"cannot be read: {error}") from None
+    raise ForeignError("is not below the model's folder; allow it with --read-outside if you trust the model")
+
+
+def _npy(data: bytes, what: str) -> Array:
+    """The array of a .npy file. Its header is checked first: of a shape and a type that fill exactly what follows it."""
+    stream = BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(stream)
+        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+        if read_header is None:
+            raise ValueError(f"version {version[0]}.{version[1]} of the format is not supported")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            shape, fortran, dtype = read_header(stream)
+        if dtype.hasobject or any(size < 0 for size in shape) or prod(shape) * dtype.itemsize != len(data) - stream.tell():
+            raise ValueError(
+                f"its header says {shortened(str(shape))} of {shortened(str(dtype))}, and {len(data) - stream.tell()} bytes follow"
+            )
+        array: Array = np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape, order="F" if fortran else "C")
+    except (ValueError, EOFError, OverflowError, TypeError, SyntaxError, RecursionError, MemoryError, KeyError) as error:
+        # NumPy evaluates the header as a Python literal, and so raises anything of these.
+        raise ModelError(f"{what} is not a .npy file: {shortened(str(error))}") from None
+    return array
 
 
 def _array_bytes(array: Array, given: str, where: str) -> tuple[str, Bytes]:

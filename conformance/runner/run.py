@@ -28,6 +28,7 @@ from dmlcts.conformance.runner.terminal import command_text
 from dmlcts.generator.case import Case
 from dmlcts.reports.claim import claim_of
 from dmlcts.reports.record import Manifest, Record
+from dmlcts.reports.waivers import unused
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.loader import operator_names
 from dmlcts.spec.promises import spec_version
@@ -65,6 +66,7 @@ def running(options: RunOptions, processes: int, progress: Progress, command: Se
                     "no case matches these options; `dmlcts spec list` lists operators, `dmlcts show -k EXPR` lists cases"
                 )
             manifest = manifest_of(options, session.info, cases, command)
+            manifest = replace(manifest, unused_waivers=unused(session.waivers, [case.id for case in cases]))
             out = stack.enter_context(claimed(Path(options.out)))
             folder = _begun(out, Record(manifest, tuple(not_run(case) for case in cases)))
             clock = perf_counter()

@@ -23,6 +23,7 @@ from dmlcts.generator.case import AGREEMENT, RELATION, Case
 from dmlcts.reports.claim import REQUIRED, required
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.reports.waivers import apply_waivers, read_waivers
+from dmlcts.spec import clean
 
 
 class Session:
@@ -68,7 +69,7 @@ class Session:
             try:
                 backend.close()
             except Exception as error:  # a Python backend may raise anything
-                print(f"dmlcts: the backend failed to close: {error}", file=sys.stderr)
+                print(f"dmlcts: the backend failed to close: {clean.line(error)}", file=sys.stderr)
 
     def _repro(self, result: Result) -> str:
         """The command that runs the case again; a shrunken example is saved for it."""

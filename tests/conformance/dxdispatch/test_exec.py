@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -235,14 +236,48 @@ def test_arrays_from_files_have_their_own_type(tmp_path: Path) -> None:
     assert values({"sourcePath": "bool.npy"}, "UINT8", tmp_path) == ("UINT8", [1, 0])
 
 
-def test_raw_files_are_looked_for_beside_the_model_and_then_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "m" / "sub").mkdir(parents=True)
+def test_files_are_read_below_the_model_alone_unless_others_are_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tmp_path / "m"
+    (model / "sub").mkdir(parents=True)
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path)
     np.array([1.0], np.float64).tofile(tmp_path / "sub" / "x.dat")
-    assert values({"sourcePath": "sub\\x.dat"}, "FLOAT64", tmp_path / "m") == ("FLOAT64", [1.0])
-    np.array([2.0], np.float64).tofile(tmp_path / "m" / "sub" / "x.dat")
-    assert values({"sourcePath": "sub\\x.dat"}, "FLOAT64", tmp_path / "m") == ("FLOAT64", [2.0])
+
+    def read(source: str, outside: bool) -> list[float]:
+        return initial_values({"sourcePath": source}, "FLOAT64", model, "x", outside)[1].view(np.float64).tolist()
+
+    for source in ("../sub/x.dat", "..\\sub\\x.dat", str(tmp_path / "sub" / "x.dat")):
+        with pytest.raises(ModelError, match="is not below the model's folder; allow it with --read-outside"):
+            read(source, outside=False)
+        assert read(source, outside=True) == [1.0]
+    assert read("sub/x.dat", outside=True) == [1.0]  # as DxDispatch: beside the model, and then in the current folder
+    with pytest.raises(ModelError, match="cannot be read: No such file"):
+        read("sub/x.dat", outside=False)
+    np.array([2.0], np.float64).tofile(model / "sub" / "x.dat")
+    assert read("sub\\x.dat", outside=False) == read("sub/x.dat", outside=True) == [2.0]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
+def test_a_symbolic_link_counts_as_the_file_to_which_it_leads(tmp_path: Path) -> None:
+    model = tmp_path / "m"
+    model.mkdir()
+    np.array([1.0], np.float64).tofile(tmp_path / "x.dat")
+    np.array([2.0], np.float64).tofile(model / "y.dat")
+    (model / "out.dat").symlink_to(tmp_path / "x.dat")
+    (model / "up").symlink_to(tmp_path)
+    (model / "in.dat").symlink_to("y.dat")
+    for source in ("out.dat", "up/x.dat"):
+        with pytest.raises(ModelError, match="is not below the model's folder"):
+            initial_values({"sourcePath": source}, "FLOAT64", model, "x")
+    assert initial_values({"sourcePath": "in.dat"}, "FLOAT64", model, "x")[1].view(np.float64).tolist() == [2.0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name on this system")
+@pytest.mark.parametrize("name", ["x.npy", "x.dat"])
+def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ModelError, match="a folder, a pipe or a device, not a file"):
+        initial_values({"sourcePath": name}, "FLOAT64", tmp_path, "x")
 
 
 def test_sizes_and_offsets_of_resources(write: Write) -> None:

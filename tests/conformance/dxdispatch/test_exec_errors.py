@@ -83,9 +83,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("resources/a/sizeInByte", 4, "resources.a.sizeInByte is unknown; known: type, initialValues"),
     ("resources/a/sizeInBytes", 8, "resources.a.sizeInBytes is 8, but the initial values end at byte 12"),
     ("resources/a/sizeInBytes", 0, "resources.a.sizeInBytes: 0 is less than the minimum of 1"),
-    ("resources/a/sizeInBytes", 1 << 62, "resources.a is too large for the memory of this machine"),
-    ("resources/a/initialValuesOffsetInBytes", 1 << 63, "resources.a is too large for the memory of this machine"),
-    ("resources/a/sizeInBytes", 1 << 70, "resources.a is too large for the memory of this machine"),
+    ("resources/a/sizeInBytes", 1 << 62, "resources.a is too large: "),
+    ("resources/a/initialValuesOffsetInBytes", 1 << 63, "resources.a is too large: "),
+    ("resources/a/sizeInBytes", 1 << 70, "resources.a is too large: "),
     ("resources/a/initialValuesOffsetInBytes", -4, "resources.a.initialValuesOffsetInBytes: -4 is less than the minimum of 0"),
     ("resources/a/type", "texture", 'resources.a.type: "buffer" was expected'),
     ("resources/a/initialValues", [], "resources.a.initialValues is empty"),
@@ -271,7 +271,7 @@ FILES = [
     ("missing.npy", "UINT32", "resources.a.initialValues.sourcePath: missing.npy cannot be read: No such file"),
     ("complex.npy", "UNKNOWN", "an array of complex64 cannot be a tensor"),
     ("text.npy", "UNKNOWN", "an array of <U1 cannot be a tensor"),
-    ("object.npy", "UNKNOWN", "object.npy is not a .npy file: Object arrays cannot be loaded"),
+    ("object.npy", "UNKNOWN", "object.npy is not a .npy file: its header says (1,) of object"),
     ("int.npy", "UINT32", "the file holds INT32, but initialValuesDataType is UINT32"),
     ("short.npy", "UNKNOWN", "short.npy is not a .npy file: "),
     ("not.npy", "UNKNOWN", "not.npy is not a .npy file: "),
@@ -294,11 +294,11 @@ TEXTS = [
     ('{\n  "resources": {},\n  "dispatchables" {}\n}', "line 3, column 19: not JSON: Expecting ':' delimiter"),
     ('{\n  /* a\n comment */ // and another\n  "resources": nonsense }', "line 4, column 16: not JSON: "),
     ('{"resources": {}} and more', "line 1, column 19: not JSON: Extra data"),
-    ('{"resources": {"a": 1, "b": 2, "a": 3}}', "'a' is twice in one object"),
+    ('{"resources": {"a": 1, "b": 2, "a": 3}}', "the key 'a' is given twice in one object"),
     ('{"resources": NaN}', 'NaN is not JSON; write "nan", "inf" or "-inf"'),
     ('{"resources": 1e999}', '1e999 is too large for a number; write "inf" for infinity'),
     ('{"resources": ' + "9" * 5000 + "}", "not JSON: "),
-    ("[" * 200000, "not a model: nested too deep"),
+    ("[" * 200000, "nested deeper than 64 levels"),
     ("[]", 'the model: [] is not of type "object"'),
 ]
 
@@ -310,7 +310,7 @@ def test_texts_that_are_no_model(text: str, message: str, folder: Path) -> None:
 
 def test_a_file_that_is_not_utf_8(folder: Path) -> None:
     (folder / "model.json").write_bytes(b'{"a": "\xff"}')
-    with pytest.raises(ModelError, match="not UTF-8 at byte 7"):
+    with pytest.raises(ModelError, match="not UTF-8: the byte 0xFF"):
         read_model(folder / "model.json")
 
 
