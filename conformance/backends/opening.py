@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, BackendUnavailable
+from dmlcts.spec import clean
 
 
 def _reference(argument: str) -> Backend:
@@ -51,11 +52,11 @@ def _in_process(argument: str) -> Backend:
     try:
         factory = getattr(import_module(module), name)
     except (Exception, SystemExit) as error:  # a user's module may raise anything
-        raise BackendUnavailable(f"cannot be imported: {_text(error)}") from error
+        raise BackendUnavailable(f"cannot be imported: {clean.raised(error)}") from error
     try:
         backend: Backend = factory()
     except (Exception, SystemExit) as error:
-        raise BackendUnavailable(f"could not be made: {_text(error)}") from error
+        raise BackendUnavailable(f"could not be made: {clean.raised(error)}") from error
     missing = [method for method in ("describe", "run", "close") if not callable(getattr(backend, method, None))]
     if missing:
         raise BackendUnavailable(f"has no {', '.join(missing)}; derive it from dmlcts.conformance.ArrayBackend")
@@ -70,17 +71,13 @@ def _check_description(backend: Backend) -> None:
     try:
         info = backend.describe()
     except (Exception, SystemExit) as error:
-        raise BackendUnavailable(f"cannot describe itself: {_text(error)}") from error
+        raise BackendUnavailable(f"cannot describe itself: {clean.raised(error)}") from error
     if not isinstance(info, BackendInfo):
         raise BackendUnavailable(f"must return a BackendInfo from describe(), not a {type(info).__name__}")
     try:
         read_info({"status": "ok", **json.loads(json.dumps(info.to_json()))})
     except (ProtocolError, TypeError, ValueError) as error:
         raise BackendUnavailable(str(error)) from None
-
-
-def _text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 OURS: dict[str, Callable[[str], Backend]] = {"reference": _reference, "directml": _directml, "process": _process}

@@ -208,8 +208,7 @@ def _npy(data: bytes, what: str) -> Array:
                 f"its header says {shortened(str(shape))} of {shortened(str(dtype))}, and {len(data) - stream.tell()} bytes follow"
             )
         array: Array = np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape, order="F" if fortran else "C")
-    except (ValueError, EOFError, OverflowError, TypeError, SyntaxError, RecursionError, MemoryError, KeyError) as error:
-        # NumPy evaluates the header as a Python literal, and so raises anything of these.
+    except Exception as error:  # NumPy evaluates the header as a Python literal and repairs old ones: that raises anything
         raise ModelError(f"{what} is not a .npy file: {shortened(str(error))}") from None
     return array
 
