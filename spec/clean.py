@@ -15,7 +15,7 @@ from typing import Any
 LONGEST_LINE, LONGEST_BLOCK = 2_000, 20_000
 """Characters of a message or a name, and of text of several lines."""
 
-_COMMAND = re.compile(r"(?<!\S):(?=:)|#(?=#(?:\[|vso\[|teamcity\[))", re.IGNORECASE)
+_COMMAND = re.compile(r"(?<!\S)::+|##(?=\[|vso\[|teamcity\[)", re.IGNORECASE)
 """What begins a command in the log of GitHub Actions, Azure Pipelines or TeamCity: ``::`` at the start of a word, ``##[``, ``##vso[``, ``##teamcity[``."""
 
 
@@ -65,4 +65,4 @@ def _is_clean(text: str) -> bool:
 def _cleaned(text: str) -> str:
     if not text.isprintable():
         text = "".join(c if c.isprintable() or c == "\t" else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return _COMMAND.sub(lambda found: f"{found[0]} ", text)
+    return _COMMAND.sub(lambda found: " ".join(found[0]), text)
