@@ -1,4 +1,4 @@
-"""Hostile input for every reader of foreign files and messages (tests/support/fuzzing): 100 examples of each kind; DMLCTS_FUZZ=5000 tries more."""
+"""Hostile input for every reader of foreign files and messages (tests/support/fuzzing): 100 examples each; DMLCTS_FUZZ=5000 tries more."""
 
 import json
 import os
@@ -25,5 +25,5 @@ def test_hostile_input_is_accepted_or_refused_as_documented(reader: str) -> None
     )
     assert ran.returncode == 0, ran.stderr[-5000:]
     found = json.loads(ran.stdout.splitlines()[-1])
-    assert found["tried"] > EXAMPLES
+    assert found["tried"] >= EXAMPLES
     assert found["slowest"] < 5

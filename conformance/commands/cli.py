@@ -6,6 +6,7 @@ Exit codes: 0 all passed, 1 something failed (or differs, or survives, or nothin
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module
 from typing import Any
@@ -88,9 +89,12 @@ def main(arguments: list[str] | None = None) -> Any:
 
 
 def _check_text(arguments: list[str]) -> None:
-    """Raises click.UsageError for an argument that is no text: with a NUL or a lone surrogate, no name of a file or a case is found."""
+    """Raises click.UsageError for an argument with a NUL or a lone surrogate, which no name of a file or a case has.
+
+    The surrogates from U+DC80 to U+DCFF stand for bytes of a file's name that are not in the system's encoding.
+    """
     for argument in arguments:
-        if any(character == "\0" or "\ud800" <= character <= "\udfff" for character in argument):
+        if re.search("[\0\ud800-\udc7f\udd00-\udfff]", argument):
             raise click.UsageError(f"{argument[:200]!a} holds a character that no name can have; give it in UTF-8")
 
 

@@ -26,8 +26,9 @@ from dmlcts.generator.suite import make_cases
 from dmlcts.reference.registry import reference_of
 from dmlcts.spec import file_form
 from dmlcts.spec.abi import abi
-from dmlcts.spec.document import SpecError, read
+from dmlcts.spec.document import LARGEST, SpecError, read
 from dmlcts.spec.expression import ExpressionError, compile_expression
+from dmlcts.spec.foreign import ForeignError, read_text
 from dmlcts.spec.loader import load, load_document, load_file, measured_folder, operator_names, operators_folder, profiles_folder
 from dmlcts.spec.measured import checked
 from dmlcts.spec.model import Operator, Values
@@ -247,9 +248,9 @@ def compare_(pages: tuple[Path, ...], as_json: bool) -> None:
     found = []
     for file in pages:
         try:
-            page = read_page(file.read_text(encoding="utf-8-sig"), file)
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{file}: cannot be read: {error}") from None
+            page = read_page(read_text(file, LARGEST), file)
+        except ForeignError as error:
+            raise UsageError(f"{file}: {error}") from None
         except PageError as error:
             raise UsageError(str(error)) from None
         operator = operator_named(page.operator)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.backends.buffers import read_tensor
+from dmlcts.conformance.dxdispatch.model_json import ModelError
 from dmlcts.conformance.dxdispatch.read import DispatchCommand, Model, PrintCommand, WriteCommand
 from dmlcts.conformance.execution.layout import output_names
 from dmlcts.conformance.execution.outcome import Outcome, attempt
@@ -128,8 +129,10 @@ class State:
             return self.flat(name)
 
     def write(self, command: WriteCommand, folder: Path) -> Path:
-        """Executes a writeFile command. Raises OSError."""
+        """Executes a writeFile command. Raises ModelError if a symbolic link leads out of the folder, OSError if it cannot be written."""
         file = folder / command.target
+        if not file.resolve().is_relative_to(folder.resolve()):
+            raise ModelError(f"{file} is not written: a symbolic link leads out of {folder}")
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.suffix.lower() == ".npy":
             values = self.flat(command.resource)

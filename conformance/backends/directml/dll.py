@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.spec.foreign import MIB, ForeignError, read_bytes
 
 _AMD64, _IS_DLL = 0x8664, 0x2000
 _FIXED_FILE_INFO = struct.pack("<II", 0xFEEF04BD, 0x00010000)
@@ -23,6 +24,10 @@ class Dll:
     version: str
 
 
+LARGEST = 1024 * MIB
+"""The most bytes of a DLL."""
+
+
 def read_dll(path: Path) -> Dll:
     """Looks at a DLL. The headers are those of Microsoft's PE format.
 
@@ -30,9 +35,9 @@ def read_dll(path: Path) -> Dll:
         BackendUnavailable: there is no such file, it cannot be read, or it is no DLL for x86-64 Windows.
     """
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise BackendUnavailable(f"{path}: {error.strerror or error}; give the path of a DirectML.dll") from None
+        data = read_bytes(path, LARGEST)
+    except ForeignError as error:
+        raise BackendUnavailable(f"{path}: {error}; give the path of a DirectML.dll") from None
     if problem := _problem(data):
         raise BackendUnavailable(f"{path} {problem}; give the path of a DirectML.dll for x86-64 Windows")
     return Dll(path, hashlib.sha256(data).hexdigest(), _version(data))

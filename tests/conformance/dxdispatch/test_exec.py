@@ -272,6 +272,18 @@ def test_a_symbolic_link_counts_as_the_file_to_which_it_leads(tmp_path: Path) ->
     assert initial_values({"sourcePath": "in.dat"}, "FLOAT64", model, "x")[1].view(np.float64).tolist() == [2.0]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links need a privilege on Windows")
+def test_a_symbolic_link_does_not_lead_a_written_file_out_of_the_folder(write: Write, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (out / "link").symlink_to(tmp_path / "elsewhere")
+    commands = [{"type": "writeFile", "resource": "a", "targetPath": "link/x.npy"}]
+    result = run(write({"resources": {"a": uint32([7])}, "dispatchables": {}, "commands": commands}), "--out", out)
+    assert "a symbolic link leads out of" in str(result.exception)
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name on this system")
 @pytest.mark.parametrize("name", ["x.npy", "x.dat"])
 def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path, name: str) -> None:
