@@ -136,3 +136,11 @@ def test_shards_may_have_run_on_different_machines() -> None:
 def test_what_is_missing_or_too_much(records: list[Record], said: str) -> None:
     with pytest.raises(MergeError, match=said):
         merge(records)
+
+
+def test_a_waiver_is_unused_if_no_shard_has_a_case_for_it() -> None:
+    shards = [
+        replace(record, manifest=replace(record.manifest, unused_waivers=unused))
+        for record, unused in ((FIRST, ("x", "y")), (SECOND, ("y", "z")))
+    ]
+    assert merge(shards).manifest.unused_waivers == ("y",)

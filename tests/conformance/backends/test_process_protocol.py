@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BufferBinding, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backends.backend import STAGES, BackendFault, BackendInfo, BufferBinding, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.protocol import (
     MAGIC,
     PREFIX,
@@ -34,6 +34,7 @@ from dmlcts.conformance.backends.protocol import (
 )
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.foreign import schema_of, validator
 from dmlcts.spec.loader import load_text
 from dmlcts.spec.model import Operator
 
@@ -418,3 +419,52 @@ def test_a_description_has_the_fields_of_backend_info() -> None:
 def test_a_description_is_not_believed_unchecked(key: str, value: object) -> None:
     with pytest.raises(ProtocolError, match=f"the description's {key} cannot be"):
         read_info({"status": "ok", "name": "host", key: value})
+
+
+# The JSON Schema of answers, which other hosts' authors may use, says the same as the code
+
+VALUES = st.sampled_from(
+    ["ok", "rejected", "unsupported", "error", "name", "", "6_4", "9_9", "create", "any", "preserve", "nearest", "truncate", 0, 24, -1, 2000, True, None]
+) | st.lists(st.sampled_from(["FLOAT32", "INT4", "UINT33", 7]), max_size=2) | st.just({"a": 1})  # fmt: skip
+KEYS = ["status", "name", "version", "device", "feature_level", "data_types", "denormals", "half_store", "accumulator", "nearest", "details",
+        "message", "stage", "code", "other"]  # fmt: skip
+GOOD = {"status": "ok", "name": "n", "message": "m", "stage": "create"}
+
+
+def accepts(header: dict[str, Any]) -> bool:
+    try:
+        read_info(header)
+    except ProtocolError:
+        return False
+    except (Rejected, Unsupported, BackendFault):
+        pass
+    return True
+
+
+@settings(max_examples=500, derandomize=True, deadline=None)
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6), st.sets(st.sampled_from(list(GOOD))))
+def test_the_schema_of_answers_says_what_the_code_checks(header: dict[str, Any], kept: set[str]) -> None:
+    header = header | {key: GOOD[key] for key in kept}
+    assert validator("dmlcts.conformance.backends", "answer", "describe").is_valid(header) == accepts(header)
+
+
+def test_the_schema_of_answers_names_every_level_type_and_stage() -> None:
+    ok = schema_of("dmlcts.conformance.backends", "answer")["$defs"]["describe"]["oneOf"][1]
+    assert ok["properties"]["feature_level"]["enum"] == list(abi().feature_levels)
+    assert set(ok["properties"]["data_types"]["items"]["enum"]) == set(abi().data_types)
+    refused = schema_of("dmlcts.conformance.backends", "answer")["$defs"]["refused"]["oneOf"][1]
+    assert refused["properties"]["stage"]["enum"] == list(STAGES)
+
+
+def test_a_hosts_texts_are_clean() -> None:
+    text = "\x1b[2J\n::error::x" + "y" * 5000
+    info = read_info({"status": "ok", "name": text, "version": text, "details": {text: [text]}})
+    with pytest.raises(Rejected) as rejected:
+        raise_status({"status": "rejected", "message": text, "stage": "create", "code": text})
+    with pytest.raises(BackendFault) as fault:
+        raise_status({"status": "error", "message": text, "evidence": {"a": text}})
+    for shown in (info.name, info.version, *info.details, str(rejected.value), rejected.value.code, str(fault.value)):
+        assert shown.isprintable()
+        assert "::error" not in shown
+        assert len(shown) <= 2000
+    assert "\x1b" not in fault.value.evidence

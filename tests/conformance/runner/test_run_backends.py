@@ -321,6 +321,18 @@ def test_several_files_of_waivers_count_together(tmp_path: Path) -> None:
     assert RunOptions.from_json(options.to_json()) == options  # what worker processes are given
 
 
+def test_a_waiver_that_matches_no_case_is_mentioned_and_is_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = waived(tmp_path / "w.yaml", "NOSUCH/*")
+    assert dmlcts("run", "--case", CASE, "--waivers", file, "--out", tmp_path / "out") == 0
+    message = "1 waiver matched no case of this run: NOSUCH/*."
+    assert message in capsys.readouterr().out
+    assert read_record(tmp_path / "out" / "results.jsonl").manifest.unused_waivers == ("NOSUCH/*",)
+    assert message.replace("*", "\\*") in (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
+    assert message in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert dmlcts("run", "--case", CASE, "--out", tmp_path / "out") == 0
+    assert "matched no case" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
