@@ -130,9 +130,12 @@ def _data_problems(case: Case, tensors: dict[str, TensorDesc]) -> Iterator[str]:
 
 def _own_expressions(operator: Operator) -> set[object]:
     """The texts of the expressions by which an operator's spec describes data."""
-    sources = [source for values in operator.values.values() for source in (values, *values.data.values())]
-    texts: set[object] = {text for source in sources for text in source.parameters.values()}
-    return texts | {part.text for values in operator.values.values() for _, part in values.parts.values()}
+    found: set[object] = set()
+    for values in operator.values.values():
+        for parameters in (values.parameters, *(other.parameters for other in values.data.values())):
+            found.update(parameters.values())
+        found.update(part.text for _, part in values.parts.values())
+    return found
 
 
 def _literal_problems(literal: Literal, tensor: TensorDesc, where: str) -> Iterator[str]:
