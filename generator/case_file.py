@@ -23,7 +23,7 @@ from dmlcts.spec.model import Literal, Operator
 from dmlcts.spec.rules import violations
 from dmlcts.spec.shape import FAILURES
 
-LARGEST = 16 * MIB
+LARGEST = 4 * MIB
 """The most bytes of a file."""
 
 LARGEST_TENSORS = 256 * MIB

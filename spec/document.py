@@ -34,7 +34,8 @@ LARGEST = 4 * MIB
 _DEEPEST = 32
 _MOST = 100_000
 _MOST_OPENED = 4_000
-"""Limits on nesting, on values (those of an alias counted at each use) and on lists and mappings: ten times what a large spec needs."""
+_MOST_MARKS = 200_000
+"""Limits on nesting, on values (those of an alias counted at each use), on lists and mappings, and on what separates values: ten times what a large spec needs."""
 
 
 class SpecError(ValueError):
@@ -119,6 +120,8 @@ def parse(text: str, file: Path | None = None, dates: bool = False) -> Document:
     # libyaml's composer recurses in C: too many open brackets would overflow its stack and crash the process.
     if sum(text.count(opened) for opened in ("[", "{", "- ", "? ")) > _MOST_OPENED:
         raise SpecError(file, None, (), f"too large: more than {_MOST_OPENED} lists and mappings")
+    if sum(text.count(mark) for mark in (":", ",", "\n")) > _MOST_MARKS:
+        raise SpecError(file, None, (), f"too large: more than {_MOST_MARKS:,} lines, commas and colons")
     loader: Any = None
     try:
         loader = _LOADER(text)

@@ -71,9 +71,11 @@ class _Inheritance:
             self.parts[at] = (self.base, at)
         return base
 
-    def fields(self, base: list[Any], own: list[Any]) -> Iterator[Any]:
+    def fields(self, base: list[Any], own: Any) -> Iterator[Any]:
         """The inherited fields, with replaced and new ones in their places."""
-        again = {entry.get("name"): index for index, entry in enumerate(own) if isinstance(entry, Mapping)}
+        if not isinstance(own, list) or not all(isinstance(e, Mapping) and isinstance(e.get("name"), str) for e in own):
+            raise self.own.error(("fields",), "must be a list of fields, each with a name")
+        again = {entry["name"]: index for index, entry in enumerate(own)}
         places = {entry["name"]: index for index, entry in enumerate(base) if ("fields", entry["name"]) not in self.without}
         order = list(places)
         for name, index in again.items():

@@ -27,7 +27,7 @@ class UnsupportedOperator(ModelError):
         self.where = where
 
 
-LARGEST = 32 * MIB
+LARGEST = 4 * MIB
 """The most bytes of a model."""
 
 
@@ -56,8 +56,16 @@ def plain(text: str) -> str:
     ):
         raise ForeignError("not JSON: a comment that is not closed")
     for pattern in (_COMMENTS, _TRAILING_COMMAS):
-        text = pattern.sub(lambda found: found[0] if found[0].startswith('"') else re.sub(r"[^\n]", " ", found[0]), text)
+        text = pattern.sub(_blank, text)
     return text
+
+
+def _blank(found: re.Match[str]) -> str:
+    """Blanks for a comment or a comma; a string stays."""
+    text = found[0]
+    if text.startswith('"'):
+        return text
+    return re.sub(r"[^\n]", " ", text) if "\n" in text else " " * len(text)
 
 
 def dumps(data: Any) -> str:

@@ -76,7 +76,7 @@ def initial_values(data: Any, given: str, folder: Path, where: str, outside: boo
 
 
 def _check_count(data: Mapping[str, Any], name: str, where: str) -> None:
-    size = int(data["valueCount"]) * data_type(name).bits // 8
+    size = int(data["valueCount"]) * max(data_type(name).bits // 8, 1)  # elements of 4 bits take a byte each at first
     if size > LARGEST:
         raise ModelError(f"{where}.valueCount: {size:,} bytes; at most {LARGEST:,} are allowed in a model")
 

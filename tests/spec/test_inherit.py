@@ -94,6 +94,12 @@ def test_what_is_left_out_may_be_given_anew() -> None:
     assert merged("without: [cases.sizes]\ncases: {sizes: {S: [4]}}\n").data["cases"]["sizes"] == {"S": [4]}
 
 
+@pytest.mark.parametrize("fields", ["null", "7", "{}", "[x]", "[{kind: input}]", "[{name: [X]}]"])
+def test_fields_that_are_none(fields: str) -> None:
+    with pytest.raises(SpecError, match=r"own\.yaml:3: fields: must be a list of fields, each with a name"):
+        merged(f"fields: {fields}\n")
+
+
 @pytest.mark.parametrize(
     ("own", "problem"),
     [
