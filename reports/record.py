@@ -84,8 +84,7 @@ class Manifest:
 
     ``selection`` is the expression (-k) that selected the cases, empty if there was none. ``finished`` is empty until the run ends.
     ``required`` is what `--require` named, as OPERATOR/TYPE with ``*`` for all, or ``validation``. ``waivers`` are the waiver files, each with
-    ``file`` and ``sha256``.
-    ``unused_waivers`` are the patterns that match none of the selected cases.
+    ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases.
     """
 
     suite_version: str

@@ -81,7 +81,7 @@ def unused_waivers(record: Record) -> str:
     if not patterns:
         return ""
     shown = ", ".join(patterns[:10]) + (f" and {len(patterns) - 10:,} more" if len(patterns) > 10 else "")
-    return f"{_number(len(patterns), 'waiver')} matched no case of this run: {shown}."
+    return f"{numbered(len(patterns), 'waiver')} matched no case of this run: {shown}."
 
 
 def matrix(results: Iterable[Result]) -> Matrix:

@@ -214,6 +214,16 @@ def measured() -> Reader:
     )
 
 
+def profiles() -> Reader:
+    from dmlcts.conformance.runner.requirements import read_profile
+    from dmlcts.spec.document import SpecError
+
+    valid = b"operators:\n  ELEMENT_WISE_ROUND: [FLOAT32, FLOAT16]\n  GEMM: all\ndata_types: [FLOAT32]\nvalidation: true\n"
+    return Reader(
+        lambda data, folder: read_profile(_file(folder, "profile.yaml", data)), (SpecError,), (valid, b"operators: [GEMM]\n")
+    )
+
+
 def pages() -> Reader:
     from dmlcts.spec.foreign import ForeignError, read_text
     from dmlcts.spec.pages.page import PageError, read_page
@@ -259,6 +269,7 @@ READERS: dict[str, Callable[[], Reader]] = {
     "answers": answers,
     "specs": specs,
     "measured": measured,
+    "profiles": profiles,
     "pages": pages,
     "options": options,
 }
@@ -272,16 +283,17 @@ def _file(folder: Path, name: str, data: bytes) -> Path:
 
 def _record(shard: str = "") -> bytes:
     manifest = {
-        "suite_version": "1", "spec_version": "s", "backend": {"name": "n", "version": "1", "data_types": ["FLOAT32"], "details": {}},
+        "suite_version": "1", "spec_version": "s", "backend": {"name": "n", "version": "1", "data_types": ["FLOAT32"], "operators": ["X"], "validates": True, "details": {}},
         "backend_spec": "reference", "command": "dmlcts run", "level": "core", "basis": "documented", "feature_level": "6_4", "seed": "",
         "platform": {"system": "Linux"}, "started": "2026-01-01T00:00:00Z", "finished": "2026-01-01T00:01:00Z", "seconds": 60.0, "selected": 1,
-        "shard": shard, "interrupted": False, "selection": "", "unused_waivers": ["x"],
+        "shard": shard, "interrupted": False, "selection": "", "unused_waivers": ["x"], "required": ["X/*"],
+        "waivers": [{"file": "w", "sha256": "0"}],
     }  # fmt: skip
     result = {
         "case": f"X/{shard}", "operator": "X", "data_type": "FLOAT32", "kind": "table", "basis": "documented", "feature_level": "1_0", "status": "fail",
         "message": "wrong", "seconds": 0.1, "desc": {"Type": "X"}, "wrong": 1, "elements": 4, "worst_ulp": 1.5, "worst_share": 2.0, "vacuous": 0,
         "mismatches": [{"tensor": "O", "index": [0, 1], "expected": "1", "actual": "2", "ulp": 1.0, "allowed": "0 ULP"}],
-        "grade": "", "matched_answer": "", "repro": "dmlcts run", "waiver": "", "evidence": {"fault": "x"},
+        "grade": "", "matched_answer": "", "repro": "dmlcts run", "waiver": "", "evidence": {"fault": "x"}, "undeclared": "",
     }  # fmt: skip
     return b"".join(json.dumps({kind: data}).encode() + b"\n" for kind, data in (("manifest", manifest), ("result", result)))
 
