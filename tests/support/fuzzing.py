@@ -220,7 +220,9 @@ def profiles() -> Reader:
 
     valid = b"profile: mine\noperators:\n  ELEMENT_WISE_ROUND: [FLOAT32, FLOAT16]\n  GEMM: all\ndata_types: [FLOAT32]\nvalidation: true\n"
     return Reader(
-        lambda data, folder: read_profile(_file(folder, "profile.yaml", data)), (SpecError,), (valid, b"profile: mine\nvalidation: true\n")
+        lambda data, folder: read_profile(_file(folder, "profile.yaml", data)),
+        (SpecError,),
+        (valid, b"profile: mine\nvalidation: true\n"),
     )
 
 
