@@ -39,6 +39,11 @@ def may_match(expression: str, name: str) -> bool:
     return True in _outcomes(_parsed(expression), name)
 
 
+def words_of(expression: str) -> list[str]:
+    """The words of a valid expression, in lower case."""
+    return [str(node.value) for node in ast.walk(_parsed(expression)) if isinstance(node, ast.Constant) and node.value is not True]
+
+
 @cache
 def _parsed(expression: str) -> ast.expr:
     tokens = re.findall(r"\(|\)|[^\s()]+", expression)

@@ -18,7 +18,8 @@ import pytest
 
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import journal
-from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.reports.record import STATUSES, Record, read_record
 from dmlcts.spec.promises import spec_version
 

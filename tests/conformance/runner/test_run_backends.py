@@ -17,7 +17,8 @@ import pytest
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.collect import Control, not_run, report_of, status_of
-from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.conformance.runner.session import Session
 from dmlcts.reports.record import Result, read_lines, read_record
 

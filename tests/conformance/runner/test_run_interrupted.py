@@ -19,7 +19,8 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.collect import not_run
-from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.conformance.runner.run import manifest_of
 from dmlcts.conformance.runner.session import Session
 from dmlcts.reports.record import Record, RecordError, read_record, result_json
