@@ -53,7 +53,7 @@ def begin(out: Path, manifest: Manifest, before: Iterable[Result] = ()) -> Path:
         shutil.rmtree(parts)
     parts.mkdir(parents=True, exist_ok=True)
     older = [file for file in parts.iterdir() if file.name not in (SELECTED, BEFORE)]
-    write_record(Record(manifest, ()), parts / SELECTED)
+    write_manifest(parts, manifest)
     if kept:
         _write(parts / BEFORE, kept)
     for file in (*older, *(out / name for name in _REPORTS)):
@@ -62,6 +62,11 @@ def begin(out: Path, manifest: Manifest, before: Iterable[Result] = ()) -> Path:
         for example in (out / EXAMPLES).glob("*.json"):
             example.unlink()
     return parts
+
+
+def write_manifest(parts: Path, manifest: Manifest) -> None:
+    """Writes the manifest, atomically."""
+    write_record(Record(manifest, ()), parts / SELECTED)
 
 
 def write_list(parts: Path, number: int, cases: Iterable[Result]) -> None:

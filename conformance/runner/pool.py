@@ -46,7 +46,14 @@ class _Process:
     listing: bool = False
     began: bool = False
     operator: str = ""
+    listener: Thread = field(default_factory=Thread)
     indices: deque[int] = field(default_factory=deque)
+
+    def hang_up(self) -> None:
+        """Ends the input: the process finishes its case and closes its backend."""
+        assert self.popen.stdin is not None
+        with suppress(OSError):
+            self.popen.stdin.close()
 
     @property
     def idle(self) -> bool:
@@ -146,6 +153,7 @@ class Pool:
     def _bury(self, process: _Process, plan: Plan) -> None:
         """A process died. Its case becomes an error; what it had not begun is for others."""
         code = process.popen.wait()
+        process.hang_up()
         self.processes.remove(process)
         if not process.ready:
             raise self._unavailable(f"{self.options.backend}: the process ended with exit code {code} while it opened the backend")
@@ -183,15 +191,16 @@ class Pool:
             env=child_environment(), text=True, encoding="utf-8", errors="replace", **group,
         )  # fmt: skip
         process = _Process(popen)
+        process.listener = Thread(target=self._listen, args=(process,), daemon=True)
         self.processes.append(process)
         process.tell(str(self.started), self.options.to_json())
         self.started += 1
-        Thread(target=self._listen, args=(process,), daemon=True).start()
+        process.listener.start()
 
     def _listen(self, process: _Process) -> None:
         assert process.popen.stdout is not None
-        with suppress(ValueError, OSError):  # no line of ours, or closed
-            for line in process.popen.stdout:
+        with process.popen.stdout as stream, suppress(ValueError):  # no line of ours
+            for line in stream:
                 self.heard.put((process, json.loads(line)))
         process.popen.kill()
         self.heard.put((process, None))
@@ -207,9 +216,7 @@ class Pool:
     def end(self) -> None:
         """Ends the processes: they finish the case that they are at, and close their backends."""
         for process in self.processes:
-            with suppress(OSError):
-                assert process.popen.stdin is not None
-                process.popen.stdin.close()
+            process.hang_up()
         until = monotonic() + GRACE
         for process in self.processes:
             try:
@@ -217,3 +224,4 @@ class Pool:
             except subprocess.TimeoutExpired:
                 process.popen.kill()
                 process.popen.wait()
+            process.listener.join(1.0)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import platform
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -61,8 +63,10 @@ def running(
         session = stack.enter_context(Session(options, opened_to_describe(options.backend)))
         options = replace(options, feature_level=options.feature_level or session.info.feature_level)
         selection = selection_of(options)
-        if not any(selection.cases(operator) for operator in selection.operators):  # stops at the first that has one
+        if not selection.has_case():
             raise no_case(options)
+        if resume and not Path(options.out).is_dir():
+            raise UsageError(f"nothing to resume: there is no folder {options.out}")
         out = stack.enter_context(claimed(Path(options.out)))
         pool = None
         if processes:
@@ -70,8 +74,15 @@ def running(
             pool = stack.enter_context(Pool(selection, processes, session))
         manifest, done = manifest_of(options, session.info, selection.operators, command), {}
         if resume:
-            manifest, done = resumed(manifest, out)
+            manifest, done = resumed(with_version(manifest, selection.operators), out)
         folder = _begun(out, manifest, done.values())
+
+        def add_version() -> Manifest:
+            """Needs every operator's spec, which takes a second: cases run meanwhile."""
+            known = with_version(manifest, selection.operators)
+            journal.write_manifest(folder, known)
+            return known
+
         clock = perf_counter()
         progress.begin(len(selection.operators), processes)
         plan = Plan(selection.operators, progress, done.keys(), options.maxfail)
@@ -79,11 +90,15 @@ def running(
         try:
             with progress:
                 if pool is None:
-                    _run_here(plan, Worker(session, selection, folder, "main"))
+                    _run_here(plan, Worker(session, selection, folder, "main"), add_version)
                 else:
-                    pool.run(plan)
+                    with ThreadPoolExecutor(1) as thread:
+                        version = thread.submit(add_version)
+                        pool.run(plan)
+                    version.result()
         except KeyboardInterrupt:
             interrupted = True
+            add_version()
         session.close()
         if pool is not None:
             pool.end()
@@ -104,14 +119,16 @@ def _begun(out: Path, manifest: Manifest, before: Iterable[Result]) -> Path:
         raise UsageError(f"the output folder {out} cannot be written: {message}; choose another with --out") from None
 
 
-def _run_here(plan: Plan, worker: Worker) -> None:
+def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object]) -> None:
     """Runs a plan in this process."""
     with worker:
-        for operator in plan.operators:
+        for number, operator in enumerate(plan.operators):
             plan.list(operator, worker.list(operator))
             while operator in plan.left:
                 (index,) = plan.take(operator, 1)
                 plan.ran(worker.run(operator, index))
+            if not number:
+                after_the_first()
 
 
 _LISTING = 5.0
@@ -139,7 +156,7 @@ def _complete(record: Record, plan: Plan) -> Record:
 
 
 _SAME = (
-    "suite_version", "spec_version", "backend_spec", "backend", "level", "basis", "feature_level", "seed", "shard", "selection", "inputs",
+    "suite_version", "backend_spec", "backend", "level", "basis", "feature_level", "seed", "shard", "selection", "spec_version", "inputs",
 )  # fmt: skip
 """Manifest entries that must be equal to resume a run."""
 
@@ -155,7 +172,7 @@ def resumed(manifest: Manifest, out: Path) -> tuple[Manifest, dict[str, Result]]
     except RecordError as error:
         raise UsageError(f"nothing to resume: {error}") from None
     for name in _SAME:
-        earlier, now = getattr(before.manifest, name), getattr(manifest, name)
+        earlier, now = (json.loads(json.dumps(getattr(m, name))) for m in (before.manifest, manifest))  # a file has no tuples
         if earlier != now:
             values = "the waivers, case files or --timeout" if name == "inputs" else f"{name} was {earlier!r} and is {now!r}"
             raise UsageError(
@@ -191,10 +208,10 @@ def _selection_text(options: RunOptions) -> str:
 
 
 def manifest_of(options: RunOptions, info: BackendInfo, operators: Sequence[str], command: Sequence[str] = ()) -> Manifest:
-    """The manifest of a run that starts now; it counts as interrupted until it ends, and the cases of no operator are listed yet."""
+    """The manifest of a run that starts now; it counts as interrupted until it ends, the cases of no operator are listed yet, and it has no ``spec_version``."""
     return Manifest(
         suite_version=metadata.version("directml-conformance"),
-        spec_version=spec_version(operators),
+        spec_version="",
         backend=info.to_json(),
         backend_spec=options.backend,
         command=command_text(["dmlcts", *(command or ["run"])]),
@@ -218,6 +235,11 @@ def manifest_of(options: RunOptions, info: BackendInfo, operators: Sequence[str]
         required=list(options.required),
         waivers=[{"file": Path(file).name, "sha256": sha256(Path(file).read_bytes()).hexdigest()} for file in options.waivers],
     )
+
+
+def with_version(manifest: Manifest, operators: Sequence[str]) -> Manifest:
+    """The manifest with the version of these operators' specs, which are loaded. Raises SpecError."""
+    return manifest if manifest.spec_version else replace(manifest, spec_version=spec_version(operators))
 
 
 def exit_code(record: Record) -> int:

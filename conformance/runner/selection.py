@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from dmlcts.conformance.runner.options import RunOptions, UsageError, read_case, shard_of
-from dmlcts.generator.case import Case
+from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.matching import matcher, may_match, words_of
 from dmlcts.generator.suite import find_case, operator_cases, select
 from dmlcts.spec.abi import feature_level
@@ -37,10 +37,20 @@ class Selection:
         """The selected cases of an operator; there may be none. Makes all its cases, which takes up to 2 s. Raises UsageError for an unknown id."""
         if self.ids or self.files:
             return [*map(_case, self.ids.get(operator, ())), *self.files.get(operator, ())]
+        return self._at_level(operator, self.options.level)
+
+    def has_case(self) -> bool:
+        """Whether there is a case. Makes as few as tell: those of level smoke first. Raises UsageError for an unknown id."""
+        if self.ids or self.files:
+            return sum(len(self.cases(operator)) for operator in self.operators) > 0  # asks all, to find an unknown id
+        levels = dict.fromkeys((LEVELS[0], self.options.level))
+        return any(self._at_level(operator, level) for operator in self.operators for level in levels)
+
+    def _at_level(self, operator: str, level: str) -> list[Case]:
         given = self.options
         return select(
-            operator_cases(operator, given.level),
-            level=given.level,
+            operator_cases(operator, level),
+            level=level,
             basis=given.basis,
             at=feature_level(given.feature_level) if given.feature_level else None,
             matching=matcher(given.expression) if given.expression else None,
@@ -60,7 +70,7 @@ def selection_of(options: RunOptions) -> Selection:
             feature_level(options.feature_level)
         if options.expression:
             matcher(options.expression)
-    except ValueError as error:
+    except (KeyError, ValueError) as error:
         raise UsageError(str(error.args[0])) from None
     if options.cases or options.case_files:
         return _named(options)

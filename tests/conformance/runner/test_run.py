@@ -21,6 +21,7 @@ from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.reports.record import STATUSES, Record, read_record
+from dmlcts.spec.loader import operator_names
 from dmlcts.spec.promises import spec_version
 
 HOSTS = Path(__file__).parents[2] / "hosts"
@@ -123,7 +124,7 @@ def test_the_summary_says_what_happened_and_where(smoke: tuple[Path, subprocess.
     folder, done = smoke
     count = len(selected_cases(RunOptions(level="smoke")))
     lines = done.stdout.splitlines()
-    assert lines[0] == f"{count:,} cases"
+    assert lines[0] == f"{len(operator_names())} operators"
     assert f"first look: {count:,} of {count:,} cases pass; smoke makes no claim." in done.stdout
     assert lines[-2] == f"report: {folder / 'index.html'}"  # in one piece, brackets and all
     assert lines[-1].endswith("To run more: dmlcts run --level core --basis documented -n 2")
@@ -137,7 +138,7 @@ def test_two_processes_find_what_one_does(smoke: tuple[Path, subprocess.Complete
     assert statuses(tmp_path) == statuses(smoke[0])
     assert list(statuses(tmp_path)) == list(statuses(smoke[0]))  # in the order of the selection, whoever was first
     assert "hello" not in (tmp_path / "results.jsonl").read_text(encoding="utf-8")
-    assert done.stdout.startswith(f"{len(statuses(tmp_path)):,} cases in 2 processes\n")
+    assert done.stdout.startswith(f"{len(operator_names())} operators in 2 processes\n")
 
 
 def test_quiet_prints_the_summary_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,7 +231,13 @@ WRONG_INPUT = {
     "a negative number of processes": (("-n", "-1"), "-1 is not in the range"),
     "no time at all": (("--timeout", "0"), "0 is not in the range"),
     "an unknown option": (("--nosuch",), "No such option"),
-    "a word too many": (("word",), "unexpected extra argument"),
+    "no operator": (("word",), "no operator 'word'; `dmlcts spec list`"),
+    "a mistyped operator": (("--operator", "BITOR"), "no operator 'BITOR'; similar names: ELEMENT_WISE_BIT_OR"),
+    "an operator of two names": (("identity",), "'identity' may be ELEMENT_WISE_IDENTITY or ACTIVATION_IDENTITY"),
+    "a pattern of none": (("--operator", "ADD?X*"), "no operator 'ADD?X*'"),
+    "a mistyped word": (("-k", "BITT_OR"), "'bitt_or' is in no operator's name (similar names: ELEMENT_WISE_BIT_OR"),
+    "no number of processes": (("-n", "many"), "'many' is not a valid number or auto"),
+    "nothing to resume": (("--resume",), "nothing to resume"),
     "a case file that is not there": (("--case-file", "nosuch.json"), "'nosuch.json' does not exist"),
     "waivers that are not there": (("--waivers", "nosuch.yaml"), "nosuch.yaml: cannot be read"),
 }
