@@ -65,7 +65,9 @@ def elements(field, request, resources):
     need(1 <= len(sizes) <= 8 and all(sizes), "create", f"{name}: sizes {sizes}")
     need(strides is None or len(strides) == len(sizes), "create", f"{name}: strides {strides}")
     need(desc["flags"] == 0 or (desc["flags"] == 1 and field["kind"] == "input"), "create", f"{name}: flags {desc['flags']}")
-    where, width = places(sizes, strides), struct.calcsize(code)
+    where, width, alignment = places(sizes, strides), struct.calcsize(code), desc["alignment"]
+    need(alignment == 0 or (alignment >= width and alignment.bit_count() == 1), "create", f"{name}: alignment {alignment}")
+    need(field["kind"] == "input" or len(set(where)) == len(where), "create", f"{name}: strides {strides} overlap")
     need(total % 4 == 0 and total >= (max(where) + 1) * width, "create", f"{name}: total size {total}")
 
     binding = next((binding for binding in request["bindings"] if binding["tensor"] == name), None)

@@ -110,7 +110,7 @@ def test_of_a_run_that_was_killed_the_reports_can_still_be_written(
     run.kill()
     run.communicate(timeout=60)
     assert not (tmp_path / "results.jsonl").exists()
-    assert dmlcts("report", tmp_path, "--out", tmp_path / "report") == 0
+    assert dmlcts("report", tmp_path, "--out", tmp_path / "report") == 130
     record = read_record(tmp_path / "report" / "results.jsonl")
     counts = record.counts()
     ids = [case.id for case in selected_cases(CHOICE)]

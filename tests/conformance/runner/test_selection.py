@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions, UsageError
 from dmlcts.conformance.runner.plan import Plan
+from dmlcts.conformance.runner.pool import Pool, _Process
 from dmlcts.conformance.runner.run import manifest_of
 from dmlcts.conformance.runner.selection import operators_named, selected_cases, selection_of
 from dmlcts.conformance.runner.session import Session
@@ -135,6 +140,7 @@ def test_what_failed_runs_again_and_nothing_else(
     gone = replace(first.results[0], case=f"{OR}/UINT8/gone", status="error")
     write_record(Record(first.manifest, (*first.results, gone)), Path("older.jsonl"))
     capsys.readouterr()
+    assert dmlcts("report", "first", "-o", "report") == 1  # as the run did
     assert dmlcts("run", "-q", "--rerun-failed", "older.jsonl") == 1
     assert f"1 of the 2 cases that failed are not run, since the suite has no such case: {gone.case}" in capsys.readouterr().out
     write_record(Record(first.manifest, (gone,)), Path("stale.jsonl"))
@@ -250,6 +256,35 @@ def test_only_the_same_run_goes_on(stopped: Path, tmp_path: Path, capsys: pytest
     assert "spec_version was '0123'" in capsys.readouterr().err
     assert dmlcts(*CHOSEN, "-o", tmp_path / "none", "--resume") == 2
     assert "nothing to resume" in capsys.readouterr().err
+
+
+# Processes that die
+
+
+def test_a_process_that_dies_before_it_ran_anything_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("true") or "true")  # ends with code 0 and without a word
+    assert dmlcts("run", "-q", "--level", "smoke", "BIT_OR", "-n", 2, "-o", tmp_path) == 3
+    assert "the process ended with exit code 0 while it opened the backend" in capsys.readouterr().err
+    assert not (tmp_path / "results.jsonl").exists()
+
+
+def test_a_process_that_dies_while_it_makes_cases_is_replaced_twice() -> None:
+    selection = selection_of(RunOptions(operators=("BIT_OR",)))
+    plan = Plan(selection.operators, _Nobody())
+    with Session(selection.options) as session:
+        pool = Pool(selection, 1, session)
+    for attempt in range(3):
+        gone = subprocess.Popen([sys.executable, "-c", "exit(7)"], stdin=subprocess.PIPE, text=True)
+        process = _Process(gone, ready=True, listing=True, operator=plan.unlisted.popleft())
+        pool.processes.append(process)
+        if attempt < 2:
+            pool._bury(process, plan)
+            assert list(plan.unlisted) == [OR]
+        else:
+            with pytest.raises(BackendUnavailable, match=f"made the cases of {OR} ended with exit code 7, again and again"):
+                pool._bury(process, plan)
 
 
 # The plan
