@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,3 +28,25 @@ def write_text(file: Path, text: str) -> None:
         # A lone surrogate, which the output of a crashed program may contain, becomes '?'.
         partial.write_bytes(text.encode("utf-8", errors="replace"))
         partial.replace(file)
+
+
+def file_names(operators: Iterable[str], extension: str) -> dict[str, str]:
+    """A file name for each operator, valid on every system, and unique on case-insensitive ones too. ``extension`` has its dot."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for operator in operators:
+        stem = name = re.sub(r"[^A-Za-z0-9_-]", "_", operator)[:80] or "_"
+        while name.lower() in taken:
+            name = f"{stem}-{len(taken)}"
+        taken.add(name.lower())
+        found[operator] = f"{name}{extension}"
+    return found
+
+
+def remove_older(folder: Path, extension: str, names: Iterable[str], start: str) -> None:
+    """Removes files of an older report from ``folder``: those that begin with ``start`` and are not in ``names``. Other files stay."""
+    kept = set(names)
+    with writing(folder):
+        for file in folder.glob(f"*{extension}"):
+            if file.name not in kept and file.read_text(encoding="utf-8", errors="replace").startswith(start):
+                file.unlink()

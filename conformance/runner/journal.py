@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from dmlcts.reports.junit import remove_junit
 from dmlcts.reports.record import (
     Manifest,
     Record,
@@ -37,8 +38,11 @@ BEFORE = RAN.format(process="before")
 EXAMPLES = "examples"
 """The folder for shrunken examples of property cases."""
 
-_REPORTS = ("results.jsonl", "claim.json", "junit.xml", "ctrf.json", "summary.md", "index.html")
-OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, "data"})
+JUNIT = "junit"
+"""The folder for JUnit XML."""
+
+_REPORTS = ("results.jsonl", "claim.json", "ctrf.json", "summary.md", "index.html")
+OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, JUNIT, "data"})
 """The names that a run uses in its output folder."""
 
 
@@ -58,6 +62,7 @@ def begin(out: Path, manifest: Manifest, before: Iterable[Result] = ()) -> Path:
         _write(parts / BEFORE, kept)
     for file in (*older, *(out / name for name in _REPORTS)):
         file.unlink(missing_ok=True)
+    remove_junit(out / JUNIT)
     if not kept:
         for example in (out / EXAMPLES).glob("*.json"):
             example.unlink()

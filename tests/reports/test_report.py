@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+import xmlschema
 from records import ALL_SEVEN, of, result, run
 
 from dmlcts.reports import write_all
@@ -149,20 +150,27 @@ def test_data_types_stand_by_kind_and_width() -> None:
 # ---- JUnit
 
 
+SCHEMA = xmlschema.XMLSchema(Path(__file__).parents[1] / "data" / "junit.xsd")
+
+
 def junit(record: Record, folder: Path) -> ElementTree.Element:
-    write_junit(record, folder / "junit.xml")
-    return ElementTree.parse(folder / "junit.xml").getroot()
+    """The suites of all files, each of which is valid, below one root."""
+    write_junit(record, folder / "junit")
+    root = ElementTree.Element("all")
+    for file in sorted((folder / "junit").iterdir()):
+        SCHEMA.validate(file)
+        (suite,) = ElementTree.parse(file).getroot()
+        root.append(suite)
+    return root
 
 
 def test_junit_keeps_the_seven_statuses_apart(tmp_path: Path) -> None:
-    root = junit(ALL_SEVEN, tmp_path)
-    told = Counter(entry.get("value") for entry in root.iterfind(".//testcase/properties/property[@name='dmlcts.status']"))
+    (suite,) = junit(ALL_SEVEN, tmp_path)
+    told = Counter(case[0].get("type") if len(case) else PASS for case in suite.iter("testcase"))
     assert told == ALL_SEVEN.counts()
-    for status, element in ELEMENTS.items():
-        cases = [case for case in root.iter("testcase") if case.find("properties/property").get("value") == status]
-        assert [[child.tag for child in case] for case in cases] == [["properties", *filter(None, [element])]] * len(cases)
-        if element:
-            assert {case.find(element).get("type") for case in cases} == {status}
+    assert {case[0].get("type"): case[0].tag for case in suite.iter("testcase") if len(case)} == {
+        status: element for status, element in ELEMENTS.items() if element
+    }
     counts = ALL_SEVEN.counts()
     expected = {
         "tests": len(ALL_SEVEN.results),
@@ -170,8 +178,45 @@ def test_junit_keeps_the_seven_statuses_apart(tmp_path: Path) -> None:
         "errors": counts[ERROR],
         "skipped": counts[WAIVED] + counts[UNSUPPORTED] + counts[NOT_RUN],
     }
-    for element in (root, root.find("testsuite")):
-        assert {key: int(element.get(key)) for key in expected} == expected
+    assert {key: int(suite.get(key)) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        ("<testcase ", '<testcase file="x" '),
+        ("/></testsuite>", "><properties/></testcase></testsuite>"),
+        ('time="', 'time="1 s '),
+        ("<testsuites ", '<testsuites skipped="1" '),
+        ('failures="0" ', ""),
+    ],
+)
+def test_the_junit_check_finds_a_broken_document(broken: tuple[str, str], tmp_path: Path) -> None:
+    write_junit(run(result()), tmp_path)
+    text = (tmp_path / "ELEMENT_WISE_ROUND.xml").read_text(encoding="utf-8").replace("\n", "")
+    assert SCHEMA.is_valid(text)
+    assert broken[0] in text
+    assert not SCHEMA.is_valid(text.replace(*broken, 1))
+
+
+def test_junit_files_stay_small_and_hold_each_case_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlcts.reports.junit._MOST", 2_000)
+    whole = run(*(result(FAIL if i % 3 else PASS, i, message="off" * 20) for i in range(40)), result(operator="GEMM"))
+    suites = list(junit(whole, tmp_path))
+    names = {file.name for file in (tmp_path / "junit").iterdir()}
+    assert {"GEMM.xml", "ELEMENT_WISE_ROUND.xml", "ELEMENT_WISE_ROUND.2.xml"} < names
+    assert len(suites) == len(names)
+    told = [case.get("name") for suite in suites for case in suite.iter("testcase")]
+    assert sorted(told) == sorted(r.case for r in whole.results)
+    assert sum(int(suite.get("failures")) for suite in suites) == whole.counts()[FAIL]
+    assert all(sum(len(ElementTree.tostring(case)) for case in suite.iter("testcase")) < 3_000 for suite in suites)
+
+
+def test_junit_files_of_an_older_report_go_and_others_stay(tmp_path: Path) -> None:
+    write_junit(run(result(operator="GEMM"), result()), tmp_path)
+    (tmp_path / "mine.xml").write_text("<testsuites/>", encoding="utf-8")
+    write_junit(run(result(operator="REDUCE")), tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"REDUCE.xml", "mine.xml"}
 
 
 def test_junit_says_which_skipped_it_is(tmp_path: Path) -> None:
@@ -181,6 +226,7 @@ def test_junit_says_which_skipped_it_is(tmp_path: Path) -> None:
 
 def test_junit_has_a_suite_an_operator_with_the_manifest(tmp_path: Path) -> None:
     root = junit(run(result(seconds=0.25), result(operator="GEMM"), result(number=1, seconds=0.5)), tmp_path)
+    assert [file.name for file in sorted((tmp_path / "junit").iterdir())] == ["ELEMENT_WISE_ROUND.xml", "GEMM.xml"]
     assert [(suite.get("name"), suite.get("tests"), suite.get("time")) for suite in root] == [
         ("ELEMENT_WISE_ROUND", "2", "0.750"),
         ("GEMM", "1", "0.000"),
@@ -375,7 +421,7 @@ def test_write_all_writes_every_form_and_returns_the_page(tmp_path: Path) -> Non
     assert names == {
         "results.jsonl",
         "claim.json",
-        "junit.xml",
+        "junit/ELEMENT_WISE_ROUND.xml",
         "ctrf.json",
         "summary.md",
         "index.html",
@@ -388,7 +434,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     for write in (
         lambda: write_all(ALL_SEVEN, tmp_path / "file"),
-        lambda: write_junit(ALL_SEVEN, tmp_path / "file" / "junit.xml"),
+        lambda: write_junit(ALL_SEVEN, tmp_path / "file" / "junit"),
         lambda: write_ctrf(ALL_SEVEN, tmp_path / "file" / "below" / "ctrf.json"),
     ):
         with pytest.raises(OSError, match=re.escape(str(tmp_path / "file"))) as caught:
