@@ -10,13 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 
 from dmlcts.reports.claim import claim_of
-from dmlcts.reports.files import file_names, remove_older, write_text
+from dmlcts.reports.files import by_operator, file_names, in_parts, numbered, remove_older, write_text
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
-from dmlcts.reports.text import result_lines
+from dmlcts.reports.text import ELSEWHERE, details, result_lines
 from dmlcts.reports.verdict import WORDS
 
 ELEMENTS = {
@@ -49,35 +48,19 @@ def write_junit(record: Record, folder: Path) -> None:
         OSError: the folder cannot be written; the message names it.
     """
     properties = f"<properties>{''.join(_properties(record))}</properties>"
-    in_order = sorted(record.results, key=lambda result: result.operator)
-    groups = {operator: list(group) for operator, group in groupby(in_order, key=lambda result: result.operator)}
-    written = []
+    groups, written = by_operator(record.results), []
     for operator, name in file_names(groups, ".xml").items():
-        for number, results in enumerate(_parts(groups[operator]), start=1):
-            file = folder / (name if number == 1 else f"{name.removesuffix('.xml')}.{number}.xml")
-            write_text(file, _document(operator, results, record.manifest, properties))
+        cases = ((result, _case(result, detailed)) for result, detailed in details(groups[operator]))
+        for number, part in enumerate(in_parts(cases, _MOST), start=1):
+            file = folder / numbered(name, number)
+            write_text(file, _document(operator, part, record.manifest, properties))
             written.append(file.name)
     remove_older(folder, ".xml", written, _START)
 
 
 def remove_junit(folder: Path) -> None:
     """Removes the files of an older report, so that nobody takes them for those of a run that has begun since."""
-    if folder.is_dir():
-        remove_older(folder, ".xml", (), _START)
-
-
-def _parts(results: Sequence[Result]) -> Iterator[list[tuple[Result, str]]]:
-    """Results with their elements, in parts of a file each."""
-    part: list[tuple[Result, str]] = []
-    size = 0
-    for result in results:
-        text = _case(result)
-        if part and size + len(text) > _MOST:
-            yield part
-            part, size = [], 0
-        part.append((result, text))
-        size += len(text)
-    yield part
+    remove_older(folder, ".xml", (), _START)
 
 
 def escape(text: str) -> str:
@@ -107,19 +90,19 @@ def _document(operator: str, cases: Sequence[tuple[Result, str]], manifest: Mani
     return "\n".join(lines) + "\n"
 
 
-def _case(result: Result) -> str:
+def _case(result: Result, detailed: bool) -> str:
     start = f'<testcase classname="dmlcts.{escape(result.operator)}" name="{escape(result.case)}" time="{result.seconds:.4f}"'
-    outcome = _outcome(result)
+    outcome = _outcome(result, detailed)
     return f"{start}>{outcome}</testcase>" if outcome else f"{start}/>"
 
 
-def _outcome(result: Result) -> str:
+def _outcome(result: Result, detailed: bool) -> str:
     element = ELEMENTS[result.status]
     if not element:
         return ""
     reason = result.waiver if result.status == WAIVED else result.message
     message = reason if element != "skipped" and reason else f"{WORDS[result.status]}: {reason}" if reason else WORDS[result.status]
-    body = escape("\n".join(result_lines(result)))
+    body = escape("\n".join(result_lines(result)) if detailed else ELSEWHERE)
     return f'<{element} type="{result.status}" message="{escape(message)}">{body}</{element}>'
 
 

@@ -127,7 +127,7 @@ def command(
     resume: bool,
     **given: Any,
 ) -> None:
-    """Runs cases on a backend and writes results.jsonl, claim.json, junit/*.xml, ctrf.json, summary.md and index.html to the output folder.
+    """Runs cases on a backend and writes results.jsonl, claim.json, junit/*.xml, ctrf/*.json, summary.md and index.html to the output folder.
 
     With OPERATORs, only their cases. Cases run as soon as those of the first operator are made.
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from dmlcts.reports.ctrf import remove_ctrf
 from dmlcts.reports.junit import remove_junit
 from dmlcts.reports.record import (
     Manifest,
@@ -38,11 +39,11 @@ BEFORE = RAN.format(process="before")
 EXAMPLES = "examples"
 """The folder for shrunken examples of property cases."""
 
-JUNIT = "junit"
-"""The folder for JUnit XML."""
+JUNIT, CTRF = "junit", "ctrf"
+"""The folders for JUnit XML and CTRF JSON."""
 
-_REPORTS = ("results.jsonl", "claim.json", "ctrf.json", "summary.md", "index.html")
-OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, JUNIT, "data"})
+_REPORTS = ("results.jsonl", "claim.json", "summary.md", "index.html")
+OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, JUNIT, CTRF, "data"})
 """The names that a run uses in its output folder."""
 
 
@@ -63,6 +64,7 @@ def begin(out: Path, manifest: Manifest, before: Iterable[Result] = ()) -> Path:
     for file in (*older, *(out / name for name in _REPORTS)):
         file.unlink(missing_ok=True)
     remove_junit(out / JUNIT)
+    remove_ctrf(out / CTRF)
     if not kept:
         for example in (out / EXAMPLES).glob("*.json"):
             example.unlink()

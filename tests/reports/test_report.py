@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import jsonschema
@@ -19,7 +20,7 @@ from records import ALL_SEVEN, of, result, run
 
 from dmlcts.reports import write_all
 from dmlcts.reports.claim import claim_of
-from dmlcts.reports.ctrf import CTRF_STATUS, ctrf, write_ctrf
+from dmlcts.reports.ctrf import CTRF_STATUS, write_ctrf
 from dmlcts.reports.junit import ELEMENTS, escape, write_junit
 from dmlcts.reports.markdown import code, fenced, markdown
 from dmlcts.reports.record import (
@@ -38,6 +39,7 @@ from dmlcts.reports.record import (
     read_record,
     write_record,
 )
+from dmlcts.reports.text import DETAILED, ELSEWHERE
 from dmlcts.reports.verdict import (
     MEANINGS,
     SEVERITY,
@@ -212,6 +214,20 @@ def test_junit_files_stay_small_and_hold_each_case_once(tmp_path: Path, monkeypa
     assert all(sum(len(ElementTree.tostring(case)) for case in suite.iter("testcase")) < 3_000 for suite in suites)
 
 
+def test_only_the_first_failures_of_an_operator_have_details(tmp_path: Path) -> None:
+    """A run in which all fails must not give reports that no CI system takes."""
+    record = run(*(result(FAIL, i, message="off", repro="again") for i in range(DETAILED + 2)), result(FAIL, operator="GEMM"))
+    for suite in junit(record, tmp_path):
+        texts = [failure.text or "" for failure in suite.iter("failure")]
+        assert all(ELSEWHERE not in text for text in texts[:DETAILED])
+        assert set(texts[DETAILED:]) <= {ELSEWHERE}
+        assert {failure.get("message") for failure in suite.iter("failure")} <= {"off", "failed"}
+    write_ctrf(record, tmp_path / "ctrf")
+    tests = json.loads((tmp_path / "ctrf" / "ELEMENT_WISE_ROUND.json").read_text(encoding="utf-8"))["results"]["tests"]
+    assert ["run again: again" in test["trace"] for test in tests] == [True] * DETAILED + [False] * 2
+    assert {test["message"] for test in tests} == {"off"}
+
+
 def test_junit_files_of_an_older_report_go_and_others_stay(tmp_path: Path) -> None:
     write_junit(run(result(operator="GEMM"), result()), tmp_path)
     (tmp_path / "mine.xml").write_text("<testsuites/>", encoding="utf-8")
@@ -297,32 +313,52 @@ CTRF_SCHEMA = closed(
 """What the published schema says of the parts that we write; its objects are closed, too."""
 
 
+def ctrf(record: Record, folder: Path) -> Any:
+    """The document of a record of one operator."""
+    write_ctrf(record, folder)
+    (file,) = folder.iterdir()
+    return json.loads(file.read_text(encoding="utf-8"), parse_constant=pytest.fail)
+
+
 @pytest.mark.parametrize("record", [ALL_SEVEN, of(), run(result(seconds=0.0123), started="", finished="", backend={})])
 def test_ctrf_has_the_published_structure(record: Record, tmp_path: Path) -> None:
-    write_ctrf(record, tmp_path / "ctrf.json")
-    found = json.loads((tmp_path / "ctrf.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
-    jsonschema.validate(found, CTRF_SCHEMA)
-    summary = found["results"]["summary"]
-    assert (
-        sum(summary[name] for name in ("passed", "failed", "skipped", "pending", "other"))
-        == summary["tests"]
-        == len(record.results)
-    )
+    write_ctrf(record, tmp_path)
+    files = list(tmp_path.iterdir())
+    assert len(files) == len({r.operator for r in record.results})
+    for found in (json.loads(f.read_text(encoding="utf-8"), parse_constant=pytest.fail) for f in files):
+        jsonschema.validate(found, CTRF_SCHEMA)
+        summary = found["results"]["summary"]
+        assert sum(summary[name] for name in ("passed", "failed", "skipped", "pending", "other")) == summary["tests"]
+        assert summary["tests"] == len(found["results"]["tests"])
+
+
+def test_ctrf_files_stay_small_and_hold_each_case_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlcts.reports.ctrf._MOST", 2_000)
+    (tmp_path / "mine.json").write_text("{}", encoding="utf-8")
+    write_ctrf(run(result(operator="REDUCE")), tmp_path)
+    whole = run(*(result(FAIL, i, message="off" * 20) for i in range(40)), result(operator="GEMM"))
+    write_ctrf(whole, tmp_path)
+    names = {file.name for file in tmp_path.iterdir()}
+    assert {"GEMM.json", "ELEMENT_WISE_ROUND.json", "ELEMENT_WISE_ROUND.2.json", "mine.json"} < names
+    assert "REDUCE.json" not in names
+    found = [json.loads((tmp_path / name).read_text(encoding="utf-8")) for name in names - {"mine.json"}]
+    assert sorted(test["name"] for file in found for test in file["results"]["tests"]) == sorted(r.case for r in whole.results)
+    assert {file["results"]["summary"]["extra"]["verdict"] for file in found} == {verdict(whole).sentence}
 
 
 @pytest.mark.parametrize("broken", ["status", "name", "duration"])
-def test_the_ctrf_check_finds_a_broken_document(broken: str) -> None:
-    found = ctrf(ALL_SEVEN)
+def test_the_ctrf_check_finds_a_broken_document(broken: str, tmp_path: Path) -> None:
+    found = ctrf(ALL_SEVEN, tmp_path)
     found["results"]["tests"][3][broken] = None
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(found, CTRF_SCHEMA)
 
 
-def test_ctrf_keeps_the_seven_statuses_apart() -> None:
-    results = ctrf(ALL_SEVEN)["results"]
+def test_ctrf_keeps_the_seven_statuses_apart(tmp_path: Path) -> None:
+    results = ctrf(ALL_SEVEN, tmp_path)["results"]
     counts = ALL_SEVEN.counts()
-    assert Counter(test["rawStatus"] for test in results["tests"]) == counts
-    assert all(test["status"] == CTRF_STATUS[test["rawStatus"]] for test in results["tests"])
+    assert Counter(test.get("rawStatus", PASS) for test in results["tests"]) == counts
+    assert all(test["status"] == CTRF_STATUS[test.get("rawStatus", PASS)] for test in results["tests"])
     assert results["summary"]["extra"]["counts"] == counts
     assert results["summary"]["passed"] == counts[PASS]
     assert results["summary"]["failed"] == sum(counts[status] for status in FAILURES)
@@ -331,8 +367,8 @@ def test_ctrf_keeps_the_seven_statuses_apart() -> None:
     assert results["summary"]["other"] == counts[WAIVED]
 
 
-def test_ctrf_has_times_and_the_command_that_runs_a_failure_again() -> None:
-    found = ctrf(run(result(FAIL, message="off", repro="dmlcts repro X", seconds=0.0126, basis="contested")))
+def test_ctrf_has_times_and_the_command_that_runs_a_failure_again(tmp_path: Path) -> None:
+    found = ctrf(run(result(FAIL, message="off", repro="dmlcts repro X", seconds=0.0126, basis="contested")), tmp_path)
     assert (found["results"]["summary"]["start"], found["results"]["summary"]["stop"]) == (1767323045000, 1767323055000)
     assert found["timestamp"] == "2026-01-02T03:04:15.000Z"
     (test,) = found["results"]["tests"]
@@ -348,7 +384,7 @@ def test_ctrf_is_strict_json_whatever_a_backend_says(tmp_path: Path) -> None:
         run(result(FAIL, message=HOSTILE, mismatches=(Mismatch("O", (0,), "1", "inf", math.inf),), wrong=1), backend=said),
         tmp_path / "c",
     )
-    found = json.loads((tmp_path / "c").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    found = json.loads((tmp_path / "c" / "ELEMENT_WISE_ROUND.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
     assert found["results"]["environment"]["extra"]["backend"]["details"] == {"peak": "inf", "list": ["nan"]}
     assert found["results"]["tests"][0]["message"] == HOSTILE
 
@@ -422,7 +458,7 @@ def test_write_all_writes_every_form_and_returns_the_page(tmp_path: Path) -> Non
         "results.jsonl",
         "claim.json",
         "junit/ELEMENT_WISE_ROUND.xml",
-        "ctrf.json",
+        "ctrf/ELEMENT_WISE_ROUND.json",
         "summary.md",
         "index.html",
         "data/ELEMENT_WISE_ROUND.js",
@@ -435,7 +471,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     for write in (
         lambda: write_all(ALL_SEVEN, tmp_path / "file"),
         lambda: write_junit(ALL_SEVEN, tmp_path / "file" / "junit"),
-        lambda: write_ctrf(ALL_SEVEN, tmp_path / "file" / "below" / "ctrf.json"),
+        lambda: write_ctrf(ALL_SEVEN, tmp_path / "file" / "below" / "ctrf"),
     ):
         with pytest.raises(OSError, match=re.escape(str(tmp_path / "file"))) as caught:
             write()

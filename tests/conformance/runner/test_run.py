@@ -26,7 +26,7 @@ from dmlcts.spec.promises import spec_version
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
-REPORTS = {"results.jsonl", "claim.json", "junit", "ctrf.json", "summary.md", "index.html", "data", ".dmlcts.lock"}
+REPORTS = {"results.jsonl", "claim.json", "junit", "ctrf", "summary.md", "index.html", "data", ".dmlcts.lock"}
 NAME = "vergleich ä [b]" + ("\\n" if os.name == "posix" else "")
 """An output folder's name that needs care: in a shell, in markup and in JSON."""
 
@@ -59,7 +59,7 @@ def reported(folder: Path) -> list[Mapping[str, int]]:
     record = read_record(folder / "results.jsonl")
     suites = [ElementTree.parse(file).getroot() for file in (folder / "junit").iterdir()]
     junit = Counter(case[0].get("type", "") if len(case) else "pass" for suite in suites for case in suite.iter("testcase"))
-    ctrf = json.loads((folder / "ctrf.json").read_text(encoding="utf-8"))["results"]
+    ctrf = [json.loads(file.read_text(encoding="utf-8"))["results"] for file in (folder / "ctrf").iterdir()]
     summary = re.findall(r"^\| \S \| ([a-z ]+) \| ([\d,]+) \|", (folder / "summary.md").read_text(encoding="utf-8"), re.MULTILINE)
     page = json.loads(re.search(r'\{"statuses":.*\}', (folder / "index.html").read_text(encoding="utf-8"))[0])  # type: ignore[index]
     html = Counter[str]()
@@ -71,13 +71,17 @@ def reported(folder: Path) -> list[Mapping[str, int]]:
             html[page["kinds"][kind][0]] += number
     named = {name: int(number.replace(",", "")) for name, number in summary}
     markdown = {status: named[{"pass": "passed", "fail": "failed"}.get(status, status.replace("_", " "))] for status in STATUSES}
-    raw = Counter(test["rawStatus"] for test in ctrf["tests"])
-    assert sum(int(suite.get("tests", 0)) for suite in suites) == ctrf["summary"]["tests"] == len(record.results)
+    raw = Counter(test.get("rawStatus", "pass") for results in ctrf for test in results["tests"])
+    extra = sum((Counter(results["summary"]["extra"]["counts"]) for results in ctrf), Counter())
+    assert (
+        sum(int(suite.get("tests", 0)) for suite in suites)
+        == sum(results["summary"]["tests"] for results in ctrf)
+        == len(record.results)
+    )
     return [
         record.counts(),
-        *({status: found[status] for status in STATUSES} for found in (junit, raw, html, scripts)),
+        *({status: found[status] for status in STATUSES} for found in (junit, raw, extra, html, scripts)),
         markdown,
-        ctrf["summary"]["extra"]["counts"],
     ]
 
 
