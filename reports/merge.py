@@ -61,6 +61,8 @@ def merge(records: Sequence[Record]) -> Record:
         seconds=sum(m.seconds for m in manifests),
         selected=sum(m.selected for m in manifests),
         interrupted=any(m.interrupted for m in manifests),
+        unlisted=list(dict.fromkeys(name for m in manifests for name in m.unlisted)),
+        inputs="",
         command=f"dmlcts merge, of {len(records)} shards",
     )
     return Record(manifest, tuple(results))
