@@ -116,6 +116,7 @@ class _Processes(click.IntRange):
 @click.pass_context
 def command(
     context: click.Context,
+    /,
     operators: tuple[str, ...],
     more_operators: tuple[str, ...],
     processes: int,

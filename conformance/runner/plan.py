@@ -34,7 +34,7 @@ class Plan:
         self.left: dict[str, deque[int]] = {}
         self.failures = 0
 
-    def list(self, operator: str, ids: list[str]) -> None:
+    def add(self, operator: str, ids: list[str]) -> None:
         """The cases of an operator are made."""
         self.ids[operator] = ids
         todo = deque(index for index, case_id in enumerate(ids) if case_id not in self.done)

@@ -130,7 +130,7 @@ class Pool:
                 raise self._unavailable(str(reason))
             case ["listed", [*ids]] if process.listing:
                 process.listing = False
-                plan.list(process.operator, ids)
+                plan.add(process.operator, ids)
             case ["broken", reason]:
                 self.selection.cases(process.operator)  # an error in a spec is raised here too
                 raise RuntimeError(str(reason))

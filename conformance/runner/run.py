@@ -72,7 +72,8 @@ def running(
         if processes:
             session.close()  # workers open their own, and a device may allow only one user
             pool = stack.enter_context(Pool(selection, processes, session))
-        manifest, done = manifest_of(options, session.info, selection.operators, command), {}
+        manifest = manifest_of(options, session.info, selection.operators, command)
+        done: dict[str, Result] = {}
         if resume:
             manifest, done = resumed(with_version(manifest, selection.operators), out)
         folder = _begun(out, manifest, done.values())
@@ -123,7 +124,7 @@ def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object])
     """Runs a plan in this process."""
     with worker:
         for number, operator in enumerate(plan.operators):
-            plan.list(operator, worker.list(operator))
+            plan.add(operator, worker.listed(operator))
             while operator in plan.left:
                 (index,) = plan.take(operator, 1)
                 plan.ran(worker.run(operator, index))

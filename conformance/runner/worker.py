@@ -14,7 +14,6 @@ It ends when its input ends: also when the process that started it was killed.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
@@ -50,10 +49,9 @@ class Worker:
         """The selected cases of an operator, made once."""
         if operator not in self.made:
             self.made[operator] = self.selection.cases(operator)
-            gc.freeze()  # cases stay; to look through them at every collection would take longer than to make them
         return self.made[operator]
 
-    def list(self, operator: str) -> list[str]:
+    def listed(self, operator: str) -> list[str]:
         """Makes the cases of an operator, notes them in the journal as not run, and returns their ids."""
         cases = self.cases(operator)
         journal.write_list(self.folder, self.selection.operators.index(operator), map(not_run, cases))
@@ -121,7 +119,7 @@ def main() -> None:
             match command:
                 case ["list", operator]:
                     try:
-                        say("listed", worker.list(operator))
+                        say("listed", worker.listed(operator))
                     except Exception as error:
                         say("broken", "".join(format_exception(error)))
                 case ["run", operator, indices]:

@@ -85,6 +85,9 @@ def test_nothing_is_made_of_operators_that_are_not_selected(monkeypatch: pytest.
     for options in (RunOptions(operators=("BIT_OR",)), RunOptions(expression=CASE), RunOptions(expression="bit_or and not uint8")):
         selected_cases(options)
         assert set(made) == {OR}
+    for nothing in ("uint88", "BIT_OR and float15", "nosuchword"):
+        with pytest.raises(UsageError, match="no case matches"):
+            selection_of(RunOptions(expression=nothing, level="full"))
     with pytest.raises(UsageError, match=r"'bitt_or' is in no operator's name \(similar names: ELEMENT_WISE_BIT_OR"):
         selection_of(RunOptions(expression="BITT_OR", level="full"))
     assert set(made) == {OR}
@@ -300,7 +303,7 @@ class _Nobody:
 
 def test_a_plan_hands_out_each_case_once_and_takes_back_what_did_not_run() -> None:
     plan = Plan(["A", "B"], _Nobody(), {"A/2"}, maxfail=2)
-    plan.list("A", ["A/1", "A/2", "A/3", "A/4"])
+    plan.add("A", ["A/1", "A/2", "A/3", "A/4"])
     assert plan.take("A", 2) == [0, 2]
     plan.give_back("A", [2])
     assert plan.take("A", 50) == [2, 3]
@@ -310,7 +313,7 @@ def test_a_plan_hands_out_each_case_once_and_takes_back_what_did_not_run() -> No
     assert not plan.stopped
     plan.ran("error")
     assert plan.stopped
-    plan.list("B", ["B/1"])
+    plan.add("B", ["B/1"])
     assert (plan.left, plan.not_listed) == ({}, ())
 
 
