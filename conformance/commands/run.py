@@ -61,7 +61,7 @@ class _Processes(click.IntRange):
     "more_operators",
     multiple=True,
     metavar="NAME",
-    help="only this operator, as OPERATOR: ELEMENT_WISE_ADD, its short form ADD, or a pattern such as 'POOLING*'; may be repeated",
+    help="only this operator, like OPERATOR: its name, which may lack ELEMENT_WISE_ or ACTIVATION_, or a pattern with *; may be repeated",
 )
 @click.option(
     "-k", "expression", default="", metavar="EXPR", help="only cases with these words in the id: 'ROUND and not negative'"

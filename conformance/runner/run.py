@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import is_in_process, opened_to_describe
@@ -133,15 +133,15 @@ def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object])
 
 
 _LISTING = 5.0
-"""Seconds for listing the cases that an interrupted run did not reach: `docker stop` waits for 10 s."""
+"""Seconds of this process for listing the cases that an interrupted run did not reach: `docker stop` waits for 10 s."""
 
 
 def _list_rest(plan: Plan, selection: Selection, folder: Path) -> None:
     """Lists the cases that an interrupted run did not reach as not run, as long as time allows; another Ctrl-C ends it."""
-    until = perf_counter() + _LISTING
+    until = process_time() + _LISTING
     with contextlib.suppress(KeyboardInterrupt):
         for operator in plan.not_listed:
-            if perf_counter() > until:
+            if process_time() > until:
                 return
             journal.write_list(folder, plan.operators.index(operator), map(not_run, selection.cases(operator)))
 
