@@ -343,7 +343,7 @@ def test_ctrf_files_stay_small_and_hold_each_case_once(tmp_path: Path, monkeypat
     assert "REDUCE.json" not in names
     found = [json.loads((tmp_path / name).read_text(encoding="utf-8")) for name in names - {"mine.json"}]
     assert sorted(test["name"] for file in found for test in file["results"]["tests"]) == sorted(r.case for r in whole.results)
-    assert {file["results"]["summary"]["extra"]["verdict"] for file in found} == {verdict(whole).sentence}
+    assert {file["results"]["summary"]["extra"]["verdict"] for file in found} == {claim_of(whole).sentence}
 
 
 @pytest.mark.parametrize("broken", ["status", "name", "duration"])
