@@ -11,7 +11,9 @@ MAGIC = b"DMLCTS\x01\n"
 PREFIX = struct.Struct("<8sIQ")  # magic, bytes of the header, bytes of the payload: little endian, nothing in between
 BIT_OR = 122  # DML_OPERATOR_ELEMENT_WISE_BIT_OR
 CODES = dict(zip(range(1, 12), "IHIHBIHBQQQ", strict=True))  # by DML_TENSOR_DATA_TYPE: an unsigned integer as wide as an element
-DESCRIPTION = {"status": "ok", "name": "example host", "version": "1.0", "device": "Python", "feature_level": "4_1"}
+DESCRIPTION = {
+    "status": "ok", "name": "example host", "version": "1.0", "device": "Python", "feature_level": "4_1", "operators": ["ELEMENT_WISE_BIT_OR"],
+}  # fmt: skip
 
 
 class Rejected(Exception):

@@ -72,9 +72,13 @@ PARSED = {
     "--waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/vkd3d.yaml": "DirectML",
     "dmlcts run --backend directml --level smoke --basis measured -n 2 --out results": "DirectML",
     "dmlcts run --backend onnxruntime": "ONNX Runtime",
+    'dmlcts run --backend "process:./build/my-host" --level core -n 2 --shard 1/4 --waivers ci/waivers.yaml --out shards/1': "a CI's files",
+    "dmlcts merge shards/1 shards/2 shards/3 shards/4 --out merged.jsonl": "a CI's files",
+    "dmlcts report merged.jsonl --out results": "a CI's files",
+    "dmlcts gate results --baseline baseline --waivers ci/waivers.yaml --markdown gate.md --json gate.json --github": "a CI's files",
     "dmlcts run --backend torch --level full -k ELEMENT_WISE_TANH": "PyTorch",
 }
-"""Commands that are only parsed, with what they need. Their files must exist."""
+"""Commands that are only parsed, with what they need. The waivers of the project that they name must exist."""
 
 
 def commands(guide: str) -> Iterator[str]:
@@ -116,10 +120,11 @@ def parse(arguments: list[str]) -> None:
 @pytest.mark.parametrize("command", PARSED)
 def test_a_command_that_is_not_run_is_parsed(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(click.Path, "convert", lambda self, value, *_: value)
     words = shlex.split(command.replace("\\", "/"))[1:]
     parse(words)
     for option, value in pairwise(words):
-        if option == "--waivers":
+        if option == "--waivers" and value.startswith("docs/"):
             assert read_waivers(Path(value))
 
 
