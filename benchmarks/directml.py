@@ -38,7 +38,8 @@ import numpy as np
 from dmlcts.conformance.backends.backend import BufferBinding, Dispatch, Rejected
 from dmlcts.conformance.backends.process import ProcessBackend, split_command
 from dmlcts.conformance.backends.protocol import CLOSE, DESCRIBE, Source, frame, read_header, run_request
-from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.conformance.runner.session import Session
 from dmlcts.conformance.runner.terminal import command_text
 from dmlcts.generator.case import AGREEMENT, RELATION, Case

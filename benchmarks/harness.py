@@ -106,7 +106,8 @@ def cost_of_a_case(folder: Path) -> tuple[float, float]:
 
 def main() -> None:
     """Measures and prints."""
-    from dmlcts.conformance.runner.options import RunOptions, selected_cases
+    from dmlcts.conformance.runner.options import RunOptions
+    from dmlcts.conformance.runner.selection import selected_cases
 
     core, full = (len(selected_cases(options)) for options in (RunOptions(), RunOptions(level="full", basis="measured")))
     one = selected_cases(RunOptions(expression=SMALL))[0]

@@ -11,7 +11,9 @@ MAGIC = b"DMLCTS\x01\n"
 PREFIX = struct.Struct("<8sIQ")  # magic, bytes of the header, bytes of the payload: little endian, nothing in between
 BIT_OR = 122  # DML_OPERATOR_ELEMENT_WISE_BIT_OR
 CODES = dict(zip(range(1, 12), "IHIHBIHBQQQ", strict=True))  # by DML_TENSOR_DATA_TYPE: an unsigned integer as wide as an element
-DESCRIPTION = {"status": "ok", "name": "example host", "version": "1.0", "device": "Python", "feature_level": "4_1"}
+DESCRIPTION = {
+    "status": "ok", "name": "example host", "version": "1.0", "device": "Python", "feature_level": "4_1", "operators": ["ELEMENT_WISE_BIT_OR"],
+}  # fmt: skip
 
 
 class Rejected(Exception):
@@ -65,7 +67,9 @@ def elements(field, request, resources):
     need(1 <= len(sizes) <= 8 and all(sizes), "create", f"{name}: sizes {sizes}")
     need(strides is None or len(strides) == len(sizes), "create", f"{name}: strides {strides}")
     need(desc["flags"] == 0 or (desc["flags"] == 1 and field["kind"] == "input"), "create", f"{name}: flags {desc['flags']}")
-    where, width = places(sizes, strides), struct.calcsize(code)
+    where, width, alignment = places(sizes, strides), struct.calcsize(code), desc["alignment"]
+    need(alignment == 0 or (alignment >= width and alignment.bit_count() == 1), "create", f"{name}: alignment {alignment}")
+    need(field["kind"] == "input" or len(set(where)) == len(where), "create", f"{name}: strides {strides} overlap")
     need(total % 4 == 0 and total >= (max(where) + 1) * width, "create", f"{name}: total size {total}")
 
     binding = next((binding for binding in request["bindings"] if binding["tensor"] == name), None)

@@ -42,6 +42,11 @@ def may_match(expression: str, name: str) -> bool:
     return True in _outcomes(_parsed(expression), name)
 
 
+def words_of(expression: str) -> list[str]:
+    """The words of a valid expression, in lower case."""
+    return [str(node.value) for node in ast.walk(_parsed(expression)) if isinstance(node, ast.Constant) and node.value is not True]
+
+
 @cache
 def _parsed(expression: str) -> ast.expr:
     tokens = re.findall(r"\(|\)|[^\s()]+", expression)
@@ -96,6 +101,8 @@ def _may_stand(word: str, name: str) -> bool:
     names_another = "_" in first and first not in name.lower() and any(first in other.lower() for other in abi().operator_types)
     if names_another and first not in constants and "type: operator_desc" not in text:
         return False  # an operator's name occurs in its own ids, and in those of operators with a fused operator
+    if any(kind not in constants and kind not in text for kind in re.findall(r"(?:float|u?int)\d+", word)):
+        return False  # a mistyped data type
     return all(run in text or run in constants for run in re.findall(r"[a-z_]*[a-z][a-z_]*", word))
 
 

@@ -92,11 +92,16 @@ def find_case(case_id: str) -> Case:
     name = case_id.partition("/")[0]
     if name not in operator_names():
         raise KeyError(f"no case {case_id!r}: there is no operator {name!r}; `dmlcts spec list` shows the available ones")
-    cases = {case.id: case for case in operator_cases(name)}
+    cases = _by_id(name)
     if case_id not in cases:
         near = get_close_matches(case_id, cases, n=3, cutoff=0.3)
         raise KeyError(f"no case {case_id!r}; similar ids: {', '.join(near) or 'none'}")
     return cases[case_id]
+
+
+@cache
+def _by_id(name: str) -> dict[str, Case]:
+    return {case.id: case for case in operator_cases(name)}
 
 
 def select(

@@ -10,7 +10,7 @@ from dmlcts.reports.record import Record
 def write_all(record: Record, folder: Path) -> Path:
     """Writes every form of a report into ``folder`` and returns the path of the page to open.
 
-    ``results.jsonl`` (the record itself), ``claim.json``, ``junit.xml``, ``ctrf.json``, ``summary.md`` and ``index.html`` with its folder ``data``.
+    ``results.jsonl`` (the record itself), ``claim.json``, the folders ``junit`` and ``ctrf``, ``summary.md`` and ``index.html`` with its folder ``data``.
 
     Raises:
         OSError: the folder cannot be written; the message names it.
@@ -27,7 +27,7 @@ def write_all(record: Record, folder: Path) -> Path:
     with writing(folder):
         write_record(record, folder / "results.jsonl")
     write_claim(record, folder / "claim.json", folder / "results.jsonl")
-    write_junit(record, folder / "junit.xml")
-    write_ctrf(record, folder / "ctrf.json")
+    write_junit(record, folder / "junit")
+    write_ctrf(record, folder / "ctrf")
     write_markdown(record, folder / "summary.md")
     return write_html(record, folder)

@@ -1,6 +1,7 @@
-"""CTRF, the Common Test Report Format (ctrf.io): one JSON file that many CI tools and dashboards read.
+"""CTRF, the Common Test Report Format (ctrf.io): JSON that many CI tools and dashboards read; a file for each operator, since one of all cases
+of level full would have some 40 MB.
 
-CTRF has five statuses and we have seven. ``rawStatus`` of each test and ``summary.extra`` carry ours:
+CTRF has five statuses and we have seven. ``rawStatus`` of each test that did not pass and ``summary.extra`` carry ours:
 
 | CTRF | our status |
 |---|---|
@@ -18,15 +19,16 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from dmlcts.reports.claim import claim_of
-from dmlcts.reports.files import write_text
+from dmlcts.reports.claim import Claim, claim_of
+from dmlcts.reports.files import by_operator, file_names, in_parts, numbered, remove_older, write_text
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
-from dmlcts.reports.text import result_lines
+from dmlcts.reports.text import ELSEWHERE, details, result_lines
 
 CTRF_STATUS = {
     PASS: "passed",
@@ -42,57 +44,84 @@ SPEC_VERSION = "0.0.0"
 """The version of the format's specification."""
 
 
-def ctrf(record: Record) -> dict[str, Any]:
-    """``record`` as a CTRF document."""
+_START = '{"reportFormat":"CTRF","specVersion":"0.0.0","generatedBy":"dmlcts '
+"""The start of every file, by which the next report recognizes the files of an older one."""
+
+_MOST = 8_000_000
+"""The largest size of the tests of a file, in characters: an operator with more has several files."""
+
+
+def _document(record: Record, cases: Sequence[tuple[Result, str]], claimed: Claim) -> str:
+    """A file: some of a record's results, each with its JSON. The verdict is that of the whole run."""
+    results = [result for result, _ in cases]
     manifest = record.manifest
     start, stop = _times(manifest)
-    claimed = claim_of(record)
     counts = dict.fromkeys(("passed", "failed", "skipped", "pending", "other"), 0)
-    counts |= Counter(CTRF_STATUS[result.status] for result in record.results)
+    counts |= Counter(CTRF_STATUS[result.status] for result in results)
     summary = {
-        "tests": len(record.results),
+        "tests": len(results),
         **counts,
-        "suites": len({result.operator for result in record.results}),
+        "suites": len({result.operator for result in results}),
         "start": start,
         "stop": stop,
         "duration": stop - start,
-        "extra": {"counts": record.counts(), "verdict": claimed.sentence, "claim": claimed.claim},
+        "extra": {"counts": Record(manifest, tuple(results)).counts(), "verdict": claimed.sentence, "claim": claimed.claim},
     }
-    results: dict[str, Any] = {
-        "tool": {"name": "dmlcts", "version": manifest.suite_version},
-        "summary": summary,
-        "tests": [_test(result) for result in record.results],
-        "environment": _environment(manifest),
-    }
-    found = {
+    found: dict[str, Any] = {
         "reportFormat": "CTRF",
         "specVersion": SPEC_VERSION,
         "generatedBy": f"dmlcts {manifest.suite_version}",
-        "results": results,
     }
     if stop:
         found["timestamp"] = datetime.fromtimestamp(stop / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return found
+    found["results"] = {
+        "tool": {"name": "dmlcts", "version": manifest.suite_version},
+        "summary": summary,
+        "tests": [],
+        "environment": _environment(manifest),
+    }
+    return _text(found).replace('"tests":[]', f'"tests":[{",".join(text for _, text in cases)}]', 1) + "\n"
 
 
-def write_ctrf(record: Record, file: Path) -> None:
-    """Writes ``record`` as CTRF JSON. Raises OSError, naming the folder, if it cannot."""
-    write_text(file, json.dumps(ctrf(record), allow_nan=False, separators=(",", ":")) + "\n")
+def write_ctrf(record: Record, folder: Path) -> None:
+    """Writes ``record`` as CTRF JSON into ``folder``: ``OPERATOR.json``, and ``OPERATOR.2.json`` and so on if that would be too large.
+
+    Raises:
+        OSError: the folder cannot be written; the message names it.
+    """
+    groups, claimed, written = by_operator(record.results), claim_of(record), []
+    for operator, name in file_names(groups, ".json").items():
+        tests = ((result, _text(_test(result, detailed))) for result, detailed in details(groups[operator]))
+        for number, part in enumerate(in_parts(tests, _MOST), start=1):
+            file = folder / numbered(name, number)
+            write_text(file, _document(record, part, claimed))
+            written.append(file.name)
+    remove_older(folder, ".json", written, _START)
 
 
-def _test(result: Result) -> dict[str, Any]:
+def remove_ctrf(folder: Path) -> None:
+    """Removes the files of an older report, so that nobody takes them for those of a run that has begun since."""
+    remove_older(folder, ".json", (), _START)
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+def _test(result: Result, detailed: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": result.case or "(a case without an id)",
         "status": CTRF_STATUS[result.status],
-        "rawStatus": result.status,
         "duration": round(result.seconds * 1000),
         "suite": [result.operator, result.data_type],
-        "extra": {"kind": result.kind, "basis": result.basis, "featureLevel": result.feature_level},
     }
     if result.message:
         found["message"] = result.message
     if result.status != PASS:
-        found["trace"] = "\n".join(result_lines(result))
+        found["rawStatus"] = result.status
+        found["trace"] = "\n".join(result_lines(result)) if detailed else ELSEWHERE
+    if result.status != PASS and detailed:
+        found["extra"] = {"kind": result.kind, "basis": result.basis, "featureLevel": result.feature_level}
         found["extra"] |= {name: value for name in ("repro", "waiver", "matched_answer") if (value := getattr(result, name))}
     return found
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from dmlcts.reports.record import Result
 
 
 @contextmanager
@@ -27,3 +30,55 @@ def write_text(file: Path, text: str) -> None:
         # A lone surrogate, which the output of a crashed program may contain, becomes '?'.
         partial.write_bytes(text.encode("utf-8", errors="replace"))
         partial.replace(file)
+
+
+def file_names(operators: Iterable[str], extension: str) -> dict[str, str]:
+    """A file name for each operator, valid on every system, and unique on case-insensitive ones too. ``extension`` has its dot."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for operator in operators:
+        stem = name = re.sub(r"[^A-Za-z0-9_-]", "_", operator)[:80] or "_"
+        while name.lower() in taken:
+            name = f"{stem}-{len(taken)}"
+        taken.add(name.lower())
+        found[operator] = f"{name}{extension}"
+    return found
+
+
+def in_parts(entries: Iterable[tuple[Result, str]], most: int) -> Iterator[list[tuple[Result, str]]]:
+    """Results with their text, in parts of at most ``most`` characters; at least one result each."""
+    part: list[tuple[Result, str]] = []
+    size = 0
+    for result, text in entries:
+        if part and size + len(text) > most:
+            yield part
+            part, size = [], 0
+        part.append((result, text))
+        size += len(text)
+    if part:
+        yield part
+
+
+def numbered(name: str, number: int) -> str:
+    """The name of the file of part ``number``: ``GEMM.xml`` of the first, ``GEMM.2.xml`` of the second."""
+    stem, dot, extension = name.rpartition(".")
+    return name if number == 1 else f"{stem}.{number}{dot}{extension}"
+
+
+def by_operator(results: Iterable[Result]) -> dict[str, list[Result]]:
+    """The results of each operator, by name."""
+    found: dict[str, list[Result]] = {}
+    for result in sorted(results, key=lambda result: result.operator):
+        found.setdefault(result.operator, []).append(result)
+    return found
+
+
+def remove_older(folder: Path, extension: str, names: Iterable[str], start: str) -> None:
+    """Removes files of an older report from ``folder``: those that begin with ``start`` and are not in ``names``. Other files stay."""
+    kept = set(names)
+    if not folder.is_dir():
+        return
+    with writing(folder):
+        for file in folder.glob(f"*{extension}"):
+            if file.name not in kept and file.read_text(encoding="utf-8", errors="replace").startswith(start):
+                file.unlink()

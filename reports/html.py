@@ -23,7 +23,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from dmlcts.reports.claim import claim_of
-from dmlcts.reports.files import write_text, writing
+from dmlcts.reports.files import file_names, remove_older, write_text
 from dmlcts.reports.record import FAILURES, STATUSES, WAIVED, Manifest, Record, Result
 from dmlcts.reports.verdict import (
     MEANINGS,
@@ -50,33 +50,17 @@ _DATA = "(window.dmlcts ??= {})["
 def write_html(record: Record, folder: Path) -> Path:
     """Writes the page and its data into ``folder``, and returns the path of ``index.html``. Raises OSError, naming the folder."""
     found = {name: list(group) for name, group in groupby(sorted(record.results, key=_operator), key=_operator)}
-    names = _file_names(found)
+    names = file_names(found, ".js")
     for operator, results in found.items():
         write_text(folder / "data" / names[operator], _script(operator, results))
     index = folder / "index.html"
     write_text(index, _page(record, names))
-    with writing(folder / "data") as data:
-        for file in data.glob("*.js"):
-            if file.name not in names.values() and file.read_text(encoding="utf-8", errors="replace").startswith(_DATA):
-                file.unlink()
+    remove_older(folder / "data", ".js", names.values(), _DATA)
     return index
 
 
 def _operator(result: Result) -> str:
     return result.operator
-
-
-def _file_names(operators: Sequence[str] | dict[str, Any]) -> dict[str, str]:
-    """A file name for each operator, valid on every system, and unique on case-insensitive ones too."""
-    found: dict[str, str] = {}
-    taken: set[str] = set()
-    for operator in operators:
-        stem = name = re.sub(r"[^A-Za-z0-9_-]", "_", operator)[:80] or "_"
-        while name.lower() in taken:
-            name = f"{stem}-{len(taken)}"
-        taken.add(name.lower())
-        found[operator] = f"{name}.js"
-    return found
 
 
 def _script(operator: str, results: Sequence[Result]) -> str:

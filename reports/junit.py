@@ -1,7 +1,7 @@
-"""JUnit XML: one suite for each operator, readable by GitHub, GitLab, Jenkins and Azure.
+"""JUnit XML: a file for each operator, readable by GitHub, GitLab, Jenkins and Azure.
 
-JUnit has four outcomes and we have seven. So each case has its status as the property ``dmlcts.status``, and every ``skipped`` and
-``failure`` names the status in its type or message.
+JUnit has four outcomes and we have seven. So every ``skipped``, ``failure`` and ``error`` has our status as its type; a case without any of
+them passed. What a file may hold is in tests/data/junit.xsd: what the schema of Jenkins' xUnit plugin (junit-10.xsd) allows of what GitLab reads.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 
 from dmlcts.reports.claim import claim_of
-from dmlcts.reports.files import write_text
+from dmlcts.reports.files import by_operator, file_names, in_parts, numbered, remove_older, write_text
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
-from dmlcts.reports.text import result_lines
+from dmlcts.reports.text import ELSEWHERE, details, result_lines
 from dmlcts.reports.verdict import WORDS
 
 ELEMENTS = {
@@ -35,9 +34,33 @@ _FORBIDDEN = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"})
 
 
-def write_junit(record: Record, file: Path) -> None:
-    """Writes ``record`` as JUnit XML. Raises OSError, naming the folder, if it cannot."""
-    write_text(file, "\n".join(_document(record)) + "\n")
+_START = '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="directml-conformance" '
+"""The start of every file, by which the next report recognizes the files of an older one."""
+
+_MOST = 8_000_000
+"""The largest size of a file, in characters: an operator with more has several files. GitLab reads files of up to 30 MB and 250,000 nodes."""
+
+
+def write_junit(record: Record, folder: Path) -> None:
+    """Writes ``record`` as JUnit XML into ``folder``: ``OPERATOR.xml``, and ``OPERATOR.2.xml`` and so on if that would be too large.
+
+    Raises:
+        OSError: the folder cannot be written; the message names it.
+    """
+    properties = f"<properties>{''.join(_properties(record))}</properties>"
+    groups, written = by_operator(record.results), []
+    for operator, name in file_names(groups, ".xml").items():
+        cases = ((result, _case(result, detailed)) for result, detailed in details(groups[operator]))
+        for number, part in enumerate(in_parts(cases, _MOST), start=1):
+            file = folder / numbered(name, number)
+            write_text(file, _document(operator, part, record.manifest, properties))
+            written.append(file.name)
+    remove_older(folder, ".xml", written, _START)
+
+
+def remove_junit(folder: Path) -> None:
+    """Removes the files of an older report, so that nobody takes them for those of a run that has begun since."""
+    remove_older(folder, ".xml", (), _START)
 
 
 def escape(text: str) -> str:
@@ -47,43 +70,39 @@ def escape(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", text).translate(_ENTITIES)
 
 
-def _document(record: Record) -> Iterator[str]:
-    manifest = record.manifest
-    properties = [f"<properties>{''.join(_properties(record))}</properties>"]
-    yield '<?xml version="1.0" encoding="UTF-8"?>'
-    yield f'<testsuites name="directml-conformance" {_totals(record.results)} time="{manifest.seconds:.3f}">'
-    in_order = sorted(record.results, key=lambda result: result.operator)
-    for operator, group in groupby(in_order, key=lambda result: result.operator):
-        results = list(group)
-        seconds = sum(result.seconds for result in results)
-        started = f' timestamp="{escape(manifest.started)}"' if manifest.started else ""
-        yield f'<testsuite name="{escape(operator)}" {_totals(results)} time="{seconds:.3f}"{started}>'
-        yield from properties
-        yield from map(_case, results)
-        yield "</testsuite>"
-    yield "</testsuites>"
-
-
-def _totals(results: Sequence[Result]) -> str:
+def _document(operator: str, cases: Sequence[tuple[Result, str]], manifest: Manifest, properties: str) -> str:
+    """A file: one suite. The schema of Jenkins' xUnit plugin knows ``skipped`` of a suite alone, and properties of a suite alone."""
+    results = [result for result, _ in cases]
     counts = Counter(ELEMENTS[result.status] for result in results)
-    return f'tests="{len(results)}" failures="{counts["failure"]}" errors="{counts["error"]}" skipped="{counts["skipped"]}"'
-
-
-def _case(result: Result) -> str:
-    start = (
-        f'<testcase classname="dmlcts.{escape(result.operator)}" name="{escape(result.case)}" time="{result.seconds:.4f}">'
-        f'<properties><property name="dmlcts.status" value="{result.status}"/></properties>'
+    totals = (
+        f'tests="{len(results)}" failures="{counts["failure"]}" errors="{counts["error"]}" '
+        f'time="{sum(result.seconds for result in results):.3f}"'
     )
-    return f"{start}{_outcome(result)}</testcase>"
+    started = f' timestamp="{escape(manifest.started)}"' if manifest.started else ""
+    lines = [
+        f"{_START}{totals}>",
+        f'<testsuite name="{escape(operator)}" {totals} skipped="{counts["skipped"]}"{started}>',
+        properties,
+        *(text for _, text in cases),
+        "</testsuite>",
+        "</testsuites>",
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def _outcome(result: Result) -> str:
+def _case(result: Result, detailed: bool) -> str:
+    start = f'<testcase classname="dmlcts.{escape(result.operator)}" name="{escape(result.case)}" time="{result.seconds:.4f}"'
+    outcome = _outcome(result, detailed)
+    return f"{start}>{outcome}</testcase>" if outcome else f"{start}/>"
+
+
+def _outcome(result: Result, detailed: bool) -> str:
     element = ELEMENTS[result.status]
     if not element:
         return ""
     reason = result.waiver if result.status == WAIVED else result.message
     message = reason if element != "skipped" and reason else f"{WORDS[result.status]}: {reason}" if reason else WORDS[result.status]
-    body = escape("\n".join(result_lines(result)))
+    body = escape("\n".join(result_lines(result)) if detailed else ELSEWHERE)
     return f'<{element} type="{result.status}" message="{escape(message)}">{body}</{element}>'
 
 

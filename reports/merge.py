@@ -62,6 +62,8 @@ def merge(records: Sequence[Record]) -> Record:
         selected=sum(m.selected for m in manifests),
         interrupted=any(m.interrupted for m in manifests),
         unused_waivers=_unused_in_all(manifests),
+        unlisted=list(dict.fromkeys(name for m in manifests for name in m.unlisted)),
+        inputs="",
         command=f"dmlcts merge, of {len(records)} shards",
     )
     return Record(manifest, tuple(results))

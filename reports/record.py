@@ -82,7 +82,9 @@ class Result:
 class Manifest:
     """What was run, on what and how: everything needed to run it again. Times are UTC in ISO 8601; ``selected`` counts the cases.
 
-    ``selection`` is the expression (-k) that selected the cases, empty if there was none. ``finished`` is empty until the run ends.
+    ``selection`` is what selected the cases besides the level: operators, an expression (-k), ids; empty if nothing did. ``finished`` is empty
+    until the run ends. ``unlisted`` are the selected operators whose cases were not made before the run ended, so that they are not in the
+    record either. ``inputs`` is a hash of the options and files that decide the results: `dmlcts run --resume` compares it.
     ``required`` is what `--require` named, as OPERATOR/TYPE with ``*`` for all, or ``validation``. ``waivers`` are the waiver files, each with
     ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases.
     """
@@ -107,6 +109,8 @@ class Manifest:
     required: list[str] = field(default_factory=list)
     waivers: list[dict[str, str]] = field(default_factory=list)
     unused_waivers: tuple[str, ...] = ()
+    unlisted: list[str] = field(default_factory=list)
+    inputs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

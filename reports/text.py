@@ -3,8 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 
-from dmlcts.reports.record import Mismatch, Result
+from dmlcts.reports.record import FAILURES, PASS, Mismatch, Result
+
+DETAILED = 100
+"""How many cases of an operator that did not pass have details in JUnit and CTRF: a run in which all fails must not give files that no CI system
+takes. The record and the page have all."""
+
+ELSEWHERE = "details: index.html, results.jsonl"
+"""What the other cases have instead."""
+
+
+def details(results: Iterable[Result]) -> Iterator[tuple[Result, bool]]:
+    """Results of an operator, each with whether it has details in JUnit and CTRF: the first that did not pass, failures before others."""
+    results = list(results)
+    not_passed = sorted((result.status not in FAILURES, number) for number, result in enumerate(results) if result.status != PASS)
+    chosen = {number for _, number in not_passed[:DETAILED]}
+    return ((result, number in chosen) for number, result in enumerate(results))
 
 
 def result_lines(result: Result) -> list[str]:

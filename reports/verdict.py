@@ -62,16 +62,18 @@ def missing_results(record: Record) -> int:
 def interruption(record: Record) -> str:
     """A sentence about what an unfinished run did not cover; empty for a complete run."""
     missing = missing_results(record) + record.counts()[NOT_RUN]
+    unlisted = len(record.manifest.unlisted)
+    further = f" The cases of {numbered(unlisted, 'operator')} had not been made and are not counted." if unlisted else ""
     total = len(record.results) + missing_results(record)
     if missing:
         began = (
             "The run was interrupted" if record.manifest.interrupted or not record.manifest.finished else "The run is incomplete"
         )
-        return f"{began}: {missing:,} of {numbered(total, 'case')} {'was' if missing == 1 else 'were'} not run. Their results are unknown."
+        return f"{began}: {missing:,} of {numbered(total, 'case')} {'was' if missing == 1 else 'were'} not run. Their results are unknown.{further}"
     return (
         ""
         if record.manifest.finished and not record.manifest.interrupted
-        else "The run did not finish normally; there may be more."
+        else f"The run did not finish normally; there may be more.{further}"
     )
 
 

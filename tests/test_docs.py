@@ -1,44 +1,221 @@
-"""What the guides show is run: a sample that does not work is worse than none."""
+"""What README and the guides show is tried: each command, sample and case id. What does not work is worse than nothing.
+
+Commands in blocks are run, with fewer cases where they would take minutes, or only parsed if they need a network, DirectML or another
+package. A new command fails here until it is in one of the two tables. Commands within sentences are parsed.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
-from dmlcts.conformance.commands.cli import main
+from dmlcts.conformance.commands import cli
+from dmlcts.generator.suite import find_case
 from dmlcts.reports.record import read_record
+from dmlcts.reports.waivers import read_waivers
+from dmlcts.spec.abi import abi
+from dmlcts.spec.loader import operator_names
 
 ROOT = Path(__file__).parents[1]
+GUIDES = ("README.md", "CONTRIBUTING.md", *(f"docs/{file.name}" for file in sorted((ROOT / "docs").glob("*.md"))))
 
 
-def samples(file: str, language: str) -> list[str]:
+def text_of(guide: str) -> str:
+    return (ROOT / guide).read_text(encoding="utf-8")
+
+
+def samples(guide: str, language: str) -> list[str]:
     """The code blocks of a language in a guide."""
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```", text_of(guide), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("guide", ["README.md", "docs/python-backend.md"])
+def dmlcts(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(list(arguments))
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+# Commands
+
+FEWER = ["--level", "smoke", "-k", "BIT_OR or LEAKY_RELU", "-n", "0"]
+MINE = ("README.md", "docs/python-backend.md")
+
+RUN: dict[tuple[str, str], list[str]] = {
+    ("README.md", "dmlcts run --backend python:mine:Mine"): FEWER,
+    ("docs/python-backend.md", 'dmlcts run --backend python:mine:Mine -k "LEAKY_RELU or ELEMENT_WISE_ADD/"'): ["--level", "smoke"],
+    ("docs/process-protocol.md", 'dmlcts run --backend "process:/usr/bin/python3 docs/example_host.py" -k BIT_OR'): [
+        *("-k", "BIT_OR and negative or BIT_XOR/UINT32/4d or BIT_OR/UINT8", "--basis", "measured")
+    ],
+    ("docs/models.md", "dmlcts exec or.json"): [],
+    ("README.md", 'dmlcts run --backend "process:./my-host" --level core -n 2 --waivers waivers.yaml --out results'): FEWER,
+    ("README.md", 'dmlcts run --backend "process:./my-host --fast"'): FEWER,
+}
+"""Commands that are run, by guide, with options to add."""
+
+PARSED = {
+    ".venv/bin/dmlcts run --level smoke -n 2": "every operator: .ci/run does it",
+    r".venv\Scripts\dmlcts run --level smoke -n 2": "the same on Windows",
+    "dmlcts setup": "downloads DirectML.dll",
+    "dmlcts run --backend directml --waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/vkd3d.yaml": "DirectML",
+    'dmlcts run --backend "directml:PATH/DirectML.dll --adapter 1"': "DirectML",
+    "dmlcts run --backend directml --level core --basis measured -n 2": "DirectML",
+    "dmlcts run --backend directml --level full --basis measured -n 2 "
+    "--waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/vkd3d.yaml": "DirectML",
+    "dmlcts run --backend directml --level smoke --basis measured -n 2 --out results": "DirectML",
+    "dmlcts run --backend onnxruntime": "ONNX Runtime",
+    'dmlcts run --backend "process:./build/my-host" --level core -n 2 --shard 1/4 --waivers ci/waivers.yaml --out shards/1': "a CI's files",
+    "dmlcts merge shards/1 shards/2 shards/3 shards/4 --out merged.jsonl": "a CI's files",
+    "dmlcts report merged.jsonl --out results": "a CI's files",
+    "dmlcts gate results --baseline baseline --waivers ci/waivers.yaml --markdown gate.md --json gate.json --github": "a CI's files",
+    "dmlcts run --backend torch --level full -k ELEMENT_WISE_TANH": "PyTorch",
+}
+"""Commands that are only parsed, with what they need. The waivers of the project that they name must exist."""
+
+
+def commands(guide: str) -> Iterator[str]:
+    """The commands of the suite in a guide's blocks, fenced or indented, but for the list of all commands."""
+    blocks = [line for language in ("sh", "powershell") for block in samples(guide, language) for line in block.splitlines()]
+    indented = re.findall(r"^    (?:\$ )?(dmlcts .*)$", text_of(guide), re.MULTILINE)
+    for line in (*blocks, *indented):
+        for part in re.split(r"&&|;|\bif ", line):
+            command = part.strip()
+            if re.match(r"\S*\bdmlcts ", command) and "  " not in command:
+                yield command
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_command_is_run_or_parsed(guide: str) -> None:
+    assert [command for command in commands(guide) if (guide, command) not in RUN and command not in PARSED] == []
+
+
+def test_no_command_is_listed_that_no_guide_has() -> None:
+    found = {(guide, command) for guide in GUIDES for command in commands(guide)}
+    assert RUN.keys() <= found
+    assert PARSED.keys() <= {command for _, command in found}
+
+
+def parse(arguments: list[str]) -> None:
+    """Parses a command line down to the last subcommand. Raises click.UsageError."""
+    command: click.Command = cli.dmlcts
+    context = None
+    while True:
+        name = command.name or "dmlcts"
+        context = command.make_context(name, arguments, parent=context, ignore_unknown_options=False)
+        if not isinstance(command, click.Group):
+            return
+        _, found, arguments = command.resolve_command(context, context._protected_args + context.args)
+        assert found is not None
+        command = found
+
+
+@pytest.mark.parametrize("command", PARSED)
+def test_a_command_that_is_not_run_is_parsed(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(click.Path, "convert", lambda self, value, *_: value)
+    words = shlex.split(command.replace("\\", "/"))[1:]
+    parse(words)
+    for option, value in pairwise(words):
+        if option == "--waivers" and value.startswith("docs/"):
+            assert read_waivers(Path(value))
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_commands_in_sentences_can_be_parsed(guide: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Placeholders (NAME, DIR, CASE) stand for any value."""
+    monkeypatch.setattr(click.Path, "convert", lambda self, value, *_: value)
+    for command in re.findall(r"`dmlcts ([^`]+)`", text_of(guide)):
+        words = shlex.split(re.sub(r"\b[NS]\b", "3", command.replace("...", "")))
+        try:
+            parse(words)
+        except click.MissingParameter:
+            pass  # a sentence may name a command without what it needs
+        except click.UsageError as error:
+            raise AssertionError(f"{guide}: `dmlcts {command}`: {error.format_message()}") from None
+
+
+def test_the_list_of_commands_has_each_with_its_options() -> None:
+    lines = re.sub(r"\n {10,}", " ", text_of("README.md").partition("## Commands\n")[2].partition("\n\n`")[0]).split("\n")
+    listed = {match[1]: match[2] for line in lines if (match := re.match(r"    dmlcts (\S+) *(.*)", line))}
+    assert set(listed) == set(cli.COMMANDS)
+    for name, rest in listed.items():
+        command: Any = cli.dmlcts.get_command(click.Context(cli.dmlcts), name)
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", rest)) <= known, name
+    hidden = {"--backend", "--help"}
+    long = {parameter.opts[0] for parameter in cli.dmlcts.get_command(None, "run").params if parameter.param_type_name == "option"}  # type: ignore[arg-type, union-attr]
+    assert {option for option in long if option.startswith("--")} - hidden <= set(re.findall(r"--[a-z-]+", listed["run"]))
+
+
+# What is run
+
+
+@pytest.mark.parametrize("guide", MINE)
 def test_the_class_in_a_guide_passes_what_it_claims(guide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sample = next(text for text in samples(guide, "python") if "class Mine" in text)
-    module = f"mine_{re.sub(r'[^a-z]', '_', guide.lower())}"
+    module = f"mine_{re.sub(r'[^a-z]', '_', guide.lower())}"  # a module is imported once
     (tmp_path / f"{module}.py").write_text(sample, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        main(
-            [
-                "run",
-                "--backend",
-                f"python:{module}:Mine",
-                "-k",
-                "BIT_OR or ELEMENT_WISE_ADD/ or LEAKY_RELU",
-                "--level",
-                "smoke",
-                "--out",
-                "out",
-            ]
-        )
-    statuses = [result.status for result in read_record(tmp_path / "out" / "results.jsonl").results]
-    assert ended.value.code == 0
+    ((command, more),) = [(command, more) for (where, command), more in RUN.items() if where == guide and ":mine:" in command]
+    assert dmlcts(*shlex.split(command.replace(":mine:", f":{module}:"))[1:], *more) == 0
+    statuses = [result.status for result in read_record(tmp_path / "results" / "results.jsonl").results]
     assert statuses.count("pass") >= 5
     assert set(statuses) == {"pass", "unsupported"}
+
+
+@pytest.mark.parametrize("key", [key for key in RUN if "process:" in key[1]], ids=lambda key: key[1][:60])
+def test_the_example_host_passes_what_it_claims(key: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands for ``my-host`` too. With the waivers of the sample, which waive nothing of it."""
+    monkeypatch.chdir(tmp_path)
+    Path("waivers.yaml").write_text(samples("README.md", "yaml")[0].replace("2027", "2999"), encoding="utf-8")
+    host = f"{shlex.quote(Path(sys.executable).as_posix())} {shlex.quote((ROOT / 'docs/example_host.py').as_posix())}"
+    words = shlex.split(key[1])[1:]
+    words = [
+        re.sub(r"process:(/usr/bin/python3 docs/example_host.py|\./my-host( --fast)?)", lambda _: f"process:{host}", w)
+        for w in words
+    ]
+    assert dmlcts(*words, *RUN[key]) == 0
+    found = {result.case: result.status for result in read_record(Path("results/results.jsonl")).results}
+    assert {case.partition("/")[0] for case, status in found.items() if status == "pass"} == {"ELEMENT_WISE_BIT_OR"}
+    assert set(found.values()) == {"pass", "unsupported"}
+
+
+def test_the_model_in_the_guide_prints_what_the_guide_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("or.json").write_text(samples("docs/models.md", "json")[0], encoding="utf-8")
+    (printed,) = re.findall(r"^    \$ dmlcts exec or.json\n    (.*)$", text_of("docs/models.md"), re.MULTILINE)
+    assert dmlcts("exec", "or.json") == 0
+    assert capsys.readouterr().out.splitlines() == [printed]
+
+
+# Ids and links
+
+
+def test_every_case_id_in_a_guide_is_a_case() -> None:
+    types = "|".join(abi().data_types)
+    found = set()
+    for guide in GUIDES:
+        for name, rest in re.findall(
+            rf"\b([A-Z][A-Z0-9_]+)(/(?:{types})[-/][^\s`|]*[^\s`|.,;:)])", text_of(guide).replace("\\_", "_")
+        ):
+            if name in operator_names() and "*" not in rest:
+                found.add(name + rest)
+    assert len(found) >= 3
+    for case_id in found:
+        assert find_case(case_id).id == case_id
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_link_to_a_file_leads_somewhere(guide: str) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text_of(guide)):
+        assert ((ROOT / guide).parent / target).exists(), target

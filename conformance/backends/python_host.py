@@ -55,8 +55,12 @@ def open_hosted(spec: str, shown: str) -> ProcessBackend:
         BackendUnavailable: the child cannot be started, or the backend cannot be made or does not describe itself.
     """
     argv = [sys.executable, "-m", __name__, spec]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(entry or str(Path.cwd()) for entry in sys.path))}
-    return ProcessBackend(argv, environment=environment, request=run_request, shown=shown)
+    return ProcessBackend(argv, environment=child_environment(), request=run_request, shown=shown)
+
+
+def child_environment() -> dict[str, str]:
+    """The environment for another process of the suite: it finds the modules that this one finds."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(entry or str(Path.cwd()) for entry in sys.path))}
 
 
 def run_request(dispatch: Dispatch, number: int) -> Sequence[bytes | memoryview]:

@@ -20,7 +20,8 @@ from dmlcts.generator.case import LEVELS
 def command(out: Path, **given: str) -> None:
     """Writes pytest modules, one for each operator, that run with plain pytest: pytest DIR --dmlcts-backend BACKEND."""
     # Imported here, so that `--help` is quick.
-    from dmlcts.conformance.runner.options import RunOptions, UsageError, selected_cases
+    from dmlcts.conformance.runner.options import RunOptions, UsageError
+    from dmlcts.conformance.runner.selection import selected_cases
     from dmlcts.generator.emit import write_modules
 
     cases = selected_cases(RunOptions(**given))  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import click
 from dmlcts.conformance.commands.summary import print_summary
 from dmlcts.conformance.runner.journal import read_run
 from dmlcts.conformance.runner.out_folder import claimed
+from dmlcts.conformance.runner.run import exit_code
 from dmlcts.conformance.runner.terminal import console
 from dmlcts.reports import write_all
 
@@ -17,11 +18,13 @@ from dmlcts.reports import write_all
 @click.argument("results", type=click.Path(path_type=Path, exists=True))
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path, file_okay=False), help="the folder to write to")
 def command(results: Path, out: Path) -> None:
-    """Writes the HTML, JUnit, CTRF and Markdown reports of a run.
+    """Writes the HTML, JUnit, CTRF and Markdown reports of a run, and exits with the code of that run.
 
-    RESULTS is a results file, or the output folder of a run. A killed run works too: its reports list what was not run.
+    RESULTS is a results file, or the output folder of a run. A killed run works too: its reports list what was not run, and the code is
+    that of an interrupted run, 130.
     """
     record = read_run(results)
     with claimed(out):
         write_all(record, out)
     print_summary(record, console(), out)
+    raise click.exceptions.Exit(exit_code(record))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,27 @@ from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.case import LEVELS
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dmlcts.reports.record import Record
 
 OUT, OUT_OF_CASES = "results", "results-case"
 """The default output folders. Running one case again does not replace the results of the whole run."""
 
 
+class _Processes(click.IntRange):
+    """A number of worker processes, or ``auto``: one for each core."""
+
+    name = "number or auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> int:
+        if value == "auto":
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return int(super().convert(value, param, context))
+
+
 @click.command("run")
+@click.argument("operators", nargs=-1, metavar="[OPERATOR]...")
 @click.option(
     "--backend",
     "-b",
@@ -43,14 +58,22 @@ OUT, OUT_OF_CASES = "results", "results-case"
 )
 @click.option("--feature-level", default="", help="highest feature level, such as 4_1  [default: the backend's]")
 @click.option(
+    "--operator",
+    "more_operators",
+    multiple=True,
+    metavar="NAME",
+    help="only this operator, like OPERATOR: its name, which may lack ELEMENT_WISE_ or ACTIVATION_, or a pattern with *; may be repeated",
+)
+@click.option(
     "-k", "expression", default="", metavar="EXPR", help="only cases with these words in the id: 'ROUND and not negative'"
 )
 @click.option(
     "-n",
     "processes",
-    type=click.IntRange(0),
+    type=_Processes(0),
     default=0,
-    help="number of worker processes; 0 runs all cases in this one",
+    metavar="N|auto",
+    help="number of worker processes; auto is one a core; 0 runs all cases in this one",
     show_default=True,
 )
 @click.option(
@@ -58,6 +81,16 @@ OUT, OUT_OF_CASES = "results", "results-case"
 )
 @click.option("--case", "cases", multiple=True, metavar="ID", help="only this case, whatever other options select; may be repeated")
 @click.option("--case-file", "case_files", multiple=True, type=click.Path(exists=True, dir_okay=False), help="a case in a file")
+@click.option(
+    "--rerun-failed",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="RESULTS",
+    help="only the cases that failed in this results file or output folder, with its backend, level and seed unless given",
+)
+@click.option("--resume", is_flag=True, help="go on with the stopped run in the output folder; all other options as before")
+@click.option(
+    "--maxfail", type=click.IntRange(1), metavar="N", help="stop after N failures; the other cases are reported as not run"
+)
 @click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
 @click.option(
     "--timeout",
@@ -81,8 +114,24 @@ OUT, OUT_OF_CASES = "results", "results-case"
     help=f"folder for results and reports; replaces an older run's; other folders must be empty  [default: {OUT}; with --case, {OUT_OF_CASES}]",
 )
 @click.option("--quiet", "-q", is_flag=True, help="print only the summary")
-def command(processes: int, quiet: bool, out: str | None, require: tuple[str, ...], **given: Any) -> None:
-    """Runs cases on a backend and writes results.jsonl, claim.json, junit.xml, ctrf.json, summary.md and index.html to the output folder.
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    operators: tuple[str, ...],
+    more_operators: tuple[str, ...],
+    processes: int,
+    quiet: bool,
+    out: str | None,
+    require: tuple[str, ...],
+    maxfail: int | None,
+    rerun_failed: Path | None,
+    resume: bool,
+    **given: Any,
+) -> None:
+    """Runs cases on a backend and writes results.jsonl, claim.json, junit/*.xml, ctrf/*.json, summary.md and index.html to the output folder.
+
+    With OPERATORs, only their cases. Cases run as soon as those of the first operator are made.
 
     Results are kept in any event: after Ctrl-C or another signal the reports list what was not run. If a run was killed, `dmlcts report`
     writes its reports.
@@ -104,20 +153,68 @@ def command(processes: int, quiet: bool, out: str | None, require: tuple[str, ..
     from dmlcts.reports import write_all
 
     given["required"] = requirements(require)
-    folder = Path(out or (OUT_OF_CASES if given["cases"] or given["case_files"] else OUT))
     terminal = console()
+    if rerun_failed is not None:
+        given |= failed_cases(rerun_failed, {**given, "operators": operators + more_operators}, context, terminal)
+    by_name = bool(given["cases"] or given["case_files"])
+    folder = Path(out or (OUT_OF_CASES if by_name else OUT))
+    options = RunOptions(out=str(folder), operators=operators + more_operators, maxfail=maxfail or 0, **given)
     with as_interrupt() as stopped:
         try:
-            with running(RunOptions(out=str(folder), **given), processes, Progress(terminal, quiet), command_line()) as record:
+            with running(options, processes, Progress(terminal, quiet), command_line(), resume) as record:
                 write_all(record, folder)
                 journal.end(folder)
         except KeyboardInterrupt:  # before the first case, or while the reports are written
             click.echo("interrupted", err=True)
             raise click.exceptions.Exit(stopped.exit_code(EXIT_INTERRUPTED)) from None
     print_summary(record, terminal, folder)
-    if not (given["cases"] or given["case_files"]) and (hint := more_to_run(record)):
+    if not by_name and (hint := more_to_run(record)):
         terminal.print(hint, style="dim")
     raise click.exceptions.Exit(stopped.exit_code(exit_code(record)) if record.manifest.interrupted else exit_code(record))
+
+
+def failed_cases(results: Path, given: dict[str, Any], context: click.Context, terminal: Console) -> dict[str, Any]:
+    """The options that run the failed cases of an older run again: on its backend, at its level and seed, unless the user gave others.
+
+    Raises:
+        UsageError: nothing failed there, none of what failed is a case any more, or the user selected cases in another way too.
+    """
+    from dmlcts.conformance.runner.journal import read_run
+    from dmlcts.conformance.runner.options import UsageError
+    from dmlcts.generator.suite import find_case
+    from dmlcts.reports.record import FAILURES
+
+    for name, option in (
+        ("cases", "--case"),
+        ("case_files", "--case-file"),
+        ("expression", "-k"),
+        ("operators", "operators"),
+        ("shard", "--shard"),
+    ):
+        if given[name]:
+            raise UsageError(f"--rerun-failed selects the cases itself; leave out {option}")
+    record = read_run(results)
+    failed = [result.case for result in record.results if result.status in FAILURES]
+    if not failed:
+        raise UsageError(f"{results}: no case failed there, so there is nothing to run again")
+    known, stale = [], []
+    for case_id in failed:
+        try:
+            known.append(find_case(case_id).id)
+        except KeyError:
+            stale.append(case_id)
+    if not known:
+        raise UsageError(f"{results}: none of the {len(failed):,} cases that failed there exists any more, such as {stale[0]}")
+    if stale:
+        more = ", ..." if len(stale) > 3 else ""
+        terminal.print(
+            f"{len(stale):,} of the {len(failed):,} cases that failed are not run, since the suite has no such case: {', '.join(stale[:3])}{more}",
+            markup=False,
+        )
+    manifest, default = record.manifest, click.core.ParameterSource.DEFAULT
+    of_record = {"backend": manifest.backend_spec, "level": manifest.level, "seed": manifest.seed}
+    kept = {name: value for name, value in of_record.items() if value and context.get_parameter_source(name) is default}
+    return {**kept, "cases": tuple(known)}
 
 
 _MORE = {"smoke": ("core", "a first look: a few cases of each operator"), "core": ("full", "for every change; a release runs all")}

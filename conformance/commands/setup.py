@@ -10,7 +10,8 @@ import click
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.directml.setup import SetupError, Wish, check, set_up
 from dmlcts.conformance.backends.directml.stack import CHROOT, ENGINES, home
-from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.conformance.runner.session import Session
 from dmlcts.reports.record import PASS
 

@@ -8,7 +8,8 @@ import click
 from rich.markup import escape
 
 from dmlcts.conformance.commands.common import json_option, print_json
-from dmlcts.conformance.runner.options import RunOptions, UsageError, selected_cases
+from dmlcts.conformance.runner.options import RunOptions, UsageError
+from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.case import LEVELS, Case, to_json
 from dmlcts.generator.data import inputs

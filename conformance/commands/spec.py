@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
 from rich.markup import escape
+from rich.progress import track
 from rich.table import Table
 
 from dmlcts.conformance.commands import spec_new
@@ -176,7 +178,9 @@ def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str
 def coverage_(operators: tuple[str, ...], as_json: bool) -> None:
     """Lists the promises of the specs that no case tests, and what is wrong with the cases. Exits with 1 if there is anything."""
     chosen = [operator_named(name) for name in operators] or sound()
-    found = [_covered(operator) for operator in chosen]
+    stderr = Console(stderr=True)
+    progress = track(chosen, "specs", console=stderr, transient=True, disable=not stderr.is_terminal)
+    found = [_covered(operator) for operator in progress]
     if as_json:
         print_json([_coverage_json(entry, problems) for entry, problems in found])
     else:

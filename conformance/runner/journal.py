@@ -1,15 +1,20 @@
 """The journal of a run in progress: a folder below the output folder, with a results file for each process.
 
 Every process appends to its own file, so that nothing is lost when one or all of them are stopped. The first file has the manifest of an
-unfinished run, and every selected case as ``not_run``; results in later files replace these. So the folder is a readable record at any
-time: ``dmlcts report`` and ``dmlcts merge`` can read the journal of a killed run. The next run into the same output folder starts a new one.
+unfinished run, which names the selected operators. As soon as the cases of an operator are made, a file lists them as ``not_run``; results in
+later files replace these. So the folder is a readable record at any time: ``dmlcts report`` and ``dmlcts merge`` can read the journal of a
+killed run, and ``dmlcts run --resume`` goes on with it. Any other run into the same output folder starts a new one.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
+from dmlcts.reports.ctrf import remove_ctrf
+from dmlcts.reports.junit import remove_junit
 from dmlcts.reports.record import (
     Manifest,
     Record,
@@ -19,40 +24,81 @@ from dmlcts.reports.record import (
     read_manifest,
     read_record,
     read_result,
+    result_json,
+    write_line,
     write_record,
 )
 
 FOLDER = "parts"
 
-SELECTED, CRASHED, RAN = "0-selected.jsonl", "1-crashed.jsonl", "2-ran-{process}.jsonl"
+LISTED, SELECTED, CRASHED, RAN = "0-listed-{number:04}.jsonl", "0-selected.jsonl", "1-crashed.jsonl", "2-ran-{process}.jsonl"
 """File names, in reading order: a result that a process wrote has priority over the controller's guess about how it ended."""
 
-STOP = "stop"
-"""The file that stops the run, with the reason."""
+BEFORE = RAN.format(process="before")
+"""The results of the run that is resumed."""
 
 EXAMPLES = "examples"
 """The folder for shrunken examples of property cases."""
 
-_REPORTS = ("results.jsonl", "claim.json", "junit.xml", "ctrf.json", "summary.md", "index.html")
-OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, "data"})
+JUNIT, CTRF = "junit", "ctrf"
+"""The folders for JUnit XML and CTRF JSON."""
+
+_REPORTS = ("results.jsonl", "claim.json", "summary.md", "index.html")
+OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, JUNIT, CTRF, "data"})
 """The names that a run uses in its output folder."""
 
 
-def begin(out: Path, record: Record) -> Path:
-    """Prepares ``out`` for a run: removes the reports of an older one, and returns the new journal folder.
+def begin(out: Path, manifest: Manifest, before: Iterable[Result] = ()) -> Path:
+    """Prepares ``out`` for a run: removes the reports of an older one, and returns the journal folder.
 
-    ``record`` has the manifest and every selected case as ``not_run``. Raises OSError if it cannot be written.
+    ``manifest`` has all selected operators as ``unlisted``. ``before`` are the results to keep; what is in the folder is removed only after they
+    are written, so that they can be read at any time. Raises OSError if the journal cannot be written.
     """
-    parts = out / FOLDER
-    if parts.exists():
+    parts, kept = out / FOLDER, tuple(before)
+    if parts.exists() and not kept:
         shutil.rmtree(parts)
-    parts.mkdir(parents=True)
-    for name in _REPORTS:
-        (out / name).unlink(missing_ok=True)
-    for example in (out / EXAMPLES).glob("*.json"):
-        example.unlink()
-    write_record(record, parts / SELECTED)
+    parts.mkdir(parents=True, exist_ok=True)
+    older = [file for file in parts.iterdir() if file.name not in (SELECTED, BEFORE)]
+    write_manifest(parts, manifest)
+    if kept:
+        _write(parts / BEFORE, kept)
+    for file in (*older, *(out / name for name in _REPORTS)):
+        file.unlink(missing_ok=True)
+    remove_junit(out / JUNIT)
+    remove_ctrf(out / CTRF)
+    if not kept:
+        for example in (out / EXAMPLES).glob("*.json"):
+            example.unlink()
     return parts
+
+
+def write_manifest(parts: Path, manifest: Manifest) -> None:
+    """Writes the manifest, atomically."""
+    write_record(Record(manifest, ()), parts / SELECTED)
+
+
+def write_list(parts: Path, number: int, cases: Iterable[Result]) -> None:
+    """Lists the cases of the operator with this number in the selection, each as ``not_run``, atomically."""
+    _write(parts / LISTED.format(number=number), cases)
+
+
+def listed(parts: Path, number: int) -> list[Result]:
+    """The cases that ``write_list`` wrote. Raises RecordError."""
+    return [read_result(data) for _, _, data in read_entries(parts / LISTED.format(number=number))]
+
+
+def crashed(parts: Path, result: Result) -> None:
+    """The result of a case whose process died."""
+    with (parts / CRASHED).open("a", encoding="utf-8", newline="\n") as stream:
+        write_line(stream, "result", result_json(result))
+
+
+def _write(file: Path, results: Iterable[Result]) -> None:
+    partial = file.with_name(file.name + ".partial")
+    with partial.open("w", encoding="utf-8", newline="\n") as stream:
+        for result in results:
+            write_line(stream, "result", result_json(result))
+    partial.replace(file)
 
 
 def end(out: Path) -> None:
@@ -60,25 +106,15 @@ def end(out: Path) -> None:
     shutil.rmtree(out / FOLDER, ignore_errors=True)
 
 
-def stop(parts: Path, reason: str = "") -> None:
-    """Tells every process of the run to start no further case."""
-    (parts / STOP).write_text(reason, encoding="utf-8")
-
-
-def reason_to_stop(parts: Path) -> str:
-    """The reason to stop; empty if none was given."""
-    file = parts / STOP
-    return file.read_text(encoding="utf-8") if file.exists() else ""
-
-
 def read_parts(parts: Path) -> Record:
-    """The results so far: one for every selected case, in the order of the selection.
+    """The results so far: one for every case that was made, in the order of the selection. The manifest names the operators that have no list.
 
     Raises:
         RecordError: there is no manifest. A damaged file is read as far as possible.
     """
     manifest: Manifest | None = None
     found: dict[str, Result] = {}
+    whole: set[str] = set()
     for file in sorted(parts.glob("*.jsonl")):
         try:
             for _, kind, data in read_entries(file):
@@ -87,11 +123,13 @@ def read_parts(parts: Path) -> Record:
                 else:
                     result = read_result(data)
                     found[result.case] = result
+            whole.add(file.name)
         except (RecordError, TypeError, KeyError):
             continue
     if manifest is None:
         raise RecordError(f"{parts} has no manifest: the run was killed before it began, or this is not a journal")
-    return Record(manifest, tuple(found.values()))
+    unlisted = [name for number, name in enumerate(manifest.unlisted) if LISTED.format(number=number) not in whole]
+    return Record(replace(manifest, unlisted=unlisted, selected=len(found)), tuple(found.values()))
 
 
 def read_run(path: Path) -> Record:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from dmlcts.generator.case import Case
 from dmlcts.generator.case_file import CaseError, read_case_file
-from dmlcts.generator.matching import matcher, may_match
-from dmlcts.generator.suite import find_case, operator_cases, select
-from dmlcts.spec.abi import feature_level
 from dmlcts.spec.foreign import shortened
-from dmlcts.spec.loader import operator_names
 from dmlcts.spec.model import DOCUMENTED
 
 
@@ -25,8 +20,10 @@ class UsageError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of ``dmlcts run``. ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds.
+    """The options of ``dmlcts run``.
 
+    ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds; ``maxfail`` 0 means no limit.
+    ``operators`` are patterns of names (conformance/runner/selection); none select all.
     ``required`` are requirements as in a manifest (conformance/runner/requirements).
     """
 
@@ -34,6 +31,7 @@ class RunOptions:
     level: str = "core"
     basis: str = DOCUMENTED
     feature_level: str = ""
+    operators: tuple[str, ...] = ()
     expression: str = ""
     shard: str = ""
     seed: str = ""
@@ -41,6 +39,7 @@ class RunOptions:
     cases: tuple[str, ...] = ()
     case_files: tuple[str, ...] = ()
     waivers: tuple[str, ...] = ()
+    maxfail: int = 0
     out: str = "results"
     required: tuple[str, ...] = ()
 
@@ -55,35 +54,6 @@ class RunOptions:
             name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(text).items()
         }
         return RunOptions(**data)
-
-
-def selected_cases(options: RunOptions) -> list[Case]:
-    """The cases that a run executes: those named, each once, or all that the options select.
-
-    Raises:
-        UsageError: an unknown case, feature level, expression or shard, or an invalid case file.
-    """
-    shard = shard_of(options.shard)
-    try:
-        level = feature_level(options.feature_level) if options.feature_level else None
-        matching = matcher(options.expression) if options.expression else None
-        named = [find_case(case_id) for case_id in dict.fromkeys(options.cases)]
-    except (KeyError, ValueError) as error:
-        raise UsageError(str(error.args[0])) from None
-    if options.cases or options.case_files:
-        return [*named, *_in_files(options.case_files, {case.id for case in named})]
-    names = [name for name in operator_names() if not options.expression or may_match(options.expression, name)]
-    every = (case for name in names for case in operator_cases(name, options.level))
-    return select(every, level=options.level, basis=options.basis, at=level, matching=matching, shard=shard)
-
-
-def _in_files(files: Iterable[str], taken: set[str]) -> Iterator[Case]:
-    for file in dict.fromkeys(files):
-        case = read_case(Path(file))
-        if case.id in taken:
-            raise UsageError(f"{file}: the case {case.id} is already selected; run one of the two at a time")
-        taken.add(case.id)
-        yield case
 
 
 def shard_of(text: str) -> tuple[int, int]:

@@ -7,12 +7,10 @@ from time import monotonic
 from types import TracebackType
 from typing import Self
 
-import pytest
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from dmlcts.conformance.runner.collect import status_of
 from dmlcts.conformance.runner.terminal import counted
 from dmlcts.reports.record import PASS, STATUSES
 
@@ -21,12 +19,13 @@ _EVERY = 5.0
 
 
 class Progress:
-    """Counts results as they come in. A pytest plugin, and a context manager for the time of the run."""
+    """Counts cases as they are made and run. A context manager for the time of the run."""
 
     def __init__(self, console: Console, quiet: bool = False) -> None:
         self.console, self.quiet = console, quiet
         self.counts: Counter[str] = Counter()
-        self.total = 0
+        self.total = self.before = 0
+        self.operators = self.made = 0
         self.last = monotonic()
         columns = (
             BarColumn(bar_width=30),
@@ -36,37 +35,57 @@ class Progress:
             TextColumn("{task.description}"),
         )
         self.bar = Bar(*columns, console=console, transient=True)
+        self.task = self.bar.add_task("", total=None)
 
-    def begin(self, total: int, processes: int) -> None:
-        """The run is about to start."""
-        self.total = total
+    def begin(self, operators: int, processes: int) -> None:
+        """The run is about to start; the cases of no operator are made yet."""
+        self.operators = operators
         if not self.quiet:
             where = f" in {counted(processes, 'process', 'es')}" if processes else ""
-            self.console.print(f"{counted(total, 'case')}{where}")
+            self.console.print(f"{counted(operators, 'operator')}{where}")
 
     def __enter__(self) -> Self:
         if self.console.is_terminal and not self.quiet:
             self.bar.start()
-            self.task = self.bar.add_task("", total=self.total)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
         if not self.quiet:
             self.bar.stop()
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """pytest: a case is done."""
-        self.counts[status_of(report)] += 1
+    def listed(self, cases: int, done: int) -> None:
+        """An operator's cases are made; ``done`` of them have a result from an earlier run."""
+        self.made += 1
+        self.total += cases
+        self.before += done
+        self._show()
+
+    def ran(self, status: str) -> None:
+        """A case has a result."""
+        self.counts[status] += 1
+        self._show()
+
+    def _show(self) -> None:
+        now, done = monotonic(), self.counts.total() + self.before
         if self.quiet:
             return
-        now, done = monotonic(), self.counts.total()
         if self.console.is_terminal:
             if now - self.last > 0.1 or done == self.total:
                 self.last = now
-                self.bar.update(self.task, completed=done, description=self.counts_text())
+                whole = self.made == self.operators
+                part = "" if whole else f"{self.made} of {counted(self.operators, 'operator')} begun; "
+                self.bar.update(
+                    self.task, completed=done, total=self.total if whole else None, description=part + self.counts_text()
+                )
         elif now - self.last > _EVERY:
             self.last = now
-            self.console.print(f"{done:,} of {self.total:,}: {self.counts_text()}")
+            self.console.print(f"{done:,} of {self._total_text()}: {self.counts_text()}")
+
+    def _total_text(self) -> str:
+        """How many cases there are, as far as they are made."""
+        if self.made == self.operators:
+            return f"{self.total:,}"
+        return f"{self.total:,} cases of {self.made} operators (of {self.operators})"
 
     def counts_text(self) -> str:
         """The counts so far: passes last, and nothing that is zero."""

@@ -1,36 +1,36 @@
-"""``dmlcts run`` from beginning to end: open, select, execute under pytest, collect."""
+"""``dmlcts run`` from beginning to end: open, select, execute, collect."""
 
 from __future__ import annotations
 
 import contextlib
-import os
+import json
 import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
-import pytest
-
-from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
+from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import is_in_process, opened_to_describe
 from dmlcts.conformance.runner import journal
-from dmlcts.conformance.runner.collect import CaseRun, Control, not_run
-from dmlcts.conformance.runner.options import RunOptions, UsageError, selected_cases
+from dmlcts.conformance.runner.options import RunOptions, UsageError
 from dmlcts.conformance.runner.out_folder import claimed
+from dmlcts.conformance.runner.plan import Plan
+from dmlcts.conformance.runner.pool import Pool
 from dmlcts.conformance.runner.progress import Progress
+from dmlcts.conformance.runner.selection import Selection, no_case, selection_of
 from dmlcts.conformance.runner.session import Session
 from dmlcts.conformance.runner.terminal import command_text
-from dmlcts.generator.case import Case
+from dmlcts.conformance.runner.worker import Worker, not_run
 from dmlcts.reports.claim import claim_of
-from dmlcts.reports.record import Manifest, Record
+from dmlcts.reports.record import NOT_RUN, Manifest, Record, RecordError, Result
 from dmlcts.reports.waivers import unused
 from dmlcts.spec.abi import feature_level
-from dmlcts.spec.loader import operator_names
 from dmlcts.spec.promises import spec_version
 
 EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_UNSUPPORTED, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -45,106 +45,178 @@ def run(options: RunOptions, processes: int, progress: Progress, command: Sequen
 
 
 @contextlib.contextmanager
-def running(options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = ()) -> Iterator[Record]:
+def running(
+    options: RunOptions, processes: int, progress: Progress, command: Sequence[str] = (), resume: bool = False
+) -> Iterator[Record]:
     """Runs the cases that ``options`` select and yields the record, also after an interruption.
 
-    ``processes`` 0 runs in this process, N in N workers of pytest-xdist. Inside the context, the output folder belongs to this run: an older
-    run's reports are removed, and it holds the journal until the caller has written the reports and calls ``journal.end``.
+    ``processes`` 0 runs in this process, N in N worker processes. Inside the context, the output folder belongs to this run: an older run's
+    reports are removed, and it holds the journal until the caller has written the reports and calls ``journal.end``. ``resume`` goes on with
+    the run in the output folder: cases that have a result are not run again.
 
     Raises:
-        UsageError: no case is selected, or the output folder is in use, not a run's, or not writable. BackendUnavailable: the backend cannot be
-        started. WaiverError: the waiver file is wrong.
+        UsageError: no case is selected, the output folder is in use, not a run's, or not writable, or the run in it cannot be resumed.
+        BackendUnavailable: the backend cannot be started. WaiverError: the waiver file is wrong.
     """
     if is_in_process(options.backend):
         processes = max(processes, 1)  # foreign code must not be able to end the controlling process
     with contextlib.ExitStack() as stack:
-        with Session(options, opened_to_describe(options.backend)) as session:
-            options = replace(options, feature_level=options.feature_level or session.info.feature_level)
-            cases = selected_cases(options)
-            if not cases:
-                raise UsageError(
-                    "no case matches these options; `dmlcts spec list` lists operators, `dmlcts show -k EXPR` lists cases"
-                )
-            manifest = manifest_of(options, session.info, cases, command)
-            manifest = replace(manifest, unused_waivers=unused(session.waivers, [case.id for case in cases]))
-            out = stack.enter_context(claimed(Path(options.out)))
-            folder = _begun(out, Record(manifest, tuple(not_run(case) for case in cases)))
-            clock = perf_counter()
-            progress.begin(len(cases), processes)
-            if processes:
-                session.close()  # workers open their own, and a device may allow only one user
-                own: CaseRun | Control = Control(session, cases, folder)
-            else:
-                own = CaseRun(session, cases, folder, "main")
+        session = stack.enter_context(Session(options, opened_to_describe(options.backend)))
+        options = replace(options, feature_level=options.feature_level or session.info.feature_level)
+        selection = selection_of(options)
+        if not selection.has_case():
+            raise no_case(options)
+        if resume and not Path(options.out).is_dir():
+            raise UsageError(f"nothing to resume: there is no folder {options.out}")
+        out = stack.enter_context(claimed(Path(options.out)))
+        pool = None
+        if processes:
+            session.close()  # workers open their own, and a device may allow only one user
+            pool = stack.enter_context(Pool(selection, processes, session))
+        manifest = manifest_of(options, session.info, selection.operators, command)
+        done: dict[str, Result] = {}
+        if resume:
+            manifest, done = resumed(with_version(manifest, selection.operators), out)
+        folder = _begun(out, manifest, done.values())
+
+        def add_version() -> Manifest:
+            """Needs every operator's spec, which takes a second: cases run meanwhile."""
+            known = with_version(manifest, selection.operators)
+            journal.write_manifest(folder, known)
+            return known
+
+        clock = perf_counter()
+        progress.begin(len(selection.operators), processes)
+        plan = Plan(selection.operators, progress, done.keys(), options.maxfail)
+        interrupted = False
+        try:
             with progress:
-                code = _pytest(_arguments(options, processes, folder), [progress, own])
-        reason = journal.reason_to_stop(folder)
-        if reason:
-            raise BackendUnavailable(f"{reason} (in one of {processes} processes; try fewer: -n 1 or -n 0)")
+                if pool is None:
+                    _run_here(plan, Worker(session, selection, folder, "main"), add_version)
+                else:
+                    with ThreadPoolExecutor(1) as thread:
+                        version = thread.submit(add_version)
+                        pool.run(plan)
+                    version.result()
+        except KeyboardInterrupt:
+            interrupted = True
+            add_version()
+        session.close()
+        if pool is not None:
+            pool.end()
+        if interrupted:
+            _list_rest(plan, selection, folder)
         record = journal.read_parts(folder)
-        seconds, interrupted = perf_counter() - clock, code == pytest.ExitCode.INTERRUPTED
-        yield replace(record, manifest=replace(record.manifest, finished=_now(), seconds=seconds, interrupted=interrupted))
+        without_case: tuple[str, ...] = ()
+        if not interrupted:
+            record = _complete(record, plan)
+            without_case = unused(session.waivers, [result.case for result in record.results])
+        seconds = manifest.seconds + perf_counter() - clock
+        facts = {"finished": _now(), "seconds": seconds, "interrupted": interrupted, "unused_waivers": without_case}
+        yield replace(record, manifest=replace(record.manifest, **facts))
 
 
-def _begun(out: Path, record: Record) -> Path:
+def _begun(out: Path, manifest: Manifest, before: Iterable[Result]) -> Path:
     try:
-        return journal.begin(out, record)
+        return journal.begin(out, manifest, before)
     except OSError as error:
         message = error.strerror or error
         raise UsageError(f"the output folder {out} cannot be written: {message}; choose another with --out") from None
 
 
-_UNUSED = (
-    "cacheprovider", "capture", "debugging", "doctest", "faulthandler", "junitxml", "logging", "nose", "pastebin", "setuponly",
-    "setupplan", "stepwise", "subtests", "terminal", "threadexception", "unraisableexception", "warnings",
+def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object]) -> None:
+    """Runs a plan in this process."""
+    with worker:
+        for number, operator in enumerate(plan.operators):
+            plan.add(operator, worker.listed(operator))
+            while operator in plan.left:
+                (index,) = plan.take(operator, 1)
+                plan.ran(worker.run(operator, index))
+            if not number:
+                after_the_first()
+
+
+_LISTING = 5.0
+"""Seconds of this process for listing the cases that an interrupted run did not reach: `docker stop` waits for 10 s."""
+
+
+def _list_rest(plan: Plan, selection: Selection, folder: Path) -> None:
+    """Lists the cases that an interrupted run did not reach as not run, as long as time allows; another Ctrl-C ends it."""
+    until = process_time() + _LISTING
+    with contextlib.suppress(KeyboardInterrupt):
+        for operator in plan.not_listed:
+            if process_time() > until:
+                return
+            journal.write_list(folder, plan.operators.index(operator), map(not_run, selection.cases(operator)))
+
+
+def _complete(record: Record, plan: Plan) -> Record:
+    """The record of a run that reached its end: a result for each case of the plan and no other. Raises RuntimeError if the journal lacks one."""
+    cases = {case_id for ids in plan.ids.values() for case_id in ids}
+    lost = cases - {result.case for result in record.results}
+    if lost or record.manifest.unlisted or plan.not_listed:
+        raise RuntimeError(f"the journal of this run has lost cases, such as {sorted(lost)[:3]}; it is still in the output folder")
+    results = tuple(result for result in record.results if result.case in cases)  # a resumed run may have had others
+    return Record(replace(record.manifest, selected=len(results)), results)
+
+
+_SAME = (
+    "suite_version", "backend_spec", "backend", "level", "basis", "feature_level", "seed", "shard", "selection", "spec_version", "inputs",
 )  # fmt: skip
-"""pytest plugins that a run does not need; each costs time in every case."""
-
-_ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
-"""Keeps pytest from loading other plugins and options, in worker processes too."""
+"""Manifest entries that must be equal to resume a run."""
 
 
-@contextlib.contextmanager
-def _environment() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in _ENVIRONMENT}
-    os.environ.update(_ENVIRONMENT)
+def resumed(manifest: Manifest, out: Path) -> tuple[Manifest, dict[str, Result]]:
+    """The manifest of a run that goes on, and the results that it has so far, by case.
+
+    Raises:
+        UsageError: the output folder has no run, or one with other options, versions or files. Nothing has been changed then.
+    """
     try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        before = journal.read_run(out)
+    except RecordError as error:
+        raise UsageError(f"nothing to resume: {error}") from None
+    for name in _SAME:
+        earlier, now = (json.loads(json.dumps(getattr(m, name))) for m in (before.manifest, manifest))  # a file has no tuples
+        if earlier != now:
+            values = "the waivers, case files or --timeout" if name == "inputs" else f"{name} was {earlier!r} and is {now!r}"
+            raise UsageError(
+                f"the run in {out} cannot be resumed with other options or versions: {values}; start it anew without --resume"
+            )
+    done = {result.case: result for result in before.results if result.status != NOT_RUN}
+    return replace(manifest, started=before.manifest.started, seconds=before.manifest.seconds), done
 
 
-def _pytest(arguments: list[str], plugins: list[object]) -> int:
-    """Runs pytest, and returns its exit status."""
-    with _environment():
+def inputs_of(options: RunOptions) -> str:
+    """A hash of the options and files that decide the results. Raises UsageError if a file cannot be read."""
+    digest = sha256(replace(options, out="", maxfail=0).to_json().encode())
+    for file in (*options.waivers, *options.case_files):
         try:
-            return pytest.main(arguments, plugins=plugins)
-        except KeyboardInterrupt:  # at a moment when pytest itself does not handle it
-            return pytest.ExitCode.INTERRUPTED
+            digest.update(sha256(Path(file).read_bytes()).digest())
+        except OSError as error:
+            raise UsageError(f"{file}: cannot be read: {error}") from None
+    return digest.hexdigest()[:12]
 
 
-def _arguments(options: RunOptions, processes: int, folder: Path) -> list[str]:
-    """pytest's command line: our collection and nothing that the run does not use, whatever the user's folder configures."""
-    configuration = folder / "pytest.ini"
-    configuration.write_text("[pytest]\n", encoding="utf-8")
-    arguments = ["-c", str(configuration), "--rootdir", str(folder), "--noconftest"]
-    for name in _UNUSED:
-        arguments += ["-p", f"no:{name}"]
-    if processes:
-        arguments += ["-p", "xdist.plugin", "-n", str(processes), "--maxschedchunk", "200", "--max-worker-restart", "1000000"]
-        arguments += ["-p", "dmlcts.conformance.runner.collect", "--dmlcts-run", options.to_json()]
-    return arguments
+_SHOWN = 5
+"""How many selected ids a manifest names."""
 
 
-def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], command: Sequence[str] = ()) -> Manifest:
-    """The manifest of a run that starts now; it counts as interrupted until it ends."""
+def _selection_text(options: RunOptions) -> str:
+    """What selects the cases besides level, basis and shard; empty if nothing does."""
+    named = (*options.cases, *options.case_files)
+    if named:
+        more = [f"{len(named) - _SHOWN:,} more"] if len(named) > _SHOWN else []
+        return ", ".join((*named[:_SHOWN], *more))
+    operators = ", ".join(options.operators)
+    return f"{operators}: {options.expression}" if operators and options.expression else operators or options.expression
+
+
+def manifest_of(options: RunOptions, info: BackendInfo, operators: Sequence[str], command: Sequence[str] = ()) -> Manifest:
+    """The manifest of a run that starts now; it counts as interrupted until it ends, the cases of no operator are listed yet, and it has no ``spec_version``."""
     return Manifest(
         suite_version=metadata.version("directml-conformance"),
-        spec_version=spec_version({case.operator.name for case in cases} if not options.shard else operator_names()),
+        spec_version="",
         backend=info.to_json(),
         backend_spec=options.backend,
         command=command_text(["dmlcts", *(command or ["run"])]),
@@ -160,13 +232,19 @@ def manifest_of(options: RunOptions, info: BackendInfo, cases: Sequence[Case], c
             "python": platform.python_version(),
         },
         started=_now(),
-        selected=len(cases),
         shard=options.shard,
         interrupted=True,
-        selection=options.expression or ", ".join((*options.cases, *options.case_files)),
+        selection=_selection_text(options),
+        unlisted=list(operators),
+        inputs=inputs_of(options),
         required=list(options.required),
         waivers=[{"file": Path(file).name, "sha256": sha256(Path(file).read_bytes()).hexdigest()} for file in options.waivers],
     )
+
+
+def with_version(manifest: Manifest, operators: Sequence[str]) -> Manifest:
+    """The manifest with the version of these operators' specs, which are loaded. Raises SpecError."""
+    return manifest if manifest.spec_version else replace(manifest, spec_version=spec_version(operators))
 
 
 def exit_code(record: Record) -> int:

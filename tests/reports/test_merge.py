@@ -67,6 +67,7 @@ def test_the_order_of_shards_does_not_matter_but_for_that_of_results() -> None:
 
 def test_one_that_was_interrupted_makes_the_whole_so() -> None:
     assert merge([FIRST, other(interrupted=True)]).manifest.interrupted
+    assert merge([FIRST, other(interrupted=True, unlisted=["GEMM"])]).manifest.unlisted == ["GEMM"]
 
 
 def test_more_than_nine_shards_are_counted_as_numbers() -> None:

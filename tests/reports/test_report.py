@@ -11,15 +11,17 @@ import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+import xmlschema
 from records import ALL_SEVEN, of, result, run
 
 from dmlcts.reports import write_all
 from dmlcts.reports.claim import claim_of
-from dmlcts.reports.ctrf import CTRF_STATUS, ctrf, write_ctrf
+from dmlcts.reports.ctrf import CTRF_STATUS, write_ctrf
 from dmlcts.reports.junit import ELEMENTS, escape, write_junit
 from dmlcts.reports.markdown import code, fenced, markdown
 from dmlcts.reports.record import (
@@ -38,6 +40,7 @@ from dmlcts.reports.record import (
     read_record,
     write_record,
 )
+from dmlcts.reports.text import DETAILED, ELSEWHERE
 from dmlcts.reports.verdict import (
     MEANINGS,
     SEVERITY,
@@ -154,20 +157,27 @@ def test_data_types_stand_by_kind_and_width() -> None:
 # ---- JUnit
 
 
+SCHEMA = xmlschema.XMLSchema(Path(__file__).parents[1] / "data" / "junit.xsd")
+
+
 def junit(record: Record, folder: Path) -> ElementTree.Element:
-    write_junit(record, folder / "junit.xml")
-    return ElementTree.parse(folder / "junit.xml").getroot()
+    """The suites of all files, each of which is valid, below one root."""
+    write_junit(record, folder / "junit")
+    root = ElementTree.Element("all")
+    for file in sorted((folder / "junit").iterdir()):
+        SCHEMA.validate(file)
+        (suite,) = ElementTree.parse(file).getroot()
+        root.append(suite)
+    return root
 
 
 def test_junit_keeps_the_seven_statuses_apart(tmp_path: Path) -> None:
-    root = junit(ALL_SEVEN, tmp_path)
-    told = Counter(entry.get("value") for entry in root.iterfind(".//testcase/properties/property[@name='dmlcts.status']"))
+    (suite,) = junit(ALL_SEVEN, tmp_path)
+    told = Counter(case[0].get("type") if len(case) else PASS for case in suite.iter("testcase"))
     assert told == ALL_SEVEN.counts()
-    for status, element in ELEMENTS.items():
-        cases = [case for case in root.iter("testcase") if case.find("properties/property").get("value") == status]
-        assert [[child.tag for child in case] for case in cases] == [["properties", *filter(None, [element])]] * len(cases)
-        if element:
-            assert {case.find(element).get("type") for case in cases} == {status}
+    assert {case[0].get("type"): case[0].tag for case in suite.iter("testcase") if len(case)} == {
+        status: element for status, element in ELEMENTS.items() if element
+    }
     counts = ALL_SEVEN.counts()
     expected = {
         "tests": len(ALL_SEVEN.results),
@@ -175,8 +185,59 @@ def test_junit_keeps_the_seven_statuses_apart(tmp_path: Path) -> None:
         "errors": counts[ERROR],
         "skipped": counts[WAIVED] + counts[UNSUPPORTED] + counts[NOT_RUN],
     }
-    for element in (root, root.find("testsuite")):
-        assert {key: int(element.get(key)) for key in expected} == expected
+    assert {key: int(suite.get(key)) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        ("<testcase ", '<testcase file="x" '),
+        ("/></testsuite>", "><properties/></testcase></testsuite>"),
+        ('time="', 'time="1 s '),
+        ("<testsuites ", '<testsuites skipped="1" '),
+        ('failures="0" ', ""),
+    ],
+)
+def test_the_junit_check_finds_a_broken_document(broken: tuple[str, str], tmp_path: Path) -> None:
+    write_junit(run(result()), tmp_path)
+    text = (tmp_path / "ELEMENT_WISE_ROUND.xml").read_text(encoding="utf-8").replace("\n", "")
+    assert SCHEMA.is_valid(text)
+    assert broken[0] in text
+    assert not SCHEMA.is_valid(text.replace(*broken, 1))
+
+
+def test_junit_files_stay_small_and_hold_each_case_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlcts.reports.junit._MOST", 2_000)
+    whole = run(*(result(FAIL if i % 3 else PASS, i, message="off" * 20) for i in range(40)), result(operator="GEMM"))
+    suites = list(junit(whole, tmp_path))
+    names = {file.name for file in (tmp_path / "junit").iterdir()}
+    assert {"GEMM.xml", "ELEMENT_WISE_ROUND.xml", "ELEMENT_WISE_ROUND.2.xml"} < names
+    assert len(suites) == len(names)
+    told = [case.get("name") for suite in suites for case in suite.iter("testcase")]
+    assert sorted(told) == sorted(r.case for r in whole.results)
+    assert sum(int(suite.get("failures")) for suite in suites) == whole.counts()[FAIL]
+    assert all(sum(len(ElementTree.tostring(case)) for case in suite.iter("testcase")) < 3_000 for suite in suites)
+
+
+def test_only_the_first_failures_of_an_operator_have_details(tmp_path: Path) -> None:
+    """A run in which all fails must not give reports that no CI system takes."""
+    record = run(*(result(FAIL, i, message="off", repro="again") for i in range(DETAILED + 2)), result(FAIL, operator="GEMM"))
+    for suite in junit(record, tmp_path):
+        texts = [failure.text or "" for failure in suite.iter("failure")]
+        assert all(ELSEWHERE not in text for text in texts[:DETAILED])
+        assert set(texts[DETAILED:]) <= {ELSEWHERE}
+        assert {failure.get("message") for failure in suite.iter("failure")} <= {"off", "failed"}
+    write_ctrf(record, tmp_path / "ctrf")
+    tests = json.loads((tmp_path / "ctrf" / "ELEMENT_WISE_ROUND.json").read_text(encoding="utf-8"))["results"]["tests"]
+    assert ["run again: again" in test["trace"] for test in tests] == [True] * DETAILED + [False] * 2
+    assert {test["message"] for test in tests} == {"off"}
+
+
+def test_junit_files_of_an_older_report_go_and_others_stay(tmp_path: Path) -> None:
+    write_junit(run(result(operator="GEMM"), result()), tmp_path)
+    (tmp_path / "mine.xml").write_text("<testsuites/>", encoding="utf-8")
+    write_junit(run(result(operator="REDUCE")), tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"REDUCE.xml", "mine.xml"}
 
 
 def test_junit_says_which_skipped_it_is(tmp_path: Path) -> None:
@@ -186,6 +247,7 @@ def test_junit_says_which_skipped_it_is(tmp_path: Path) -> None:
 
 def test_junit_has_a_suite_an_operator_with_the_manifest(tmp_path: Path) -> None:
     root = junit(run(result(seconds=0.25), result(operator="GEMM"), result(number=1, seconds=0.5)), tmp_path)
+    assert [file.name for file in sorted((tmp_path / "junit").iterdir())] == ["ELEMENT_WISE_ROUND.xml", "GEMM.xml"]
     assert [(suite.get("name"), suite.get("tests"), suite.get("time")) for suite in root] == [
         ("ELEMENT_WISE_ROUND", "2", "0.750"),
         ("GEMM", "1", "0.000"),
@@ -256,32 +318,52 @@ CTRF_SCHEMA = closed(
 """What the published schema says of the parts that we write; its objects are closed, too."""
 
 
+def ctrf(record: Record, folder: Path) -> Any:
+    """The document of a record of one operator."""
+    write_ctrf(record, folder)
+    (file,) = folder.iterdir()
+    return json.loads(file.read_text(encoding="utf-8"), parse_constant=pytest.fail)
+
+
 @pytest.mark.parametrize("record", [ALL_SEVEN, of(), run(result(seconds=0.0123), started="", finished="", backend={})])
 def test_ctrf_has_the_published_structure(record: Record, tmp_path: Path) -> None:
-    write_ctrf(record, tmp_path / "ctrf.json")
-    found = json.loads((tmp_path / "ctrf.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
-    jsonschema.validate(found, CTRF_SCHEMA)
-    summary = found["results"]["summary"]
-    assert (
-        sum(summary[name] for name in ("passed", "failed", "skipped", "pending", "other"))
-        == summary["tests"]
-        == len(record.results)
-    )
+    write_ctrf(record, tmp_path)
+    files = list(tmp_path.iterdir())
+    assert len(files) == len({r.operator for r in record.results})
+    for found in (json.loads(f.read_text(encoding="utf-8"), parse_constant=pytest.fail) for f in files):
+        jsonschema.validate(found, CTRF_SCHEMA)
+        summary = found["results"]["summary"]
+        assert sum(summary[name] for name in ("passed", "failed", "skipped", "pending", "other")) == summary["tests"]
+        assert summary["tests"] == len(found["results"]["tests"])
+
+
+def test_ctrf_files_stay_small_and_hold_each_case_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlcts.reports.ctrf._MOST", 2_000)
+    (tmp_path / "mine.json").write_text("{}", encoding="utf-8")
+    write_ctrf(run(result(operator="REDUCE")), tmp_path)
+    whole = run(*(result(FAIL, i, message="off" * 20) for i in range(40)), result(operator="GEMM"))
+    write_ctrf(whole, tmp_path)
+    names = {file.name for file in tmp_path.iterdir()}
+    assert {"GEMM.json", "ELEMENT_WISE_ROUND.json", "ELEMENT_WISE_ROUND.2.json", "mine.json"} < names
+    assert "REDUCE.json" not in names
+    found = [json.loads((tmp_path / name).read_text(encoding="utf-8")) for name in names - {"mine.json"}]
+    assert sorted(test["name"] for file in found for test in file["results"]["tests"]) == sorted(r.case for r in whole.results)
+    assert {file["results"]["summary"]["extra"]["verdict"] for file in found} == {claim_of(whole).sentence}
 
 
 @pytest.mark.parametrize("broken", ["status", "name", "duration"])
-def test_the_ctrf_check_finds_a_broken_document(broken: str) -> None:
-    found = ctrf(ALL_SEVEN)
+def test_the_ctrf_check_finds_a_broken_document(broken: str, tmp_path: Path) -> None:
+    found = ctrf(ALL_SEVEN, tmp_path)
     found["results"]["tests"][3][broken] = None
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(found, CTRF_SCHEMA)
 
 
-def test_ctrf_keeps_the_seven_statuses_apart() -> None:
-    results = ctrf(ALL_SEVEN)["results"]
+def test_ctrf_keeps_the_seven_statuses_apart(tmp_path: Path) -> None:
+    results = ctrf(ALL_SEVEN, tmp_path)["results"]
     counts = ALL_SEVEN.counts()
-    assert Counter(test["rawStatus"] for test in results["tests"]) == counts
-    assert all(test["status"] == CTRF_STATUS[test["rawStatus"]] for test in results["tests"])
+    assert Counter(test.get("rawStatus", PASS) for test in results["tests"]) == counts
+    assert all(test["status"] == CTRF_STATUS[test.get("rawStatus", PASS)] for test in results["tests"])
     assert results["summary"]["extra"]["counts"] == counts
     assert results["summary"]["passed"] == counts[PASS]
     assert results["summary"]["failed"] == sum(counts[status] for status in FAILURES)
@@ -290,8 +372,8 @@ def test_ctrf_keeps_the_seven_statuses_apart() -> None:
     assert results["summary"]["other"] == counts[WAIVED]
 
 
-def test_ctrf_has_times_and_the_command_that_runs_a_failure_again() -> None:
-    found = ctrf(run(result(FAIL, message="off", repro="dmlcts repro X", seconds=0.0126, basis="contested")))
+def test_ctrf_has_times_and_the_command_that_runs_a_failure_again(tmp_path: Path) -> None:
+    found = ctrf(run(result(FAIL, message="off", repro="dmlcts repro X", seconds=0.0126, basis="contested")), tmp_path)
     assert (found["results"]["summary"]["start"], found["results"]["summary"]["stop"]) == (1767323045000, 1767323055000)
     assert found["timestamp"] == "2026-01-02T03:04:15.000Z"
     (test,) = found["results"]["tests"]
@@ -307,7 +389,7 @@ def test_ctrf_is_strict_json_whatever_a_backend_says(tmp_path: Path) -> None:
         run(result(FAIL, message=HOSTILE, mismatches=(Mismatch("O", (0,), "1", "inf", math.inf),), wrong=1), backend=said),
         tmp_path / "c",
     )
-    found = json.loads((tmp_path / "c").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    found = json.loads((tmp_path / "c" / "ELEMENT_WISE_ROUND.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
     assert found["results"]["environment"]["extra"]["backend"]["details"] == {"peak": "inf", "list": ["nan"]}
     assert found["results"]["tests"][0]["message"] == HOSTILE
 
@@ -380,8 +462,8 @@ def test_write_all_writes_every_form_and_returns_the_page(tmp_path: Path) -> Non
     assert names == {
         "results.jsonl",
         "claim.json",
-        "junit.xml",
-        "ctrf.json",
+        "junit/ELEMENT_WISE_ROUND.xml",
+        "ctrf/ELEMENT_WISE_ROUND.json",
         "summary.md",
         "index.html",
         "data/ELEMENT_WISE_ROUND.js",
@@ -393,8 +475,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     for write in (
         lambda: write_all(ALL_SEVEN, tmp_path / "file"),
-        lambda: write_junit(ALL_SEVEN, tmp_path / "file" / "junit.xml"),
-        lambda: write_ctrf(ALL_SEVEN, tmp_path / "file" / "below" / "ctrf.json"),
+        lambda: write_junit(ALL_SEVEN, tmp_path / "file" / "junit"),
+        lambda: write_ctrf(ALL_SEVEN, tmp_path / "file" / "below" / "ctrf"),
     ):
         with pytest.raises(OSError, match=re.escape(str(tmp_path / "file"))) as caught:
             write()

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from dmlcts.conformance.commands.cli import main
-from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.plugin import explanation, generated_from
+from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.reports.record import Mismatch, Result
 from dmlcts.spec.promises import spec_version
 

@@ -18,13 +18,15 @@ import pytest
 
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import journal
-from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.reports.record import STATUSES, Record, read_record
+from dmlcts.spec.loader import operator_names
 from dmlcts.spec.promises import spec_version
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
-REPORTS = {"results.jsonl", "claim.json", "junit.xml", "ctrf.json", "summary.md", "index.html", "data", ".dmlcts.lock"}
+REPORTS = {"results.jsonl", "claim.json", "junit", "ctrf", "summary.md", "index.html", "data", ".dmlcts.lock"}
 NAME = "vergleich ä [b]" + ("\\n" if os.name == "posix" else "")
 """An output folder's name that needs care: in a shell, in markup and in JSON."""
 
@@ -55,9 +57,9 @@ def statuses(folder: Path) -> dict[str, str]:
 def reported(folder: Path) -> list[Mapping[str, int]]:
     """How many of each status the record says, and each report by its own words."""
     record = read_record(folder / "results.jsonl")
-    suites = ElementTree.parse(folder / "junit.xml").getroot()
-    junit = Counter(p.get("value") for p in suites.iterfind("testsuite/testcase/properties/property[@name='dmlcts.status']"))
-    ctrf = json.loads((folder / "ctrf.json").read_text(encoding="utf-8"))["results"]
+    suites = [ElementTree.parse(file).getroot() for file in (folder / "junit").iterdir()]
+    junit = Counter(case[0].get("type", "") if len(case) else "pass" for suite in suites for case in suite.iter("testcase"))
+    ctrf = [json.loads(file.read_text(encoding="utf-8"))["results"] for file in (folder / "ctrf").iterdir()]
     summary = re.findall(r"^\| \S \| ([a-z ]+) \| ([\d,]+) \|", (folder / "summary.md").read_text(encoding="utf-8"), re.MULTILINE)
     page = json.loads(re.search(r'\{"statuses":.*\}', (folder / "index.html").read_text(encoding="utf-8"))[0])  # type: ignore[index]
     html = Counter[str]()
@@ -69,13 +71,17 @@ def reported(folder: Path) -> list[Mapping[str, int]]:
             html[page["kinds"][kind][0]] += number
     named = {name: int(number.replace(",", "")) for name, number in summary}
     markdown = {status: named[{"pass": "passed", "fail": "failed"}.get(status, status.replace("_", " "))] for status in STATUSES}
-    raw = Counter(test["rawStatus"] for test in ctrf["tests"])
-    assert int(suites.get("tests", 0)) == ctrf["summary"]["tests"] == len(record.results)
+    raw = Counter(test.get("rawStatus", "pass") for results in ctrf for test in results["tests"])
+    extra = sum((Counter(results["summary"]["extra"]["counts"]) for results in ctrf), Counter())
+    assert (
+        sum(int(suite.get("tests", 0)) for suite in suites)
+        == sum(results["summary"]["tests"] for results in ctrf)
+        == len(record.results)
+    )
     return [
         record.counts(),
-        *({status: found[status] for status in STATUSES} for found in (junit, raw, html, scripts)),
+        *({status: found[status] for status in STATUSES} for found in (junit, raw, extra, html, scripts)),
         markdown,
-        ctrf["summary"]["extra"]["counts"],
     ]
 
 
@@ -122,7 +128,7 @@ def test_the_summary_says_what_happened_and_where(smoke: tuple[Path, subprocess.
     folder, done = smoke
     count = len(selected_cases(RunOptions(level="smoke")))
     lines = done.stdout.splitlines()
-    assert lines[0] == f"{count:,} cases"
+    assert lines[0] == f"{len(operator_names())} operators"
     assert f"first look: {count:,} of {count:,} cases pass; smoke makes no claim." in done.stdout
     assert lines[-2] == f"report: {folder / 'index.html'}"  # in one piece, brackets and all
     assert lines[-1].endswith("To run more: dmlcts run --level core --basis documented -n 2")
@@ -136,7 +142,7 @@ def test_two_processes_find_what_one_does(smoke: tuple[Path, subprocess.Complete
     assert statuses(tmp_path) == statuses(smoke[0])
     assert list(statuses(tmp_path)) == list(statuses(smoke[0]))  # in the order of the selection, whoever was first
     assert "hello" not in (tmp_path / "results.jsonl").read_text(encoding="utf-8")
-    assert done.stdout.startswith(f"{len(statuses(tmp_path)):,} cases in 2 processes\n")
+    assert done.stdout.startswith(f"{len(operator_names())} operators in 2 processes\n")
 
 
 def test_quiet_prints_the_summary_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,7 +246,13 @@ WRONG_INPUT = {
     "a name with a NUL": (("--case", "a\0b"), "a character that no name can have"),
     "a name with a lone surrogate": (("--out", "\ud800"), "a character that no name can have"),
     "an unknown option": (("--nosuch",), "No such option"),
-    "a word too many": (("word",), "unexpected extra argument"),
+    "no operator": (("word",), "no operator 'word'; `dmlcts spec list`"),
+    "a mistyped operator": (("--operator", "BITOR"), "no operator 'BITOR'; similar names: ELEMENT_WISE_BIT_OR"),
+    "an operator of two names": (("identity",), "'identity' may be ELEMENT_WISE_IDENTITY or ACTIVATION_IDENTITY"),
+    "a pattern of none": (("--operator", "ADD?X*"), "no operator 'ADD?X*'"),
+    "a mistyped word": (("-k", "BITT_OR"), "'bitt_or' is in no operator's name (similar names: ELEMENT_WISE_BIT_OR"),
+    "no number of processes": (("-n", "many"), "'many' is not a valid number or auto"),
+    "nothing to resume": (("--resume",), "nothing to resume"),
     "a case file that is not there": (("--case-file", "nosuch.json"), "'nosuch.json' does not exist"),
     "waivers that are not there": (("--waivers", "nosuch.yaml"), "nosuch.yaml: cannot be read"),
 }

@@ -15,11 +15,9 @@ from pathlib import Path
 import pytest
 
 from dmlcts.conformance.commands.cli import main
-from dmlcts.conformance.runner import journal
-from dmlcts.conformance.runner.collect import Control, not_run, report_of, status_of
-from dmlcts.conformance.runner.options import RunOptions, selected_cases
-from dmlcts.conformance.runner.session import Session
-from dmlcts.reports.record import Result, read_entries, read_record
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.selection import selected_cases
+from dmlcts.reports.record import Result, read_record
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
@@ -148,23 +146,37 @@ def test_a_process_that_dies_costs_its_case_and_is_replaced(tmp_path: Path) -> N
     assert found[CASE].repro in done.stdout
 
 
-def test_more_deaths_than_xdist_would_bear(tmp_path: Path) -> None:
-    """xdist gives up after four deaths a process if it is not told otherwise."""
+def test_many_deaths(tmp_path: Path) -> None:
     chosen = [word for dimensions in range(1, 7) for word in ("--case", CASE.replace("4d", f"{dimensions}d"))]
     done = started("run", "-q", *chosen, "-n", 1, "--backend", "python:unruly:Dies", "--out", tmp_path)
     assert done.returncode == 1, done.stderr
     assert [result.status for result in results(tmp_path).values()] == ["error"] * 6
 
 
-def test_a_death_can_be_waived_like_any_failure(tmp_path: Path) -> None:
-    (case,) = selected_cases(RunOptions(cases=(CASE,)))
-    (tmp_path / journal.FOLDER).mkdir()
-    report = report_of(not_run(case))
-    with Session(RunOptions(waivers=(str(waived(tmp_path / "waivers.yaml", CASE)),))) as session:
-        Control(session, [case], tmp_path / journal.FOLDER).pytest_handlecrashitem(CASE, report)
-    assert status_of(report) == "waived"
-    ((_, _, data),) = read_entries(tmp_path / journal.FOLDER / journal.CRASHED)
-    assert (data["case"], data["status"], data["waiver"]) == (CASE, "waived", "known (https://example.org/1)")
+def test_a_worker_that_dies_costs_its_case_and_its_death_can_be_waived(tmp_path: Path) -> None:
+    """A backend in the worker itself ends it, with exit code 0."""
+    arguments = (
+        "run",
+        "-q",
+        "--level",
+        "smoke",
+        "-k",
+        "BIT_OR",
+        "--backend",
+        "inprocess:unruly:DiesWithSuccess",
+        "--out",
+        tmp_path,
+    )
+    done = started(*arguments, "-n", 2)
+    found = results(tmp_path)
+    assert list(found) == [case.id for case in selected_cases(RunOptions(level="smoke", expression="BIT_OR"))]
+    assert {case: result.message for case, result in found.items() if result.status != "pass"} == {
+        CASE: "the process that ran it died"
+    }
+    assert (done.returncode, done.stderr) == (1, "")
+    waivers = waived(tmp_path / "waivers.yaml", CASE)
+    assert started(*arguments, "--waivers", waivers).returncode == 0
+    assert (results(tmp_path)[CASE].status, results(tmp_path)[CASE].waiver) == ("waived", "known (https://example.org/1)")
 
 
 def test_a_process_host_that_hangs_costs_one_case(tmp_path: Path) -> None:

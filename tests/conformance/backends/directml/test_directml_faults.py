@@ -27,7 +27,8 @@ from dmlcts.conformance.backends.process import ProcessBackend, split_command
 from dmlcts.conformance.backends.protocol import DESCRIBE, frame, run_request
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.conformance.runner.options import RunOptions, selected_cases
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.conformance.runner.session import Session
 from dmlcts.generator.data import inputs
 from dmlcts.reports.record import ERROR, FAIL, PASS, Result

@@ -1,0 +1,74 @@
+"""What is left of a run, while it goes on: which operators' cases are not made yet, and which of the made ones have not run."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence, Set
+from typing import Protocol
+
+from dmlcts.reports.record import FAILURES
+
+
+class Watcher(Protocol):
+    """What hears of progress."""
+
+    def listed(self, cases: int, done: int) -> None:
+        """An operator's cases are made; ``done`` of them have a result from before."""
+
+    def ran(self, status: str) -> None:
+        """A case has a result."""
+
+
+class Plan:
+    """The work of a run.
+
+    ``unlisted`` are the operators whose cases nobody has made yet or is making; ``ids`` are the cases that were made, by operator, and
+    ``left`` the indices in it of those still to run. Cases in ``done`` have a result from before. After ``maxfail`` failures (0: no limit)
+    the remaining cases are listed but not run.
+    """
+
+    def __init__(self, operators: Sequence[str], watcher: Watcher, done: Set[str] = frozenset(), maxfail: int = 0) -> None:
+        self.operators, self.watcher, self.done, self.maxfail = operators, watcher, done, maxfail
+        self.unlisted = deque(operators)
+        self.ids: dict[str, list[str]] = {}
+        self.left: dict[str, deque[int]] = {}
+        self.failures = 0
+
+    def add(self, operator: str, ids: list[str]) -> None:
+        """The cases of an operator are made."""
+        self.ids[operator] = ids
+        todo = deque(index for index, case_id in enumerate(ids) if case_id not in self.done)
+        self.watcher.listed(len(ids), len(ids) - len(todo))
+        if todo and not self.stopped:
+            self.left[operator] = todo
+
+    def take(self, operator: str, most: int) -> list[int]:
+        """The next cases of an operator, at most so many."""
+        todo = self.left[operator]
+        taken = [todo.popleft() for _ in range(min(most, len(todo)))]
+        if not todo:
+            del self.left[operator]
+        return taken
+
+    def give_back(self, operator: str, indices: Iterable[int]) -> None:
+        """Cases that were taken and did not run."""
+        todo = deque(indices)
+        if todo and not self.stopped:
+            self.left.setdefault(operator, deque()).extendleft(reversed(todo))
+
+    def ran(self, status: str) -> None:
+        """A case has a result."""
+        self.failures += status in FAILURES
+        if self.stopped:
+            self.left.clear()
+        self.watcher.ran(status)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether enough cases failed."""
+        return 0 < self.maxfail <= self.failures
+
+    @property
+    def not_listed(self) -> tuple[str, ...]:
+        """The operators whose cases were not made."""
+        return tuple(operator for operator in self.operators if operator not in self.ids)

@@ -1,0 +1,227 @@
+"""Runs a plan in worker processes. Each case is made in one process, where possible, and a process that dies costs one case.
+
+pytest-xdist is not used: it hands out cases only after every process has made all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter, deque
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import monotonic
+from typing import Any, Self
+
+from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.python_host import child_environment
+from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.plan import Plan
+from dmlcts.conformance.runner.selection import Selection
+from dmlcts.conformance.runner.session import Session
+from dmlcts.conformance.runner.worker import GRACE
+from dmlcts.reports.record import ERROR
+
+_MOST = 50
+"""The largest number of cases that a process is given at once."""
+
+_WORTH_SHARING = 20
+"""With fewer cases left, making them in a second process is not worth the time."""
+
+_ATTEMPTS = 3
+"""How often a process may die while it makes an operator's cases before the run is given up."""
+
+
+@dataclass(eq=False)
+class _Process:
+    """A worker process. ``operator`` is the one whose cases it makes (``listing``) or runs (``indices``); ``began`` tells whether it has made them."""
+
+    popen: subprocess.Popen[str]
+    ready: bool = False
+    listing: bool = False
+    began: bool = False
+    operator: str = ""
+    listener: Thread = field(default_factory=Thread)
+    indices: deque[int] = field(default_factory=deque)
+
+    def hang_up(self) -> None:
+        """Ends the input: the process finishes its case and closes its backend."""
+        assert self.popen.stdin is not None
+        with suppress(OSError):
+            self.popen.stdin.close()
+
+    @property
+    def idle(self) -> bool:
+        return self.ready and not self.listing and not self.indices
+
+    def tell(self, *command: Any) -> None:
+        with suppress(OSError):  # it died; the end of its output says so too
+            assert self.popen.stdin is not None
+            self.popen.stdin.write(json.dumps(command) + "\n")
+            self.popen.stdin.flush()
+
+
+class Pool:
+    """Worker processes, which start at once and end when the context is left.
+
+    ``session`` need not be open: it adds waivers and the command to the results of cases whose process died.
+    """
+
+    def __init__(self, selection: Selection, processes: int, session: Session) -> None:
+        self.selection, self.count, self.session = selection, processes, session
+        self.options = selection.options
+        self.folder = Path(self.options.out) / journal.FOLDER
+        self.started = 0
+        self.processes: list[_Process] = []
+        self.heard: SimpleQueue[tuple[_Process, list[Any] | None]] = SimpleQueue()
+        self.died: Counter[str] = Counter()
+
+    def run(self, plan: Plan) -> None:
+        """Runs all of a plan.
+
+        Raises:
+            BackendUnavailable: a process cannot open the backend, or processes die again and again before they run a case.
+        """
+        while True:
+            for process in self.processes:
+                if process.idle:
+                    self._give(process, plan)
+            left = bool(plan.unlisted or plan.left)
+            while left and len(self.processes) < self.count:
+                self._start()
+            if not left and all(process.idle for process in self.processes):
+                return
+            try:
+                process, message = self.heard.get(timeout=0.5)  # without a limit, Windows would not notice Ctrl-C
+            except Empty:
+                continue
+            if message is None:
+                self._bury(process, plan)
+            else:
+                self._hear(process, message, plan)
+
+    def _give(self, process: _Process, plan: Plan) -> None:
+        """Gives a process something to do: more of its operator, another operator, or a part of another's."""
+        if process.operator not in plan.left and plan.unlisted:
+            process.operator, process.listing = plan.unlisted.popleft(), True
+            process.tell("list", process.operator)
+            return
+        if process.operator not in plan.left:
+            operator = max(plan.left, key=lambda name: len(plan.left[name]), default="")
+            others = [other for other in self.processes if other is not process and other.operator == operator]
+            if not operator or (others and len(plan.left[operator]) < _WORTH_SHARING):
+                return
+            process.operator = operator
+        share = len(plan.left[process.operator]) // (2 * self.count)
+        taken = plan.take(process.operator, max(1, min(_MOST, share)))
+        process.indices, process.began = deque(taken), False
+        process.tell("run", process.operator, taken)
+
+    def _hear(self, process: _Process, message: list[Any], plan: Plan) -> None:
+        match message:
+            case ["ready"]:
+                process.ready = True
+            case ["unavailable", reason]:
+                raise self._unavailable(str(reason))
+            case ["listed", [*ids]] if process.listing:
+                process.listing = False
+                plan.add(process.operator, ids)
+            case ["broken", reason]:
+                self.selection.cases(process.operator)  # an error in a spec is raised here too
+                raise RuntimeError(str(reason))
+            case ["began"]:
+                process.began = True
+            case ["ran", str(status)] if process.indices:
+                process.indices.popleft()
+                plan.ran(status)
+                if plan.stopped:
+                    self._recall(process)
+            case _:
+                process.popen.kill()  # a backend in it wrote to where it should not
+
+    def _recall(self, first: _Process) -> None:
+        """Enough cases failed: what was handed out is not waited for."""
+        for process in [other for other in self.processes if other.indices]:
+            process.indices.clear()
+            process.popen.kill()
+
+    def _bury(self, process: _Process, plan: Plan) -> None:
+        """A process died. Its case becomes an error; what it had not begun is for others."""
+        code = process.popen.wait()
+        process.hang_up()
+        self.processes.remove(process)
+        if not process.ready:
+            raise self._unavailable(f"{self.options.backend}: the process ended with exit code {code} while it opened the backend")
+        if process.listing:
+            plan.unlisted.appendleft(process.operator)
+        elif process.indices and process.began:
+            result = journal.listed(self.folder, plan.operators.index(process.operator))[process.indices.popleft()]
+            crash = self.session.settled(replace(result, status=ERROR, message="the process that ran it died"))
+            journal.crashed(self.folder, crash)
+            plan.give_back(process.operator, process.indices)
+            plan.ran(crash.status)
+            return
+        elif process.indices:
+            plan.give_back(process.operator, process.indices)
+        else:
+            return
+        self.died[process.operator] += 1
+        if self.died[process.operator] == _ATTEMPTS:
+            raise self._unavailable(
+                f"a process that made the cases of {process.operator} ended with exit code {code}, again and again"
+            )
+
+    def _unavailable(self, reason: str) -> BackendUnavailable:
+        return BackendUnavailable(f"{reason} (in one of {self.count} processes; try fewer: -n 1 or -n 0)")
+
+    def _start(self) -> None:
+        """Starts a process, in a group of its own: Ctrl-C in the terminal reaches only the process that decides."""
+        group: dict[str, Any] = (
+            {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # type: ignore[attr-defined,unused-ignore]
+            if os.name == "nt"
+            else {"process_group": 0}
+        )
+        popen = subprocess.Popen(
+            [sys.executable, "-m", "dmlcts.conformance.runner.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=child_environment(), text=True, encoding="utf-8", errors="replace", **group,
+        )  # fmt: skip
+        process = _Process(popen)
+        process.listener = Thread(target=self._listen, args=(process,), daemon=True)
+        self.processes.append(process)
+        process.tell(str(self.started), self.options.to_json())
+        self.started += 1
+        process.listener.start()
+
+    def _listen(self, process: _Process) -> None:
+        assert process.popen.stdout is not None
+        with process.popen.stdout as stream, suppress(ValueError):  # no line of ours
+            for line in stream:
+                self.heard.put((process, json.loads(line)))
+        process.popen.kill()
+        self.heard.put((process, None))
+
+    def __enter__(self) -> Self:
+        while len(self.processes) < self.count:
+            self._start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Ends the processes: they finish the case that they are at, and close their backends."""
+        for process in self.processes:
+            process.hang_up()
+        until = monotonic() + GRACE
+        for process in self.processes:
+            try:
+                process.popen.wait(max(0.1, until - monotonic()))
+            except subprocess.TimeoutExpired:
+                process.popen.kill()
+                process.popen.wait()
+            process.listener.join(1.0)

@@ -1,0 +1,155 @@
+"""Makes the cases of operators and runs them on a session, in this process or as a worker process of conformance/runner/pool.
+
+A worker process is ``python -m dmlcts.conformance.runner.worker``. It reads a JSON array a line from standard input and writes one a line to
+standard output:
+
+| to the worker | from the worker |
+|---|---|
+| process name, options as JSON (the first line) | ``ready``, or ``unavailable`` and the reason |
+| ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
+| ``run``, operator, indices in that list | ``began``, then ``ran`` and the status, a line for each case |
+
+It ends when its input ends: also when the process that started it was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from time import sleep
+from traceback import format_exception
+from typing import Any, TextIO
+
+from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.selection import Selection, selection_of
+from dmlcts.conformance.runner.session import Session
+from dmlcts.generator.case import Case
+from dmlcts.reports.record import ERROR, NOT_RUN, Result, result_json, write_line
+from dmlcts.spec import clean
+
+GRACE = 10.0
+"""Seconds that a process has to finish its case and to close its backend after the run has ended."""
+
+
+class Worker:
+    """Makes and runs the cases of a selection. A context manager: leaving it closes its file of results."""
+
+    def __init__(self, session: Session, selection: Selection, folder: Path, process: str) -> None:
+        self.session, self.selection, self.folder, self.process = session, selection, folder, process
+        self.made: dict[str, list[Case]] = {}
+        self.stream: TextIO | None = None
+
+    def cases(self, operator: str) -> list[Case]:
+        """The selected cases of an operator, made once."""
+        if operator not in self.made:
+            self.made[operator] = self.selection.cases(operator)
+        return self.made[operator]
+
+    def listed(self, operator: str) -> list[str]:
+        """Makes the cases of an operator, notes them in the journal as not run, and returns their ids."""
+        cases = self.cases(operator)
+        journal.write_list(self.folder, self.selection.operators.index(operator), map(not_run, cases))
+        return [case.id for case in cases]
+
+    def run(self, operator: str, index: int) -> str:
+        """Runs a case, writes its result to the journal, and returns the status."""
+        if self.stream is None:
+            self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
+        result = result_in(self.session, self.cases(operator)[index])
+        write_line(self.stream, "result", result_json(result))
+        self.stream.flush()
+        return result.status
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.stream is not None:
+            self.stream.close()
+
+
+def result_in(session: Session, case: Case) -> Result:
+    """The result of a case. An error in the suite itself costs this case, not the run."""
+    try:
+        return session.run(case)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a backend in this process may raise anything
+        evidence = {"traceback": clean.block("".join(format_exception(error)[-6:]))}
+        message = f"internal error of the suite (please report it): {clean.raised(error)}"
+        return session.settled(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
+
+
+def not_run(case: Case) -> Result:
+    """The result of a case that was selected and has not run."""
+    return Result(case.id, case.operator.name, case.data_type, case.kind, case.basis, case.feature_level, NOT_RUN, "not run")
+
+
+def main() -> None:
+    """A worker process, to its end."""
+    messages = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+    commands = os.fdopen(os.dup(0), encoding="utf-8", newline="\n")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)  # what a backend reads or prints, and what its children inherit, is none of ours
+    os.dup2(2, 1)
+
+    def say(*message: Any) -> None:
+        messages.write(json.dumps(message) + "\n")
+        messages.flush()
+
+    process, options = json.loads(commands.readline())
+    queue: SimpleQueue[list[Any] | None] = SimpleQueue()
+    Thread(target=_read, args=(commands, queue), daemon=True).start()
+    run_options = RunOptions.from_json(options)
+    try:
+        session = Session(run_options)
+    except BackendUnavailable as error:
+        say("unavailable", str(error))
+        return
+    say("ready")
+    folder = Path(run_options.out) / journal.FOLDER
+    with session, Worker(session, selection_of(run_options), folder, process) as worker:
+        while (command := queue.get()) is not None:
+            match command:
+                case ["list", operator]:
+                    try:
+                        say("listed", worker.listed(operator))
+                    except Exception as error:
+                        say("broken", "".join(format_exception(error)))
+                case ["run", operator, indices]:
+                    worker.cases(operator)
+                    say("began")
+                    for index in indices:
+                        if _ended:
+                            return
+                        say("ran", worker.run(operator, index))
+
+
+_ended: list[bool] = []
+"""Not empty once the input has ended."""
+
+
+def _read(commands: TextIO, queue: SimpleQueue[list[Any] | None]) -> None:
+    """Reads commands; at their end, the process has a few seconds left."""
+    for line in commands:
+        queue.put(json.loads(line))
+    _ended.append(True)
+    queue.put(None)
+    sleep(GRACE)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BrokenPipeError:  # the run was killed
+        os._exit(1)
+    sys.stderr.flush()
+    os._exit(0)  # without waiting for the thread that reads
