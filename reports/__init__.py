@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from dmlcts.reports.record import Record
+from dmlcts.reports.supplement import Supplement
 
 
-def write_all(record: Record, folder: Path) -> Path:
+def write_all(record: Record, folder: Path, supplement: Supplement | None = None) -> Path:
     """Writes every form of a report into ``folder`` and returns the path of the page to open.
 
     ``results.jsonl`` (the record itself), ``claim.json``, the folders ``junit`` and ``ctrf``, ``summary.md`` and ``index.html`` with its folder ``data``.
+    ``supplement`` gives the page what the record lacks.
 
     Raises:
         OSError: the folder cannot be written; the message names it.
@@ -30,4 +32,4 @@ def write_all(record: Record, folder: Path) -> Path:
     write_junit(record, folder / "junit")
     write_ctrf(record, folder / "ctrf")
     write_markdown(record, folder / "summary.md")
-    return write_html(record, folder)
+    return write_html(record, folder, supplement)

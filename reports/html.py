@@ -1,8 +1,7 @@
 """The HTML report: a static folder that opens from the disk, without a server and without a network.
 
-``index.html`` has the summary and the matrix, with style and script inline, and only counts of cases. The cases of an
-operator are in ``data/OPERATOR.js``, which the page loads on demand: as a script, since a page from the disk may not fetch. So the index
-stays small however many cases there are.
+``index.html`` says PASS or FAIL, what fails, and has the matrix, with style and script inline. The folder ``data`` has every case and the details of
+those that did not pass (page_data.py). So the index stays small however many cases there are.
 
 The page shows cases as text nodes only: no text from a case or a backend is ever read as markup.
 """
@@ -11,8 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -22,14 +21,18 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from dmlcts.reports.claim import claim_of
-from dmlcts.reports.files import file_names, remove_older, write_text
-from dmlcts.reports.record import FAILURES, STATUSES, WAIVED, Manifest, Record, Result
+from dmlcts.reports.claim import Claim, claim_of
+from dmlcts.reports.files import write_text, writing
+from dmlcts.reports.groups import Group, groups, spread
+from dmlcts.reports.page_data import MOST_MODELS, START, as_json, cases_script, details_script, file_names
+from dmlcts.reports.record import FAIL, FAILURES, PASS, STATUSES, ULP_BINS, WAIVED, Manifest, Record, Result
+from dmlcts.reports.supplement import Nothing, Supplement
 from dmlcts.reports.verdict import (
     MEANINGS,
     SEVERITY,
     SYMBOLS,
     WORDS,
+    Counts,
     backend_name,
     cell_text,
     counts_text,
@@ -43,19 +46,57 @@ from dmlcts.reports.verdict import (
     worst,
 )
 
-_DATA = "(window.dmlcts ??= {})["
-"""The start of every data file, by which the next report recognizes the files of an older one."""
+SPEC = ".spec.txt"
+"""The extension of an operator's spec in the folder ``data``: text, which browsers show and do not download."""
+
+SPEC_START = "The spec of "
+"""The start of such a file, by which the next report recognizes it."""
+
+MOST_OPERATORS, MOST_GROUPS = 50, 40
+"""How many failing operators the page lists in full, and how many groups of each; the list of cases has all."""
 
 
-def write_html(record: Record, folder: Path) -> Path:
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The outcome of a run in a word, and the status whose colour it has."""
+
+    word: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """An operator that fails: its groups, how many of its cases have each status, and which factor values fail of those tested."""
+
+    operator: str
+    groups: Sequence[Group]
+    counts: Counts
+    where: Sequence[tuple[str, str]]
+
+
+def headline(record: Record, claim: Claim) -> Headline:
+    """PASS for a claim that is ok; INCOMPLETE if nothing refutes it so far, but the run did not finish; FAIL otherwise."""
+    if claim.ok:
+        return Headline("PASS", PASS)
+    refuted = any(claim.counts[status] for status in FAILURES) or claim.unsupported or claim.untested
+    return Headline("FAIL", FAIL) if refuted or not interruption(record) else Headline("INCOMPLETE", WAIVED)
+
+
+def write_html(record: Record, folder: Path, supplement: Supplement | None = None) -> Path:
     """Writes the page and its data into ``folder``, and returns the path of ``index.html``. Raises OSError, naming the folder."""
-    found = {name: list(group) for name, group in groupby(sorted(record.results, key=_operator), key=_operator)}
-    names = file_names(found, ".js")
-    for operator, results in found.items():
-        write_text(folder / "data" / names[operator], _script(operator, results))
+    supplement = supplement or Nothing()
+    by_operator = {name: list(group) for name, group in groupby(sorted(record.results, key=_operator), key=_operator)}
+    found = {name: by_operator[name] for name in matrix(record.results)}
+    grouped = {name: groups(results) for name, results in found.items()}
+    failing = list(_failing(found, grouped))
+    specs = {entry.operator: supplement.spec(entry.operator) for entry in failing[:MOST_OPERATORS]}
+    written = _write_data(found, grouped, specs, folder / "data", supplement)
     index = folder / "index.html"
-    write_text(index, _page(record, names))
-    remove_older(folder / "data", ".js", names.values(), _DATA)
+    write_text(index, _page(record, failing, _index(found, written, supplement)))
+    with writing(folder / "data") as data:
+        for file in (*data.glob("*.js"), *data.glob(f"*{SPEC}")):
+            if file.name not in written and file.read_text(encoding="utf-8", errors="replace").startswith((START, SPEC_START)):
+                file.unlink()
     return index
 
 
@@ -63,61 +104,58 @@ def _operator(result: Result) -> str:
     return result.operator
 
 
-def _script(operator: str, results: Sequence[Result]) -> str:
-    """An operator's cases as a script: rows of numbers and of indices into a table of strings, and the details of cases that did not pass."""
-    strings: dict[str, int] = {}
-    rows, details = [], {}
-    for number, result in enumerate(results):
-        rows.append(_row(result, operator, strings))
-        if result.status in FAILURES or result.status == WAIVED or result.mismatches or result.evidence:
-            details[number] = _details(result)
-    return f"{_DATA}{_json(operator)}] = {_json({'rows': rows, 'strings': list(strings), 'details': details})};\n"
+def _write_data(
+    found: Mapping[str, Sequence[Result]],
+    grouped: Mapping[str, Sequence[Group]],
+    specs: Mapping[str, str],
+    data: Path,
+    supplement: Supplement,
+) -> dict[str, str | None]:
+    """Writes the folder ``data``. Returns the operator of every file, None for the list of all cases."""
+    write_text(data / "cases.js", cases_script(found))
+    written: dict[str, str | None] = {"cases.js": None}
+    models = MOST_MODELS
+    for operator, name in file_names(list(found)).items():
+        script, made = details_script(operator, found[operator], grouped[operator], supplement, models)
+        models -= made
+        spec = specs.get(operator, "")
+        for file, text in ((f"{name}.js", script), (f"{name}{SPEC}", spec and f"{SPEC_START}{operator}\n\n{spec}")):
+            if text:
+                write_text(data / file, text)
+                written[file] = operator
+    return written
 
 
-def _row(result: Result, operator: str, strings: dict[str, int]) -> list[Any]:
-    """Status, id, data type, kind, basis, feature level, milliseconds, ULP, grade, matched answer, message, waiver, repro."""
-    short = result.case.removeprefix(operator) if result.case.startswith(f"{operator}/") else result.case
-    texts = (
-        result.data_type, result.kind, result.basis, result.feature_level, result.grade, result.matched_answer, result.message, result.waiver,
-        result.repro.replace(result.case, "\0") if result.case else result.repro,  # the same text for every case
-    )  # fmt: skip
-    data_type, kind, basis, level, grade, matched_answer, message, waiver, repro = [
-        strings.setdefault(text, len(strings)) for text in texts
-    ]
-    ulp = None if result.worst_ulp is None else float(f"{result.worst_ulp:.4g}")
-    milliseconds = round(result.seconds * 1000, 1)
-    return [
-        STATUSES.index(result.status), short, data_type, kind, basis, level, milliseconds, ulp, grade, matched_answer, message, waiver, repro,
-    ]  # fmt: skip
+def _failing(found: Mapping[str, Sequence[Result]], grouped: Mapping[str, Sequence[Group]]) -> Iterator[Failing]:
+    """The operators that fail, those with the most failures first."""
+    for operator in sorted(filter(grouped.get, grouped), key=lambda name: -sum(len(group.rows) for group in grouped[name])):
+        results = found[operator]
+        failures = [result for result in results if result.status in FAILURES]
+        where = (
+            ("Data types", spread((r.data_type for r in failures), (r.data_type for r in results))),
+            ("Kinds", spread((r.kind for r in failures), (r.kind for r in results))),
+        )
+        counts = total({result.status: 1} for result in results)
+        yield Failing(operator, grouped[operator], counts, [(label, text) for label, text in where if text])
 
 
-def _details(result: Result) -> dict[str, Any]:
-    mismatches = [[m.tensor, list(m.index), m.expected, m.actual, m.ulp, m.allowed] for m in result.mismatches]
-    found = {
-        "wrong": result.wrong,
-        "elements": result.elements,
-        "mismatches": mismatches,
-        "desc": result.desc,
-        "evidence": result.evidence,
-    }
-    return {key: value for key, value in found.items() if value}
-
-
-def _json(value: Any) -> str:
-    """JSON that is safe inside a script, in ASCII."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _page(record: Record, names: dict[str, str]) -> str:
-    manifest, claimed, found = record.manifest, claim_of(record), matrix(record.results)
+def _page(record: Record, failing: Sequence[Failing], index: dict[str, Any]) -> str:
+    manifest, claim, found = record.manifest, claim_of(record), matrix(record.results)
     environment = Environment(
         loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["hash"] = _hash
     return environment.get_template("page.html.j2").render(
         title=backend_name(manifest),
-        verdict=claimed,
+        headline=headline(record, claim),
+        statements=claim.statements,
+        counts=claim.counts,
         interruption=" ".join(filter(None, (interruption(record), unused_waivers(record)))),
+        failing=failing,
+        failures=sorted(FAILURES),
+        links={name: (("Spec", spec), ("Microsoft's page", page)) for name, _, page, spec in index["operators"]},
+        most_operators=MOST_OPERATORS,
+        most_groups=MOST_GROUPS,
         statuses=STATUSES,
         severity=SEVERITY,
         symbols=SYMBOLS,
@@ -130,10 +168,11 @@ def _page(record: Record, names: dict[str, str]) -> str:
         matrix=found,
         data_types=data_types(found),
         worst=worst,
+        plural=plural,
         total=total,
         cell_text=cell_text,
         counts_text=counts_text,
-        index=Markup(_json(_index(record, names))),  # noqa: S704 - every < is escaped
+        index=Markup(as_json(index)),  # noqa: S704 - every < is escaped
         style=Markup(_template("style.css")),  # noqa: S704 - ours
         script=Markup(_template("app.js")),  # noqa: S704 - ours
     )
@@ -148,18 +187,15 @@ def _template(name: str) -> str:
     return (files("dmlcts.reports") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _index(record: Record, names: dict[str, str]) -> dict[str, Any]:
-    """What the page knows before it loads cases: for each operator, counts by status, data type, kind and basis."""
-    kinds: dict[tuple[str, str, str, str], int] = {}
-    operators: dict[str, list[int]] = {name: [] for name in matrix(record.results)}
-    groups = Counter((r.operator, (r.status, r.data_type, r.kind, r.basis)) for r in record.results)
-    for (operator, kind), number in groups.items():
-        operators[operator] += [kinds.setdefault(kind, len(kinds)), number]
+def _index(found: Mapping[str, Any], written: Mapping[str, str | None], supplement: Supplement) -> dict[str, Any]:
+    """What the page knows before it loads cases: for each operator its scripts, Microsoft's page and the spec."""
+    files = {
+        operator: {name.partition(".")[2]: f"data/{name}" for name, of in written.items() if of == operator} for operator in found
+    }
     return {
         "statuses": [[status, SYMBOLS[status], WORDS[status], plural(status), SEVERITY.index(status)] for status in STATUSES],
-        "failures": [status for status in STATUSES if status in FAILURES],
-        "kinds": [list(kind) for kind in kinds],
-        "operators": [[name, f"data/{names[name]}", counts] for name, counts in operators.items()],
+        "ulps": ULP_BINS,
+        "operators": [[name, files[name].get("js", ""), supplement.page(name), files[name].get(SPEC[1:], "")] for name in found],
     }
 
 

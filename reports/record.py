@@ -41,12 +41,40 @@ class Mismatch:
     allowed: str = ""
 
 
+MOST_MAPS = 4
+"""The most error maps of a result."""
+
+MOST_CELLS = 32
+"""The most rows, and the most columns, of an error map."""
+
+ULP_BINS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0, 1024.0, 2.0**13, 2.0**16, 2.0**20, 2.0**24)
+"""The upper ends of an error map's bins, included. One bin for larger errors follows, and one for those without a distance, as of a NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMap:
+    """Where the wrong elements of an output lie and how large its errors are, in bounded space however large the output is.
+
+    The elements form a matrix: the axes of ``sizes`` before ``split`` are its rows, the others its columns. ``cells`` shows it with at most
+    ``MOST_CELLS`` rows and columns, each row as digits: the share of wrong elements in ninths, rounded up, so that 0 means none. Cell i of n has
+    the elements from ``i * size // n`` up to ``(i + 1) * size // n``. ``right_ulps`` and ``wrong_ulps`` count right and wrong elements by
+    their error in ULP, in ``ULP_BINS`` and the two bins after them; both are empty if no error is measured.
+    """
+
+    tensor: str
+    sizes: tuple[int, ...]
+    split: int
+    cells: tuple[str, ...]
+    right_ulps: tuple[int, ...] = ()
+    wrong_ulps: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """What happened to one case.
 
     ``message`` is one line. ``mismatches`` are the first wrong elements of ``wrong`` of ``elements``. ``desc`` is the operator desc in
-    DxDispatch's form. ``worst_ulp`` is the largest error, passes included, and ``worst_share`` the largest relative to the allowed error:
+    DxDispatch's form. ``error_maps`` show the first ``MOST_MAPS`` outputs with wrong elements. ``worst_ulp`` is the largest error, passes included, and ``worst_share`` the largest relative to the allowed error:
     above 1 it is a failure. ``vacuous`` is how many of the ``elements`` have a bound of more than half the largest magnitude in their
     output, so that they are hardly judged. ``grade`` is a remark such as ``correctly rounded``. ``matched_answer`` is the basis of the
     answer that a contested case matched. ``evidence`` holds the rest: a rejection's stage and code, a crash's last output, a shrunken example as a case. ``repro`` is the
@@ -76,6 +104,7 @@ class Result:
     waiver: str = ""
     evidence: dict[str, Any] = field(default_factory=dict)
     undeclared: str = ""
+    error_maps: tuple[ErrorMap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +157,8 @@ class Record:
         return found
 
 
+_MAP_LISTS = ("sizes", "cells", "right_ulps", "wrong_ulps")
+
 _DEFAULTS = {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(Result)}
 
 
@@ -136,13 +167,18 @@ def result_json(result: Result) -> dict[str, Any]:
     found = {name: value for name, default in _DEFAULTS.items() if (value := getattr(result, name)) != default}
     if result.mismatches:
         found["mismatches"] = [asdict(mismatch) for mismatch in result.mismatches]
+    if result.error_maps:
+        found["error_maps"] = [asdict(error_map) for error_map in result.error_maps]
     return found
 
 
 def read_result(data: dict[str, Any]) -> Result:
     """A result from its JSON. Raises TypeError if it is not one, KeyError for a mismatch without an index."""
     mismatches = tuple(Mismatch(**{**m, "index": tuple(m["index"])}) for m in data.get("mismatches", ()))
-    result = Result(**{**data, "mismatches": mismatches})
+    maps = tuple(
+        ErrorMap(**{**m, **{name: tuple(m[name]) for name in _MAP_LISTS if name in m}}) for m in data.get("error_maps", ())
+    )
+    result = Result(**{**data, "mismatches": mismatches, "error_maps": maps})
     if result.status not in STATUSES:
         raise TypeError(f"{result.status!r} is not a status; known: {', '.join(STATUSES)}")
     return result

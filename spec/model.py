@@ -290,6 +290,13 @@ class Erratum:
     differences: tuple[str, ...] = ()
 
 
+_PUBLISHED = {
+    "MicrosoftDocs/sdk-api/sdk-api-src/content/": "https://learn.microsoft.com/windows/win32/api/",
+    "MicrosoftDocs/windows-ai-docs/docs/": "https://learn.microsoft.com/windows/ai/",
+}
+"""The address below which Microsoft publishes the pages of a folder of a repository."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A published page: repository, path and commit, or only a title if there is no repository."""
@@ -298,6 +305,12 @@ class Source:
     repo: str = ""
     path: str = ""
     commit: str = ""
+
+    @property
+    def url(self) -> str:
+        """Where Microsoft publishes the page; empty if that is not known."""
+        root = next((root for root in _PUBLISHED if f"{self.repo}/{self.path}".startswith(root)), None)
+        return f"{_PUBLISHED[root]}{f'{self.repo}/{self.path}'.removeprefix(root).removesuffix('.md')}" if root else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dmlcts.conformance.commands.summary import print_summary
+from dmlcts.conformance.commands.supplement import SpecSupplement
 from dmlcts.conformance.runner.journal import read_run
 from dmlcts.conformance.runner.out_folder import claimed
 from dmlcts.conformance.runner.run import exit_code
@@ -25,6 +26,6 @@ def command(results: Path, out: Path) -> None:
     """
     record = read_run(results)
     with claimed(out):
-        write_all(record, out)
+        write_all(record, out, SpecSupplement(record.manifest.level))
     print_summary(record, console(), out)
     raise click.exceptions.Exit(exit_code(record))

@@ -144,6 +144,7 @@ def command(
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.commands.summary import print_summary
+    from dmlcts.conformance.commands.supplement import SpecSupplement
     from dmlcts.conformance.runner import journal
     from dmlcts.conformance.runner.options import RunOptions
     from dmlcts.conformance.runner.progress import Progress
@@ -162,7 +163,7 @@ def command(
     with as_interrupt() as stopped:
         try:
             with running(options, processes, Progress(terminal, quiet), command_line(), resume) as record:
-                write_all(record, folder)
+                write_all(record, folder, SpecSupplement(record.manifest.level))
                 journal.end(folder)
         except KeyboardInterrupt:  # before the first case, or while the reports are written
             click.echo("interrupted", err=True)

@@ -1,7 +1,7 @@
 """A case as a model in DxDispatch's JSON form, for both dxdispatch.exe and ``dmlcts exec``.
 
 Inputs are laid out by their strides, with the same bytes between elements as in execution. They are in the model if they are few and
-packed, otherwise in files of raw bytes beside it. What DxDispatch does not support is expressed in other terms: 4-bit tensors are resources
+packed, otherwise in files of raw bytes beside it, or as bytes in a model that has no folder. What DxDispatch does not support is expressed in other terms: 4-bit tensors are resources
 of bytes with an explicit total size, and a scalar that is not finite is a member of its union.
 """
 
@@ -39,6 +39,16 @@ def write_model(case: Case, arrays: Mapping[str, NDArray[Any]], folder: Path) ->
     Raises:
         ValueError: the case does not expect values. OSError: the folder cannot be written.
     """
+    file = folder / "model.json"
+    file.write_text(model_text(case, arrays, folder), encoding="utf-8", newline="\n")
+    return file
+
+
+def model_text(case: Case, arrays: Mapping[str, NDArray[Any]], folder: Path | None = None) -> str:
+    """The model as JSON. Inputs that are not in it are written to ``folder``; without one, everything is in the model.
+
+    Raises as ``write_model`` does.
+    """
     if case.expect not in (REFERENCE, VALUES):
         raise ValueError(f"{case.id} expects {case.expect}, which a model cannot express")
     operator = case.operator
@@ -70,9 +80,7 @@ def write_model(case: Case, arrays: Mapping[str, NDArray[Any]], folder: Path) ->
             *({"type": "print", "resource": holder[name]} for name in dispatch.outputs),
         ],
     }
-    file = folder / "model.json"
-    file.write_text(dumps(model) + "\n", encoding="utf-8", newline="\n")
-    return file
+    return dumps(model) + "\n"
 
 
 def _constant(content: Bytes, tensor: TensorDesc) -> dict[str, Any]:
@@ -85,15 +93,17 @@ def _constant(content: Bytes, tensor: TensorDesc) -> dict[str, Any]:
     return {"initialValuesDataType": name, "initialValues": {"valueCount": count, "value": value}}
 
 
-def _values(content: Bytes, tensor: TensorDesc, name: str, folder: Path) -> dict[str, Any]:
+def _values(content: Bytes, tensor: TensorDesc, name: str, folder: Path | None) -> dict[str, Any]:
     """A resource that holds these bytes."""
     type_name, dtype = _shown_as(tensor)
     size = tensor.count * dtype.itemsize
     if tensor.type.bits >= 8 and tensor.strides is None and tensor.count <= INLINE and content.size - size < 4:
         values = [value if isfinite(value) else str(value) for value in content[:size].view(dtype).tolist()]
-        # JSON cannot express every NaN; such values go into a file.
+        # JSON cannot express every NaN; such values are written as bytes.
         if np.array_equal(packed(numbers(values, type_name, name), type_name), content[:size]):
             return {"initialValuesDataType": type_name, "initialValues": values}
+    if folder is None:
+        return {"initialValuesDataType": "UINT8", "initialValues": content.tolist()}
     file = folder / f"{name}.bin"
     file.write_bytes(content.tobytes())
     return {"initialValuesDataType": type_name, "initialValues": {"sourcePath": file.name}}

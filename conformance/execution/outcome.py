@@ -8,7 +8,7 @@ from typing import Any
 from dmlcts.conformance.backends.backend import Backend, BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.execution.judge import Verdict
 from dmlcts.generator.case import Case
-from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.reports.record import ERROR, FAIL, MOST_MAPS, PASS, UNSUPPORTED, Result
 from dmlcts.spec import clean
 from dmlcts.spec.desc_json import write_desc
 
@@ -69,6 +69,7 @@ def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:
         matched_answer=outcome.matched_answer,
         evidence=outcome.evidence | ({"warnings": warnings} if warnings else {}),
         undeclared=outcome.undeclared,
+        error_maps=tuple(v.error_map for v in verdicts if v.error_map is not None)[:MOST_MAPS] if failed else (),
     )
 
 

@@ -466,6 +466,7 @@ def test_write_all_writes_every_form_and_returns_the_page(tmp_path: Path) -> Non
         "ctrf/ELEMENT_WISE_ROUND.json",
         "summary.md",
         "index.html",
+        "data/cases.js",
         "data/ELEMENT_WISE_ROUND.js",
     }
     assert read_record(page.parent / "results.jsonl") == ALL_SEVEN

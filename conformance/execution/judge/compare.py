@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, Given, bits, equal, local, property_text
+from dmlcts.conformance.execution.judge.error_map import error_map
 from dmlcts.conformance.execution.judge.formats import steps
 from dmlcts.conformance.execution.judge.verdict import CORRECTLY_ROUNDED, Verdict, mismatch_message, value_text
 from dmlcts.reference.answer import Answer
@@ -173,7 +174,8 @@ def _verdict(given: Given, bound: Bound, found: Comparison, name: str, tensor: s
     message = mismatch_message(wrong, elements, _mismatch(given, bound, found, tensor, int(far)))
     worst, share = _worst(found, defined)
     share = share if name in MEASURED else None
-    return Verdict(False, wrong, elements, mismatches, worst, share, "", bound.warnings, message, vacuous)
+    shown = error_map(tensor, found.right, found.ulps, defined)
+    return Verdict(False, wrong, elements, mismatches, worst, share, "", bound.warnings, message, vacuous, shown)
 
 
 def _vacuous(given: Given, bound: Bound, defined: Array | None) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.reports.record import Mismatch
+from dmlcts.reports.record import ErrorMap, Mismatch
 from dmlcts.spec.abi import DataType
 
 CORRECTLY_ROUNDED = "correctly rounded"
@@ -22,7 +22,7 @@ class Verdict:
     largest error relative to the allowed one, and None also if there is an error where none is allowed. Elements that a policy excuses (a
     flushed denormal, an intermediate overflow) count in neither. ``vacuous`` elements have a bound of more than half the largest magnitude of their
     tensor, so that 0, or twice the value, could pass. ``ok`` can be False without a wrong element, since long sums are also judged
-    together. ``message`` is one line, empty for a pass.
+    together. ``message`` is one line, empty for a pass. ``error_map`` shows where the wrong elements lie, if there are any.
     """
 
     ok: bool
@@ -35,6 +35,7 @@ class Verdict:
     warnings: tuple[str, ...] = ()
     message: str = ""
     vacuous: int = 0
+    error_map: ErrorMap | None = None
 
 
 def value_text(value: Any, data_type: DataType, as_bits: bool = False) -> str:

@@ -19,7 +19,7 @@ from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.commands.cli import dmlcts
 from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.dxdispatch.run import State
-from dmlcts.conformance.dxdispatch.write import INLINE, desc_fields, write_model
+from dmlcts.conformance.dxdispatch.write import INLINE, desc_fields, model_text, write_model
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.conformance.execution.layout import output_names
@@ -169,6 +169,20 @@ def test_few_packed_values_stand_in_the_model_and_others_in_files(tmp_path: Path
     raw = np.fromfile(tmp_path / "3" / "ATensor.bin", np.uint16)
     assert raw[::2].tolist() == [0, 1, 2]
     assert raw[1] == raw[3] == raw[5] != 0  # what execution puts between the elements
+
+
+@pytest.mark.parametrize("operator", SAMPLE)
+def test_a_model_without_a_folder_holds_the_same_bytes(operator: str, tmp_path: Path) -> None:
+    case = next(c for c in operator_cases(operator) if c.kind == "layout" and c.desc.fields[first_input(c)].strides is not None)
+    beside = write_model(case, inputs(case), tmp_path)
+    alone = tmp_path / "alone" / "model.json"
+    alone.parent.mkdir()
+    alone.write_text(model_text(case, inputs(case)), encoding="utf-8")
+    contents = [
+        {name: resource.content.tobytes() for name, resource in read_model(file).resources.items()} for file in (beside, alone)
+    ]
+    assert contents[0] == contents[1]
+    assert agrees(case, run_file(alone))
 
 
 def test_a_nan_that_json_cannot_say_keeps_its_bits(tmp_path: Path) -> None:
