@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dmlcts.reports.record import FAILURES, Result
+from dmlcts.reports.record import FAILURES, UNSUPPORTED, Result
 
 _NUMBERS = re.compile(r"0x[0-9A-Fa-f]+|[-+]?(?:\d[\d,]*(?:\.\d*)?(?:e[-+]?\d+)?|\binf\b|\bnan\b)", re.IGNORECASE)
 
@@ -17,7 +17,7 @@ MOST_VALUES = 3
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Failures of one operator with the same message but for its numbers, of one kind and data type.
+    """Results that refute, of one operator with the same message but for its numbers, of one kind and data type.
 
     ``factors`` are the words that all their ids share: data types, layouts, rules. Where cases fail with some layouts of a tensor alone, these
     are one word, ``B-strided|padded``. ``rows`` are their places in the operator's results, ``example`` is the first.
@@ -31,18 +31,23 @@ class Group:
 
 
 def groups(results: Sequence[Result]) -> list[Group]:
-    """The groups of one operator's failures, the largest first, then in the order of the results."""
+    """The groups of an operator's results that refute, the largest first, then in the order of the results."""
     found: dict[tuple[str, str, str, str], list[int]] = {}
     tested: dict[tuple[str, str], set[str]] = {}
     for row, result in enumerate(results):
         tested.setdefault((result.data_type, result.kind), set()).update(words(result))
-        if result.status in FAILURES:
+        if refutes(result):
             found.setdefault((result.status, result.data_type, result.kind, message_form(result)), []).append(row)
     made = [
         Group(status, kind, _factors([words(results[row]) for row in rows], tested[data_type, kind]), tuple(rows), results[rows[0]])
         for (status, data_type, kind, _), rows in found.items()
     ]
     return sorted(made, key=lambda group: -len(group.rows))
+
+
+def refutes(result: Result) -> bool:
+    """Whether a result speaks against the implementation: a failure, or an unsupported case that its description does not exclude."""
+    return result.status in FAILURES or (result.status == UNSUPPORTED and not result.undeclared)
 
 
 def _factors(failing: Sequence[tuple[str, ...]], tested: set[str]) -> tuple[str, ...]:

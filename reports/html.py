@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from dmlcts.reports.claim import Claim, claim_of
 from dmlcts.reports.files import write_text, writing
-from dmlcts.reports.groups import Group, groups, spread
+from dmlcts.reports.groups import Group, groups, refutes, spread
 from dmlcts.reports.page_data import MOST_MODELS, START, as_json, cases_script, details_script, file_names
 from dmlcts.reports.record import FAIL, FAILURES, PASS, STATUSES, ULP_BINS, WAIVED, Manifest, Record, Result
 from dmlcts.reports.supplement import Nothing, Supplement
@@ -130,7 +130,7 @@ def _failing(found: Mapping[str, Sequence[Result]], grouped: Mapping[str, Sequen
     """The operators that fail, those with the most failures first."""
     for operator in sorted(filter(grouped.get, grouped), key=lambda name: -sum(len(group.rows) for group in grouped[name])):
         results = found[operator]
-        failures = [result for result in results if result.status in FAILURES]
+        failures = [result for result in results if refutes(result)]
         where = (
             ("Data types", spread((r.data_type for r in failures), (r.data_type for r in results))),
             ("Kinds", spread((r.kind for r in failures), (r.kind for r in results))),
@@ -152,7 +152,6 @@ def _page(record: Record, failing: Sequence[Failing], index: dict[str, Any]) -> 
         counts=claim.counts,
         interruption=" ".join(filter(None, (interruption(record), unused_waivers(record)))),
         failing=failing,
-        failures=sorted(FAILURES),
         links={name: (("Spec", spec), ("Microsoft's page", page)) for name, _, page, spec in index["operators"]},
         most_operators=MOST_OPERATORS,
         most_groups=MOST_GROUPS,

@@ -90,7 +90,7 @@ def details_script(
     for row in (row for group in groups for row in group.rows[:MODELS]):
         model = supplement.model(results[row]) if made < models else ""
         if model and len(model) <= LARGEST_MODEL:
-            details[row]["model"] = model
+            details.setdefault(row, {})["model"] = model
             made += 1
     if not details:
         return "", 0

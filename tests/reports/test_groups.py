@@ -1,7 +1,9 @@
 """Groups of failures: what differs in numbers alone is one."""
 
+from dataclasses import replace
+
 from dmlcts.reports.groups import groups, message_form, spread, words
-from dmlcts.reports.record import ERROR, FAIL, PASS, Result
+from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
 
 
 def result(case: str, message: str = "off", kind: str = "layout", status: str = FAIL) -> Result:
@@ -27,6 +29,13 @@ def test_failures_that_differ_in_numbers_are_one_group_the_largest_first() -> No
     assert [group.rows for group in found] == [(1, 2), (0,), (4,), (5,), (6,)]
     assert found[0].factors == ("FLOAT32", "A-strided")
     assert found[0].example is results[1]
+
+
+def test_what_is_unsupported_within_the_claim_is_a_group_too() -> None:
+    lacking = [result(f"GEMM/INT8/layout/{word}", "not implemented", status=UNSUPPORTED) for word in ("packed", "strided")]
+    outside = replace(result("GEMM/INT4/layout/packed", "no INT4", status=UNSUPPORTED), undeclared="data type")
+    (group,) = groups([outside, *lacking])
+    assert (group.status, group.rows) == (UNSUPPORTED, (1, 2))
 
 
 def test_the_factors_of_a_group_are_those_that_its_cases_share() -> None:

@@ -243,6 +243,15 @@ def test_operators_never_share_a_file_or_leave_the_folder(tmp_path: Path) -> Non
     assert {f"data/{path.name}" for path in (tmp_path / "html" / "data").iterdir()} == {*files.values(), "data/cases.js"}
 
 
+def test_what_is_unsupported_within_the_claim_is_listed_with_a_model(tmp_path: Path) -> None:
+    file = write_html(run(result(), result(UNSUPPORTED, 1, message="not implemented")), tmp_path, Library())
+    outline = Outline(file.read_text(encoding="utf-8"))
+    assert "not implemented" in outline.text
+    links = [attributes["href"] for tag, attributes in outline.elements if tag == "a"]
+    assert "#status=unsupported&operator=GEMM" in links
+    assert details(tmp_path, "GEMM")["details"] == {"1": {"model": '{"description": "GEMM/FLOAT16/1"}'}}
+
+
 def test_what_an_older_report_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     page(run(result(FAIL), result(FAIL, operator="CAST")), tmp_path)
     for mine in ("mine.js", "mine.spec.txt"):
