@@ -292,7 +292,7 @@ def test_156_000_cases_are_searched_in_half_a_second_at_the_first_try(
         const q = document.getElementById("q");
         q.value = "operator_17 a-86 float64";
         q.dispatchEvent(new Event("input"));
-        while (!/^[\\d,]+ of /.test(document.getElementById("found").textContent)) await new Promise(requestAnimationFrame);
+        while (performance.now() < begin + 10_000 && !/^[\\d,]+ of /.test(document.getElementById("found").textContent)) await new Promise(requestAnimationFrame);
         return performance.now() - begin;
     }""")
     print(f"{len(made):,} cases: found after {milliseconds:.0f} ms")
