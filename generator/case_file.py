@@ -6,6 +6,7 @@ The file may come from anyone, so it holds no code: a parameter that is an expre
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -59,6 +60,8 @@ def parse_case(text: str) -> Case:
     problem = next(_problems(case), None)
     if problem:
         raise CaseError(problem)
+    if case.expect == RELATION:
+        return case  # its data are those of a law's variables
     try:
         with np.errstate(all="ignore"):
             inputs(case)
@@ -70,20 +73,24 @@ def parse_case(text: str) -> Case:
 def _problems(case: Case) -> Iterator[str]:
     """What does not belong together. Each check may assume those before it."""
     tensors = dict(case.desc.tensors())
+    if case.expect == RELATION and case.relation not in {relation.label for relation in case.operator.relations}:
+        yield f"relation: {case.operator.name} has no relation {case.relation!r}"
+    holders = tensors | _variables(case, tensors)
     if case.feature_level not in abi().feature_levels:
         yield f"feature_level: unknown; known: {', '.join(abi().feature_levels)}"
     needed = sum(map(_bytes, tensors.values()))
     if needed > LARGEST_TENSORS:
         yield f"desc: its tensors need {needed:,} bytes; at most {LARGEST_TENSORS:,} are allowed in a file"
     for section, names in (
-        ("data", case.data),
         ("in_place", {*case.in_place, *case.in_place.values()}),
         ("bindings", case.bindings),
         *((f"answers.{basis}", outputs) for basis, outputs in case.answers.items()),
     ):
         for name in sorted(names - tensors.keys()):
             yield f"{section}.{shortened(name)}: the desc has no such tensor; it has {', '.join(tensors)}"
-    yield from _data_problems(case, tensors)
+    for name in sorted(case.data.keys() - holders.keys()):
+        yield f"data.{shortened(name)}: the desc has no such tensor; it has {', '.join(holders)}"
+    yield from _data_problems(case, holders)
     if case.expect == VALUES and not case.answers:
         yield "answers: a case that expects values has answers"
     for basis, outputs in case.answers.items():
@@ -92,8 +99,6 @@ def _problems(case: Case) -> Iterator[str]:
     for name, shared in case.in_place.items():
         if shared in case.in_place or list(tensors).index(shared) >= list(tensors).index(name):
             yield f"in_place.{name}: {shared} is not a tensor before it with a resource of its own"
-    if case.expect == RELATION and case.relation not in {relation.label for relation in case.operator.relations}:
-        yield f"relation: {case.operator.name} has no relation {case.relation!r}"
     if case.expect != REJECTION:
         for violation in violations(case.operator, case.desc):
             yield f"desc: it is invalid, but must be rejected only in a case that expects that: {shortened(str(violation))}"
@@ -101,6 +106,12 @@ def _problems(case: Case) -> Iterator[str]:
             missing = [tensor for tensor in tensors if field_of(tensor) == name and tensor not in case.data]
             if missing and case.expect != RELATION:
                 yield f"data.{missing[0]}: is missing"
+
+
+def _variables(case: Case, tensors: dict[str, TensorDesc]) -> dict[str, TensorDesc]:
+    """The tensors that give a law's variables their values, by variable."""
+    given = next((relation.given for relation in case.operator.relations if relation.label == case.relation), {})
+    return {name: tensors[tensor] for name, tensor in given.items() if tensor in tensors} if case.expect == RELATION else {}
 
 
 def _bytes(tensor: TensorDesc) -> int:
@@ -116,7 +127,10 @@ def _data_problems(case: Case, tensors: dict[str, TensorDesc]) -> Iterator[str]:
         if tensors[name].data_type not in abi().data_types:
             yield f"{where}: {tensors[name].data_type} has no values"
         if data.literal is not None:
-            yield from _literal_problems(data.literal, tensors[name], where)
+            tensor = tensors[name]
+            if case.expect == RELATION:  # a law runs descs of other sizes, too
+                tensor = replace(tensor, sizes=data.literal.sizes)
+            yield from _literal_problems(data.literal, tensor, where)
             continue
         if data.recipe and data.recipe not in RECIPES:
             yield f"{where}.recipe: unknown; known: {', '.join(RECIPES)}"

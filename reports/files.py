@@ -32,10 +32,13 @@ def write_text(file: Path, text: str) -> None:
         partial.replace(file)
 
 
-def file_names(operators: Iterable[str], extension: str) -> dict[str, str]:
-    """A file name for each operator, valid on every system, and unique on case-insensitive ones too. ``extension`` has its dot."""
+def file_names(operators: Iterable[str], extension: str, reserved: str = "") -> dict[str, str]:
+    """A file name for each operator, valid on every system, and unique on case-insensitive ones too.
+
+    ``extension`` has its dot; none is called ``reserved``.
+    """
     found: dict[str, str] = {}
-    taken: set[str] = set()
+    taken = {reserved}
     for operator in operators:
         stem = name = re.sub(r"[^A-Za-z0-9_-]", "_", operator)[:80] or "_"
         while name.lower() in taken:

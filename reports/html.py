@@ -22,9 +22,9 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from dmlcts.reports.claim import Claim, claim_of
-from dmlcts.reports.files import write_text, writing
+from dmlcts.reports.files import file_names, write_text, writing
 from dmlcts.reports.groups import Group, groups, refutes, spread
-from dmlcts.reports.page_data import MOST_MODELS, START, as_json, cases_script, details_script, file_names
+from dmlcts.reports.page_data import MOST_MODELS, START, as_json, cases_script, details_script
 from dmlcts.reports.record import FAIL, FAILURES, PASS, STATUSES, ULP_BINS, WAIVED, Manifest, Record, Result
 from dmlcts.reports.supplement import Nothing, Supplement
 from dmlcts.reports.verdict import (
@@ -115,7 +115,7 @@ def _write_data(
     write_text(data / "cases.js", cases_script(found))
     written: dict[str, str | None] = {"cases.js": None}
     models = MOST_MODELS
-    for operator, name in file_names(list(found)).items():
+    for operator, name in file_names(found, "", reserved="cases").items():
         script, made = details_script(operator, found[operator], grouped[operator], supplement, models)
         models -= made
         spec = specs.get(operator, "")

@@ -6,7 +6,6 @@ Scripts, since a page from the disk may not fetch. The list of all cases is smal
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,19 +25,6 @@ MODELS, MOST_MODELS, LARGEST_MODEL = 3, 200, 100_000
 def as_json(value: Any) -> str:
     """JSON that is safe inside a script, in ASCII."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def file_names(operators: Sequence[str] | dict[str, Any]) -> dict[str, str]:
-    """A file name without extension for each operator, valid on every system, and unique on case-insensitive ones too."""
-    found: dict[str, str] = {}
-    taken = {"cases"}
-    for operator in operators:
-        stem = name = re.sub(r"[^A-Za-z0-9_-]", "_", operator)[:80] or "_"
-        while name.lower() in taken:
-            name = f"{stem}-{len(taken)}"
-        taken.add(name.lower())
-        found[operator] = name
-    return found
 
 
 def cases_script(found: Mapping[str, Sequence[Result]]) -> str:

@@ -112,8 +112,8 @@ def running(
             record = _complete(record, plan)
             without_case = unused(session.waivers, [result.case for result in record.results])
         seconds = manifest.seconds + perf_counter() - clock
-        facts = {"finished": _now(), "seconds": seconds, "interrupted": interrupted, "unused_waivers": without_case}
-        yield replace(record, manifest=replace(record.manifest, **facts))
+        ended = replace(record.manifest, finished=_now(), seconds=seconds, interrupted=interrupted, unused_waivers=without_case)
+        yield replace(record, manifest=ended)
 
 
 def _begun(out: Path, manifest: Manifest, before: Iterable[Result]) -> Path:
