@@ -5,10 +5,12 @@
         reason: the driver truncates FLOAT16 stores
         issue: https://example.org/issues/12
         expires: 2027-03-01
+        message: "*0x80004001*"
 
 ``cases`` is a pattern or a list of them. A failing case that a waiver matches is ``waived``; a passing one is an
 ``unexpected_pass``, so that outdated waivers are removed. An expired waiver has no effect; the failure's message mentions it. A pattern that
-matches no case of a run is mentioned in its reports.
+matches no case of a run is mentioned in its reports. With ``message``, a pattern, only failures with such a message are waived, and a case that
+passes is none of its business: for failures that depend on what a pattern of ids cannot tell.
 """
 
 from __future__ import annotations
@@ -31,16 +33,28 @@ class WaiverError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One waiver: ``cases`` is an id, or a glob of ids with ``*`` and ``?``; ``expires`` is its last day (None: never)."""
+    """One waiver: ``cases`` is an id, or a glob of ids with ``*`` and ``?``; ``expires`` is its last day (None: never).
+
+    ``message`` is a glob of messages, empty for all.
+    """
 
     cases: str
     reason: str
     issue: str
     expires: date | None = None
+    message: str = ""
 
     def matches(self, case: str) -> bool:
         """Whether it matches the case with this id. Brackets are literal: ids contain them (``InputTensors[0]``)."""
-        return fnmatchcase(case, self.cases.replace("[", "[[]"))
+        return _like(case, self.cases)
+
+    def excuses(self, message: str) -> bool:
+        """Whether it is about failures with this message."""
+        return not self.message or _like(message, self.message)
+
+
+def _like(text: str, pattern: str) -> bool:
+    return fnmatchcase(text, pattern.replace("[", "[[]"))
 
 
 def read_waivers(file: Path) -> tuple[Waiver, ...]:
@@ -57,7 +71,7 @@ def read_waivers(file: Path) -> tuple[Waiver, ...]:
             lambda path, problem: document.error(tuple(path), f"{problem}{_HINTS.get(str(path[-1]) if path else '', '')}"),
         )
         return tuple(
-            Waiver(pattern, entry["reason"], entry["issue"], _date(document, index, entry.get("expires")))
+            Waiver(pattern, entry["reason"], entry["issue"], _date(document, index, entry.get("expires")), entry.get("message", ""))
             for index, entry in enumerate(document.data["waivers"])
             for pattern in ([entry["cases"]] if isinstance(entry["cases"], str) else entry["cases"])
         )
@@ -96,9 +110,10 @@ def apply_waivers(result: Result, waivers: Sequence[Waiver], today: date) -> Res
 
     A failure becomes waived, a pass unexpected, anything else is unchanged. If all matching waivers have expired, the message says so.
     """
-    matching = [waiver for waiver in waivers if waiver.matches(result.case)]
-    valid = [waiver for waiver in matching if waiver.expires is None or waiver.expires >= today]
     failed = result.status in (FAIL, ERROR)
+    about = [waiver for waiver in waivers if waiver.matches(result.case)]
+    matching = [waiver for waiver in about if (waiver.excuses(result.message) if failed else not waiver.message)]
+    valid = [waiver for waiver in matching if waiver.expires is None or waiver.expires >= today]
     if valid:
         reason = f"{valid[0].reason} ({valid[0].issue})"
         if failed:

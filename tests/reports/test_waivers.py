@@ -96,6 +96,14 @@ def test_the_last_day_still_counts(expires: date, applies: bool) -> None:
     assert apply_waivers(result("fail"), [waiver(expires=expires)], TODAY).status == ("waived" if applies else "fail")
 
 
+@pytest.mark.parametrize(
+    ("status", "message", "becomes"),
+    [("fail", "what it *", "waived"), ("error", "*said", "waived"), ("fail", "*other*", "fail"), ("pass", "what it *", "pass")],
+)
+def test_a_waiver_with_a_message_is_about_failures_with_such_a_message(status: str, message: str, becomes: str) -> None:
+    assert apply_waivers(result(status), [replace(waiver(), message=message)], TODAY).status == becomes
+
+
 def test_a_failure_says_that_its_waiver_expired_and_a_pass_says_nothing() -> None:
     old = waiver(expires=date(2027, 1, 31))
     assert apply_waivers(result("fail"), [old], TODAY).message == "what it said (its waiver expired on 2027-01-31)"
