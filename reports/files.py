@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dmlcts.reports.atomic import replacing
 from dmlcts.reports.record import Result
 
 
@@ -26,10 +27,8 @@ def writing(folder: Path) -> Iterator[Path]:
 def write_text(file: Path, text: str) -> None:
     """Writes ``text`` as UTF-8, atomically: a reader sees the old file or the new one. Makes the folder; raises OSError naming it."""
     with writing(file.parent):
-        partial = file.with_name(file.name + ".partial")
-        # A lone surrogate, which the output of a crashed program may contain, becomes '?'.
-        partial.write_bytes(text.encode("utf-8", errors="replace"))
-        partial.replace(file)
+        with replacing(file) as stream:
+            stream.write(text)
 
 
 def file_names(operators: Iterable[str], extension: str, reserved: str = "") -> dict[str, str]:

@@ -11,6 +11,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TextIO
 
+from dmlcts.reports.atomic import replacing
 from dmlcts.spec import clean
 from dmlcts.spec.foreign import MIB, ForeignError, at, check, parse_json_line, read_lines, validator
 
@@ -191,12 +192,10 @@ def write_line(stream: TextIO, kind: str, data: dict[str, Any]) -> None:
 
 def write_record(record: Record, file: Path) -> None:
     """Writes a whole record, atomically: a reader sees the old file or the new one."""
-    partial = file.with_name(file.name + ".partial")
-    with partial.open("w", encoding="utf-8", newline="\n") as stream:
+    with replacing(file) as stream:
         write_line(stream, "manifest", asdict(record.manifest))
         for result in record.results:
             write_line(stream, "result", result_json(result))
-    partial.replace(file)
 
 
 def read_manifest(data: dict[str, Any]) -> Manifest:

@@ -13,7 +13,7 @@ Three exceptions report everything but success: ``Rejected`` (the implementation
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -95,6 +95,16 @@ class BackendInfo:
     def to_json(self) -> dict[str, Any]:
         """The description as JSON, for the manifest."""
         return asdict(self)
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> BackendInfo:
+        """A description from ``to_json``'s data, of which a file or a pipe made tuples lists."""
+        return BackendInfo(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+
+    def change(self, later: BackendInfo) -> str:
+        """The first field in which a later description by the same backend differs, in words; empty if none does. ``details`` may."""
+        pairs = ((f.name, getattr(self, f.name), getattr(later, f.name)) for f in fields(self) if f.name != "details")
+        return next((f"its {name} was {before!r} and is {now!r}" for name, before, now in pairs if before != now), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class ProcessBackend:
         request = self._request(dispatch, number)
         if self._host is None:
             try:
-                self._start()
+                self._start_again()
             except BackendFault as fault:
                 raise BackendFault(f"the host could not be started again: {fault}", fault.evidence) from None
         limit = self._timeout if dispatch.timeout is None else dispatch.timeout
@@ -139,6 +139,12 @@ class ProcessBackend:
             if host.popen.returncode and end != KILLED:
                 last = _text(bytes(host.stderr)).strip().rpartition("\n")[2]
                 raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
+
+    def _start_again(self) -> None:
+        change = self._info.change(self._start())
+        if change:
+            self._drop()
+            raise BackendFault(f"it does not describe itself as before: {change}")
 
     def _start(self) -> BackendInfo:
         try:
@@ -204,6 +210,7 @@ class _Host:
             stderr=subprocess.PIPE,
             env=environment,
             start_new_session=os.name == "posix",
+            preexec_fn=_ending_with_the_suite(),
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
         stdin, stdout, stderr = (cast(FileIO, s) for s in (self.popen.stdin, self.popen.stdout, self.popen.stderr))
@@ -237,10 +244,11 @@ class _Host:
         try:
             ended = _exit_text(self.popen.wait(grace))
         except subprocess.TimeoutExpired:
-            self.popen.kill()
+            self._kill()
             ended = KILLED
             with suppress(subprocess.TimeoutExpired):
                 self.popen.wait(5.0)
+        self._kill()
         workers = (self.writer, self.reader, self.listener)
         for worker in workers:
             worker.stop()
@@ -248,6 +256,14 @@ class _Host:
         for worker in workers:
             worker.thread.join(max(0.0, deadline - monotonic()))
         return ended
+
+    def _kill(self) -> None:
+        """Kills what there is of it: on POSIX, also the processes that it started and that are still in its session."""
+        if os.name == "posix":
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.popen.pid, signal.SIGKILL)
+        else:
+            self.popen.kill()
 
 
 class _Worker:
@@ -284,6 +300,16 @@ class _Worker:
 
     def stop(self) -> None:
         self.tasks.put(None)
+
+
+def _ending_with_the_suite() -> Callable[[], object] | None:
+    """For the child between fork and exec: the kernel kills it when the thread that started it ends, even if the suite is killed. Linux only."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _write(stream: FileIO, pieces: Pieces) -> None:

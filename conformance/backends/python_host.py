@@ -11,7 +11,6 @@ import ctypes
 import json
 import os
 import pickle
-import signal
 import sys
 from collections.abc import Sequence
 from io import FileIO
@@ -54,7 +53,7 @@ def open_hosted(spec: str, shown: str) -> ProcessBackend:
     Raises:
         BackendUnavailable: the child cannot be started, or the backend cannot be made or does not describe itself.
     """
-    argv = [sys.executable, "-m", __name__, spec]
+    argv = [sys.executable, "-P", "-m", __name__, spec]  # -P: a file in the current folder replaces no module of Python
     return ProcessBackend(argv, environment=child_environment(), request=run_request, shown=shown)
 
 
@@ -95,8 +94,6 @@ def main(spec: str) -> None:
 def _end_with_the_suite() -> None:
     """Ends this process when its parent is gone, even while the backend hangs, so that nothing outlives a run."""
     parent = os.getppid()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: works even if the backend never returns to Python
 
     def watch() -> None:
         if sys.platform == "win32":

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from dmlcts.reports.atomic import replacing
 from dmlcts.reports.ctrf import remove_ctrf
 from dmlcts.reports.junit import remove_junit
 from dmlcts.reports.record import (
@@ -31,8 +32,8 @@ from dmlcts.reports.record import (
 
 FOLDER = "parts"
 
-LISTED, SELECTED, CRASHED, RAN = "0-listed-{number:04}.jsonl", "0-selected.jsonl", "1-crashed.jsonl", "2-ran-{process}.jsonl"
-"""File names, in reading order: a result that a process wrote has priority over the controller's guess about how it ended."""
+LISTED, SELECTED, CRASHED, RAN = "0-listed-{number:04}.jsonl", "0-selected.jsonl", "2-crashed.jsonl", "1-ran-{process}.jsonl"
+"""File names, in reading order: of a case whose process died, that it died is the result, whatever the process wrote."""
 
 BEFORE = RAN.format(process="before")
 """The results of the run that is resumed."""
@@ -94,11 +95,9 @@ def crashed(parts: Path, result: Result) -> None:
 
 
 def _write(file: Path, results: Iterable[Result]) -> None:
-    partial = file.with_name(file.name + ".partial")
-    with partial.open("w", encoding="utf-8", newline="\n") as stream:
+    with replacing(file) as stream:
         for result in results:
             write_line(stream, "result", result_json(result))
-    partial.replace(file)
 
 
 def end(out: Path) -> None:

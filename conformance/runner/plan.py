@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from dmlcts.reports.record import FAILURES
@@ -23,12 +23,14 @@ class Plan:
     """The work of a run.
 
     ``unlisted`` are the operators whose cases nobody has made yet or is making; ``ids`` are the cases that were made, by operator, and
-    ``left`` the indices in it of those still to run. Cases in ``done`` have a result from before. After ``maxfail`` failures (0: no limit)
-    the remaining cases are listed but not run.
+    ``left`` the indices in it of those still to run. ``done`` has the cases with a result from before, and their statuses; ``statuses`` has
+    those and what this run reported. After ``maxfail`` failures (0: no limit) the remaining cases are listed but not run.
     """
 
-    def __init__(self, operators: Sequence[str], watcher: Watcher, done: Set[str] = frozenset(), maxfail: int = 0) -> None:
-        self.operators, self.watcher, self.done, self.maxfail = operators, watcher, done, maxfail
+    def __init__(self, operators: Sequence[str], watcher: Watcher, done: Mapping[str, str] | None = None, maxfail: int = 0) -> None:
+        self.operators, self.watcher, self.maxfail = operators, watcher, maxfail
+        self.done = dict(done or {})
+        self.statuses = dict(self.done)
         self.unlisted = deque(operators)
         self.ids: dict[str, list[str]] = {}
         self.left: dict[str, deque[int]] = {}
@@ -56,8 +58,9 @@ class Plan:
         if todo and not self.stopped:
             self.left.setdefault(operator, deque()).extendleft(reversed(todo))
 
-    def ran(self, status: str) -> None:
+    def ran(self, operator: str, index: int, status: str) -> None:
         """A case has a result."""
+        self.statuses[self.ids[operator][index]] = status
         self.failures += status in FAILURES
         if self.stopped:
             self.left.clear()

@@ -137,8 +137,7 @@ class Pool:
             case ["began"]:
                 process.began = True
             case ["ran", str(status)] if process.indices:
-                process.indices.popleft()
-                plan.ran(status)
+                plan.ran(process.operator, process.indices.popleft(), status)
                 if plan.stopped:
                     self._recall(process)
             case _:
@@ -160,11 +159,12 @@ class Pool:
         if process.listing:
             plan.unlisted.appendleft(process.operator)
         elif process.indices and process.began:
-            result = journal.listed(self.folder, plan.operators.index(process.operator))[process.indices.popleft()]
+            index = process.indices.popleft()
+            result = journal.listed(self.folder, plan.operators.index(process.operator))[index]
             crash = self.session.settled(replace(result, status=ERROR, message="the process that ran it died"))
             journal.crashed(self.folder, crash)
             plan.give_back(process.operator, process.indices)
-            plan.ran(crash.status)
+            plan.ran(process.operator, index, crash.status)
             return
         elif process.indices:
             plan.give_back(process.operator, process.indices)
@@ -187,13 +187,13 @@ class Pool:
             else {"process_group": 0}
         )
         popen = subprocess.Popen(
-            [sys.executable, "-m", "dmlcts.conformance.runner.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [sys.executable, "-P", "-m", "dmlcts.conformance.runner.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env=child_environment(), text=True, encoding="utf-8", errors="replace", **group,
         )  # fmt: skip
         process = _Process(popen)
         process.listener = Thread(target=self._listen, args=(process,), daemon=True)
         self.processes.append(process)
-        process.tell(str(self.started), self.options.to_json())
+        process.tell(str(self.started), self.options.to_json(), self.session.info.to_json())
         self.started += 1
         process.listener.start()
 

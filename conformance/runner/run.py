@@ -87,7 +87,7 @@ def running(
 
         clock = perf_counter()
         progress.begin(len(selection.operators), processes)
-        plan = Plan(selection.operators, progress, done.keys(), options.maxfail)
+        plan = Plan(selection.operators, progress, {case: result.status for case, result in done.items()}, options.maxfail)
         interrupted = False
         try:
             with progress:
@@ -131,7 +131,7 @@ def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object])
             plan.add(operator, worker.listed(operator))
             while operator in plan.left:
                 (index,) = plan.take(operator, 1)
-                plan.ran(worker.run(operator, index))
+                plan.ran(operator, index, worker.run(operator, index))
             if not number:
                 after_the_first()
 
@@ -151,11 +151,23 @@ def _list_rest(plan: Plan, selection: Selection, folder: Path) -> None:
 
 
 def _complete(record: Record, plan: Plan) -> Record:
-    """The record of a run that reached its end: a result for each case of the plan and no other. Raises RuntimeError if the journal lacks one."""
-    cases = {case_id for ids in plan.ids.values() for case_id in ids}
-    lost = cases - {result.case for result in record.results}
-    if lost or record.manifest.unlisted or plan.not_listed:
-        raise RuntimeError(f"the journal of this run has lost cases, such as {sorted(lost)[:3]}; it is still in the output folder")
+    """The record of a run that reached its end: a result for each case of the plan and no other.
+
+    Raises:
+        RecordError: the journal lacks a case, or has another status than was reported when the case ran. Foreign code may have written to it.
+    """
+    cases = {case_id: plan.statuses.get(case_id, NOT_RUN) for ids in plan.ids.values() for case_id in ids}
+    found = {result.case: result.status for result in record.results}
+    wrong = [case_id for case_id, status in cases.items() if found.get(case_id) != status]
+    if wrong and not plan.stopped:
+        first = f"{wrong[0]}: {found.get(wrong[0], 'no result')} instead of {cases[wrong[0]]}"
+        raise RecordError(
+            f"something changed the journal of this run: {len(wrong):,} of {len(cases):,} cases are wrong, such as {first}"
+        )
+    if record.manifest.unlisted or plan.not_listed:
+        raise RecordError(
+            f"something changed the journal of this run: it lacks {', '.join(record.manifest.unlisted or plan.not_listed)}"
+        )
     results = tuple(result for result in record.results if result.case in cases)  # a resumed run may have had others
     return Record(replace(record.manifest, selected=len(results)), results)
 
@@ -248,13 +260,13 @@ def with_version(manifest: Manifest, operators: Sequence[str]) -> Manifest:
 
 
 def exit_code(record: Record) -> int:
-    """The exit code for a record. A run in which nothing passed and nothing was waived proves nothing, and is not a success."""
+    """The exit code for a record. A run in which nothing passed proves nothing, and is not a success, even if every failure is waived."""
     if record.manifest.interrupted:
         return EXIT_INTERRUPTED
     claim = claim_of(record)
     counts = claim.counts
     failed = counts["fail"] + counts["error"] + counts["unexpected_pass"] + counts["not_run"]
-    if failed or claim.untested or not counts["pass"] + counts["waived"]:
+    if failed or claim.untested or not counts["pass"]:
         return EXIT_FAILED
     return EXIT_UNSUPPORTED if claim.unsupported else EXIT_PASSED
 

@@ -23,7 +23,10 @@ class Stopped:
 
 @contextmanager
 def as_interrupt() -> Iterator[Stopped]:
-    """Within, each of the signals raises KeyboardInterrupt in the main thread, once; later ones are ignored."""
+    """Within, each of the signals raises KeyboardInterrupt in the main thread, once; later ones are ignored.
+
+    A signal that is ignored already, as SIGHUP under nohup, stays so.
+    """
     stopped = Stopped()
 
     def raise_interrupt(number: int, frame: FrameType | None) -> None:
@@ -32,6 +35,7 @@ def as_interrupt() -> Iterator[Stopped]:
             raise KeyboardInterrupt
 
     numbers = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
+    numbers = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, raise_interrupt) for number in numbers}
     try:
         yield stopped

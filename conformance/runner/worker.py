@@ -5,7 +5,7 @@ standard output:
 
 | to the worker | from the worker |
 |---|---|
-| process name, options as JSON (the first line) | ``ready``, or ``unavailable`` and the reason |
+| process name, options as JSON, the backend's description as the run has it (the first line) | ``ready``, or ``unavailable`` and the reason |
 | ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
 | ``run``, operator, indices in that list | ``began``, then ``ran`` and the status, a line for each case |
 
@@ -25,7 +25,7 @@ from time import sleep
 from traceback import format_exception
 from typing import Any, TextIO
 
-from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.selection import Selection, selection_of
@@ -104,12 +104,15 @@ def main() -> None:
         messages.write(json.dumps(message) + "\n")
         messages.flush()
 
-    process, options = json.loads(commands.readline())
+    process, options, described = json.loads(commands.readline())
     queue: SimpleQueue[list[Any] | None] = SimpleQueue()
     Thread(target=_read, args=(commands, queue), daemon=True).start()
     run_options = RunOptions.from_json(options)
     try:
         session = Session(run_options)
+        if change := BackendInfo.from_json(described).change(session.info):
+            session.close()
+            raise BackendUnavailable(f"{run_options.backend}: it describes itself otherwise in another process: {change}")
     except BackendUnavailable as error:
         say("unavailable", str(error))
         return

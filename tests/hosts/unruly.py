@@ -174,6 +174,11 @@ class Wrong(_Returns):
         return {name: array ^ 1 for name, array in right.items()}
 
 
+class AllWrong(ReferenceBackend):
+    def compute(self, desc: OperatorDesc, inputs: Mapping[str, Any]) -> Any:
+        return {name: np.zeros_like(array) for name, array in super().compute(desc, inputs).items()}
+
+
 class WrongAndExitsAtClose(Wrong):
     def close(self) -> None:
         sys.exit(0)
@@ -197,6 +202,34 @@ class Nothing(ReferenceBackend):
 
     def run(self, dispatch: Dispatch) -> None:
         raise Unsupported("nothing at all")
+
+
+class ForgesTheJournal(Wrong):
+    """Writes to the journal that every case passed; UNRULY_OUT is the output folder."""
+
+    def run(self, dispatch: Dispatch) -> None:
+        super().run(dispatch)
+        parts = Path(os.environ["UNRULY_OUT"]) / "parts"
+        for listed in parts.glob("0-listed-*.jsonl"):
+            text = listed.read_text(encoding="utf-8").replace('"status":"not_run"', '"status":"pass"')
+            (parts / "9-forged.jsonl").write_text(text, encoding="utf-8")
+
+
+class OfAnotherTypeLater(ReferenceBackend):
+    """Supports all data types when it is started first, and UINT32 alone afterwards; UNRULY_LOCK is the file that remembers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        started = Path(os.environ["UNRULY_LOCK"])
+        self.info = BackendInfo("changing", data_types=("UINT32",) if started.exists() else ())
+        started.touch()
+
+
+class DiesAndChanges(OfAnotherTypeLater):
+    def run(self, dispatch: Dispatch) -> None:
+        if chosen(dispatch.desc):
+            os._exit(0)
+        super().run(dispatch)
 
 
 # What happens before and after.

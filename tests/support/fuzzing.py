@@ -62,7 +62,7 @@ def journal() -> Reader:
     def read(data: bytes, folder: Path) -> object:
         (folder / "parts").mkdir(exist_ok=True)
         _file(folder / "parts", "0-selected.jsonl", _record())
-        _file(folder / "parts", "2-ran-main.jsonl", data)
+        _file(folder / "parts", "1-ran-main.jsonl", data)
         return read_run(folder)
 
     return Reader(read, (RecordError,), (_record(),), lines=True)

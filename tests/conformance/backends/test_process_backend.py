@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import subprocess
 import sys
 import threading
 import time
@@ -32,6 +33,7 @@ HOST = Path(__file__).parents[2] / "hosts" / "misbehaving.py"
 LONG = 20.0
 """Seconds: a fault that takes a fourth of it was not found at once, but by its limit."""
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and descriptors of POSIX")
 
 
@@ -164,6 +166,43 @@ def test_a_child_that_keeps_the_pipes_open_cannot_hold_the_suite(opened: list[Pr
     with pytest.raises(BackendFault, match="the host ended with exit code 7"):
         backend.run(dispatch(timeout=0.5))
     assert pid(backend)
+
+
+def gone(process: int) -> bool:
+    """Whether a process ends within ten seconds; a zombie has ended."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        try:
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@linux
+def test_what_a_killed_host_started_ends_with_it(opened: list[ProcessBackend]) -> None:
+    """Such as the host itself behind a shell script."""
+    backend = ProcessBackend(["sh", "-c", '"$@"; exit', "sh", *host("hangs")], timeout=LONG)
+    opened.append(backend)
+    inner = pid(backend)
+    with pytest.raises(BackendFault, match="the host was killed"):
+        backend.run(dispatch(timeout=0.5))
+    assert gone(inner)
+
+
+@linux
+def test_a_host_that_hangs_ends_with_a_suite_that_was_killed() -> None:
+    program = (
+        "import os, sys, threading; from tests.conformance.backends.test_process_backend import *\n"
+        "backend = ProcessBackend(host('hangs'), timeout=LONG); print(pid(backend), flush=True)\n"
+        "threading.Timer(1, os.kill, (os.getpid(), 9)).start(); backend.run(dispatch())"
+    )
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == -9
+    assert gone(int(done.stdout))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.conformance.runner.out_folder import LOCK, claimed
+from dmlcts.reports.files import write_text
 
 RUN = ("run", "-q", "--case", "ELEMENT_WISE_BIT_OR/UINT8/4d", "--out")
 
@@ -48,6 +49,17 @@ def test_a_lock_does_not_outlive_the_process_that_had_it(tmp_path: Path) -> None
     assert (tmp_path / LOCK).exists()
     with claimed(tmp_path):
         pass
+
+
+def test_what_is_written_replaces_a_symbolic_link(tmp_path: Path) -> None:
+    """Code under test may put one there while the run goes on."""
+    victim = tmp_path / "victim"
+    victim.write_text("mine", encoding="utf-8")
+    for name in ("summary.md", "summary.md.partial"):
+        (tmp_path / name).symlink_to(victim)
+    write_text(tmp_path / "summary.md", "text")
+    assert victim.read_text(encoding="utf-8") == "mine"
+    assert not (tmp_path / "summary.md").is_symlink()
 
 
 FOREIGN = {

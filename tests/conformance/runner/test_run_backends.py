@@ -289,11 +289,57 @@ def waived(file: Path, cases: str, **more: object) -> Path:
     return file
 
 
+def test_a_run_whose_failures_are_all_waived_proves_nothing(tmp_path: Path) -> None:
+    file = waived(tmp_path / "waivers.yaml", "*")
+    select = ("-q", "--level", "smoke", "--operator", "BIT_OR", "--waivers", file, "--out", tmp_path / "out")
+    assert dmlcts("run", "--backend", "python:unruly:AllWrong", *select) == 1
+    assert {result.status for result in results(tmp_path / "out").values()} == {"waived"}
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_a_backend_that_writes_to_the_journal_is_found_out(
+    processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("UNRULY_OUT", str(tmp_path / "out"))
+    select = ("-q", "--level", "smoke", "--operator", "BIT_OR", "-n", processes, "--out", tmp_path / "out")
+    assert dmlcts("run", "--backend", "python:unruly:ForgesTheJournal", *select) == 2
+    assert f"such as {CASE}: pass instead of fail" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "results.jsonl").exists()
+
+
+def test_files_in_the_current_folder_replace_no_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("json", "queue", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(0)\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    select = ("-q", "--level", "smoke", "--operator", "BIT_OR", "-n", 1, "--out", tmp_path / "out")
+    assert dmlcts("run", "--backend", "python:unruly:Wrong", *select) == 1
+    assert results(tmp_path / "out")[CASE].status == "fail"
+
+
+def test_a_backend_describes_itself_the_same_in_every_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("UNRULY_LOCK", str(tmp_path / "started"))
+    select = ("-q", "--level", "smoke", "--operator", "BIT_OR", "--out", tmp_path / "out")
+    assert dmlcts("run", "--backend", "python:unruly:OfAnotherTypeLater", "-n", 1, *select) == 3
+    assert "in another process: its data_types was () and is ('UINT32',)" in capsys.readouterr().err
+
+
+def test_a_host_that_is_started_again_describes_itself_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNRULY_LOCK", str(tmp_path / "started"))
+    select = ("-q", "--level", "smoke", "--operator", "BIT_OR", "--out", tmp_path / "out")
+    assert dmlcts("run", "--backend", "python:unruly:DiesAndChanges", *select) == 1
+    found = results(tmp_path / "out")
+    assert {found[CASE].status, *(r.status for r in found.values() if "as before" in r.message)} == {"error"}
+    assert "unsupported" not in {result.status for result in found.values()}
+
+
 @pytest.fixture
 def waiver_run(tmp_path: Path) -> Iterator[object]:
     def run(backend: str, cases: str, **more: object) -> tuple[int, Result]:
         file = waived(tmp_path / "waivers.yaml", cases, **more)
-        code = dmlcts("run", "-q", "--case", CASE, "--backend", backend, "--waivers", file, "--out", tmp_path / "out")
+        named = ("--case", CASE, "--case", "ELEMENT_WISE_BIT_AND/UINT8/4d")  # of which the second passes
+        code = dmlcts("run", "-q", *named, "--backend", backend, "--waivers", file, "--out", tmp_path / "out")
         return code, results(tmp_path / "out")[CASE]
 
     return run  # type: ignore[return-value]
@@ -314,9 +360,9 @@ def test_waivers(waiver_run: object) -> None:
     code, result = run("python:unruly:Nothing", "*")
     assert (code, result.status) == (1, "unsupported")  # which no waiver turns into anything else
     today = date.today()
-    code, result = run("python:unruly:Wrong", "*", expires=f"DATE{today + timedelta(days=2)}DATE")
+    code, result = run("python:unruly:Wrong", CASE, expires=f"DATE{today + timedelta(days=2)}DATE")
     assert (code, result.status) == (0, "waived")
-    code, result = run("python:unruly:Wrong", "*", expires=f"DATE{today - timedelta(days=2)}DATE")
+    code, result = run("python:unruly:Wrong", CASE, expires=f"DATE{today - timedelta(days=2)}DATE")
     assert (code, result.status) == (1, "fail")
     assert "its waiver expired on" in result.message
     code, result = run("reference", "*", expires=f"DATE{today - timedelta(days=2)}DATE")
@@ -325,7 +371,8 @@ def test_waivers(waiver_run: object) -> None:
 
 def test_several_files_of_waivers_count_together(tmp_path: Path) -> None:
     files = [waived(tmp_path / f"{number}.yaml", cases) for number, cases in enumerate(("ELEMENT_WISE_BIT_XOR/*", CASE))]
-    given = ["run", "-q", "--case", CASE, "--backend", "python:unruly:Wrong", "--out", tmp_path / "out"]
+    cases = ("--case", CASE, "--case", "ELEMENT_WISE_BIT_AND/UINT8/4d")
+    given = ["run", "-q", *cases, "--backend", "python:unruly:Wrong", "--out", tmp_path / "out"]
     assert dmlcts(*given, "--waivers", files[0]) == 1
     assert dmlcts(*given, "--waivers", files[0], "--waivers", files[1]) == 0
     assert results(tmp_path / "out")[CASE].status == "waived"

@@ -174,8 +174,8 @@ def line(case: int, status: str) -> str:
     [
         ((), ["not_run", "not_run"]),
         (((ran("main"), line(1, "pass")),), ["not_run", "pass"]),
-        # A process that wrote its result before it died has done the case, whatever the controller thinks it died of.
-        (((journal.CRASHED, line(0, "error")), (ran("gw0"), line(0, "pass"))), ["pass", "not_run"]),
+        # A process died, and had written a pass for its case: the code under test may have done so, and the case is an error.
+        (((journal.CRASHED, line(0, "error")), (ran("gw0"), line(0, "pass"))), ["error", "not_run"]),
         # Killed while it wrote a line: what stands before counts.
         (((ran("gw0"), line(0, "pass") + line(1, "pass")[:40]),), ["pass", "not_run"]),
         # A damaged file counts as far as it can be read, and harms no other.

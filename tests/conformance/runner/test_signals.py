@@ -29,7 +29,7 @@ def begun(out: Path, backend: str, processes: int) -> subprocess.Popen[str]:
     )  # fmt: skip
     until = time.monotonic() + 60
     while time.monotonic() < until and run.poll() is None:
-        if sum(file.read_bytes().count(b"\n") for file in (out / journal.FOLDER).glob("2-ran-*")) >= 2:
+        if sum(file.read_bytes().count(b"\n") for file in (out / journal.FOLDER).glob("1-ran-*")) >= 2:
             return run
         time.sleep(0.02)
     run.kill()
@@ -101,3 +101,15 @@ def test_the_first_signal_counts_and_what_was_there_before_returns() -> None:
     with as_interrupt() as stopped:
         pass
     assert stopped.exit_code(130) == 130
+
+
+@posix
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    """As SIGHUP under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with as_interrupt() as stopped:
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert stopped.number == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
