@@ -108,7 +108,7 @@ def claim_of(record: Record) -> Claim:
     manifest, missing = record.manifest, missing_results(record)
     counts = record.counts()
     counts[NOT_RUN] += missing
-    unfinished = manifest.interrupted or not manifest.finished or counts[NOT_RUN] > 0
+    unfinished = manifest.interrupted or not manifest.finished or bool(manifest.unlisted) or counts[NOT_RUN] > 0
     unsupported = counts[UNSUPPORTED] - sum(_undeclared(record.results).values())
     untested = (
         () if manifest.shard else tuple(name for name in manifest.required if not any(required(name, r) for r in record.results))

@@ -26,9 +26,8 @@ def writing(folder: Path) -> Iterator[Path]:
 
 def write_text(file: Path, text: str) -> None:
     """Writes ``text`` as UTF-8, atomically: a reader sees the old file or the new one. Makes the folder; raises OSError naming it."""
-    with writing(file.parent):
-        with replacing(file) as stream:
-            stream.write(text)
+    with writing(file.parent), replacing(file) as stream:
+        stream.write(text)
 
 
 def file_names(operators: Iterable[str], extension: str, reserved: str = "") -> dict[str, str]:

@@ -7,7 +7,7 @@ comparable; they are never green, whatever the results are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -135,7 +135,8 @@ def compare(new: Record, baseline: Record, waivers: Sequence[Waiver], today: dat
     """
     before = {result.case: result for result in baseline.results}
     after = {
-        result.case: apply_waivers(result, waivers, today) if result.status in (FAIL, ERROR) else result for result in new.results
+        result.case: apply_waivers(result, waivers, today) if result.status in (FAIL, ERROR, PASS) else result
+        for result in new.results
     }
     changes = [
         change for case in (before | after) if (change := _change(before.get(case), after.get(case), max_slowdown or SLOWDOWN))
@@ -145,7 +146,7 @@ def compare(new: Record, baseline: Record, waivers: Sequence[Waiver], today: dat
         new.manifest,
         baseline.manifest,
         len(after),
-        tuple(_problems(new, baseline)),
+        tuple(_problems(new, baseline, after)),
         tuple(_warnings(new, baseline)),
         tuple(sorted(changes, key=lambda change: (order.index(change.kind), change.operator, change.case))),
         _REGRESSIONS | ({"slower"} if max_slowdown else set()),
@@ -183,11 +184,11 @@ def _slower(old: Result, new: Result, slowdown: float) -> bool:
     return both and new.seconds > old.seconds * slowdown and new.seconds - old.seconds > SLOW_FLOOR
 
 
-def _problems(new: Record, baseline: Record) -> Iterator[str]:
+def _problems(new: Record, baseline: Record, after: Mapping[str, Result]) -> Iterator[str]:
     """Why the new run cannot be green."""
     manifest, old = new.manifest, baseline.manifest
     claim = claim_of(new)
-    if manifest.interrupted or not manifest.finished:
+    if manifest.interrupted or not manifest.finished or manifest.unlisted:
         yield "the new run did not finish"
     if claim.counts[NOT_RUN]:
         yield f"the new run is incomplete: {numbered(claim.counts[NOT_RUN], 'case')} without a result"
@@ -195,6 +196,11 @@ def _problems(new: Record, baseline: Record) -> Iterator[str]:
         yield f"no case of the new run tests what it requires: {', '.join(claim.untested)}"
     if new.results and not claim.counts[PASS] + claim.counts[UNEXPECTED_PASS]:
         yield "nothing passed in the new run"
+    if unexpected := [result for result in after.values() if result.status == UNEXPECTED_PASS]:
+        yield (
+            f"{numbered(len(unexpected), 'case')} passed although a waiver excuses a failure, such as {clean(unexpected[0].case)}; "
+            "narrow or remove the waiver"
+        )
     if manifest == old:
         yield "the baseline is the new run itself"
     for name, record in (("new run", new), ("baseline", baseline)):

@@ -28,7 +28,7 @@ from dmlcts.conformance.runner.session import Session
 from dmlcts.conformance.runner.terminal import command_text
 from dmlcts.conformance.runner.worker import Worker, not_run
 from dmlcts.reports.claim import claim_of
-from dmlcts.reports.record import NOT_RUN, Manifest, Record, RecordError, Result
+from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, Manifest, Record, RecordError, Result
 from dmlcts.reports.waivers import unused
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.promises import spec_version
@@ -261,14 +261,14 @@ def with_version(manifest: Manifest, operators: Sequence[str]) -> Manifest:
 
 def exit_code(record: Record) -> int:
     """The exit code for a record. A run in which nothing passed proves nothing, and is not a success, even if every failure is waived."""
-    if record.manifest.interrupted:
+    if record.manifest.interrupted or not record.manifest.finished:
         return EXIT_INTERRUPTED
     claim = claim_of(record)
+    if claim.ok:
+        return EXIT_PASSED
     counts = claim.counts
-    failed = counts["fail"] + counts["error"] + counts["unexpected_pass"] + counts["not_run"]
-    if failed or claim.untested or not counts["pass"]:
-        return EXIT_FAILED
-    return EXIT_UNSUPPORTED if claim.unsupported else EXIT_PASSED
+    failed = any(counts[status] for status in (*FAILURES, NOT_RUN)) or claim.untested or not counts[PASS]
+    return EXIT_UNSUPPORTED if claim.unsupported and not failed else EXIT_FAILED
 
 
 def _now() -> str:

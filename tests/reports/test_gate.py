@@ -62,7 +62,7 @@ def test_every_change_of_status_has_its_kind(before: str | None, after: str | No
     assert [change.kind for change in gate.changes] == ([kind] if kind else [])
     worse = kind in ("newly_fails", "vanished", "became_unsupported")
     assert gate.worse == worse
-    assert gate.ok is not (worse or after == NOT_RUN)
+    assert gate.ok is not (worse or after in (NOT_RUN, UNEXPECTED_PASS))
     assert gate.sentence.startswith("PASS: " if gate.ok else "FAIL: ")
 
 
@@ -77,12 +77,20 @@ def test_no_change_is_green() -> None:
 
 
 def test_a_waiver_excuses_a_failure_until_it_expires() -> None:
-    waiver = Waiver("ELEMENT_WISE_ROUND/*", "known", "https://example.org/1", date(2026, 7, 1))
+    waiver = Waiver(result().case, "known", "https://example.org/1", date(2026, 7, 1))
     new, old = run(OTHER, result(FAIL)), run(OTHER, result())
     assert gated(new, old, waiver).counts["newly_waived"] == 1
     assert gated(new, old, waiver).ok
     assert not gated(new, old, replace(waiver, expires=date(2026, 6, 30))).ok
-    assert gated(run(OTHER, result()), old, waiver).counts == dict.fromkeys(KINDS, 0), "a pass is not a failure here"
+
+
+def test_a_waiver_that_matches_a_pass_is_never_green() -> None:
+    """Else a waiver of all cases would make every run green in which one case passes."""
+    everything = Waiver("*", "all", "https://example.org/1")
+    gate = gated(run(OTHER, result(FAIL)), run(OTHER, result()), everything)
+    assert gate.counts["newly_waived"] == 1
+    assert not gate.ok
+    assert f"1 case passed although a waiver excuses a failure, such as {OTHER.case}" in gate.problems[0]
 
 
 # ---- Time
@@ -232,7 +240,7 @@ def test_the_command_exits_as_a_ci_expects_and_writes_its_files(tmp_path: Path, 
     assert (tmp_path / "gate.md").read_text(encoding="utf-8").startswith("# ✗ FAIL: 1 regression in 2 cases")
     jsonschema.validate(json.loads((tmp_path / "gate.json").read_text(encoding="utf-8")), SCHEMA)
     waivers = tmp_path / "waivers.yaml"
-    waivers.write_text("waivers: [{cases: ELEMENT_WISE_ROUND/*, reason: known, issue: https://example.org/1}]", encoding="utf-8")
+    waivers.write_text("waivers: [{cases: ELEMENT_WISE_ROUND/FLOAT16/0, reason: known, issue: https://example.org/1}]", encoding="utf-8")
     assert dmlcts("gate", bad, "--baseline", old, "--waivers", waivers) == 0
 
 
