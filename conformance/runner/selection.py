@@ -76,7 +76,9 @@ def selection_of(options: RunOptions) -> Selection:
         return _named(options)
     chosen = operators_named(options.operators)
     if options.expression:
-        chosen = tuple(name for name in chosen if may_match(options.expression, name))
+        words = words_of(options.expression)
+        named = {name: any(word in name.lower() for word in words) for name in chosen if may_match(options.expression, name)}
+        chosen = tuple(sorted(named, key=lambda name: not named[name]))  # likely ones first: the run begins sooner
     if not chosen:
         raise no_case(options)
     return Selection(options, chosen, {}, {})

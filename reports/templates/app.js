@@ -365,12 +365,21 @@
     if (!one.wrong && !one.mismatches) return null;
     const shown = one.mismatches ?? [];
     const amount = one.elements ? `${number(one.wrong ?? 0)} of ${plural(one.elements, "element")}` : plural(one.wrong ?? 0, "element");
-    const text = `${amount} wrong${shown.length && shown.length < one.wrong ? `; the first ${shown.length}` : ""}`;
-    if (!shown.length) return make("p", {}, text);
-    const head = ["Tensor", "Index", "Expected", "Actual", "Error in ULP", "Allowed"].map((name) => make("th", { scope: "col" }, name));
-    const rows = shown.map(([tensor, place, expected, actual, ulp, allowed]) =>
-      make("tr", {}, ...[tensor, `[${place.join(", ")}]`, expected, actual, ulp === null ? "" : Number(ulp.toPrecision(4)), allowed].map((text) => make("td", {}, String(text)))),
-    );
+    const first = shown.length && shown.length < one.wrong ? `; the first ${shown.length}` : "";
+    if (!shown.length) return make("p", {}, `${amount} wrong`);
+    const tensors = [...new Set(shown.map(([tensor]) => tensor))];
+    // A column without information would push the others off a narrow screen.
+    const columns = [
+      ["Tensor", tensors.length > 1, ([tensor]) => tensor],
+      ["Index", true, ([, place]) => `[${place.join(", ")}]`],
+      ["Expected", true, ([, , expected]) => expected],
+      ["Actual", true, ([, , , actual]) => actual],
+      ["Error in ULP", shown.some(([, , , , ulp]) => ulp !== null), ([, , , , ulp]) => (ulp === null ? "" : Number(ulp.toPrecision(4)))],
+      ["Allowed", true, ([, , , , , allowed]) => allowed],
+    ].filter(([, informs]) => informs);
+    const head = columns.map(([name]) => make("th", { scope: "col" }, name));
+    const rows = shown.map((row) => make("tr", {}, ...columns.map(([, , text]) => make("td", {}, String(text(row))))));
+    const text = `${amount} wrong${first}${tensors.length > 1 ? "" : ` (${tensors[0]})`}`;
     const table = make("table", {}, make("caption", {}, text), make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows));
     return make("div", { class: "wide" }, table);
   }
