@@ -248,7 +248,8 @@ class _Host:
             ended = KILLED
             with suppress(subprocess.TimeoutExpired):
                 self.popen.wait(5.0)
-        self._kill()
+        finally:
+            self._kill()  # what it started, and itself if a signal ended the wait
         workers = (self.writer, self.reader, self.listener)
         for worker in workers:
             worker.stop()

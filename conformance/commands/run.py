@@ -166,7 +166,9 @@ def command(
                 write_all(record, folder, SpecSupplement(record.manifest.level))
                 journal.end(folder)
         except KeyboardInterrupt:  # before the first case, or while the reports are written
-            click.echo("interrupted", err=True)
+            journaled = (folder / journal.FOLDER).is_dir()
+            hint = f"; `dmlcts report {folder} --out {folder}` writes the reports of what ran" if journaled else ""
+            click.echo(f"interrupted{hint}", err=True)
             raise click.exceptions.Exit(stopped.exit_code(EXIT_INTERRUPTED)) from None
     print_summary(record, terminal, folder)
     if not by_name and (hint := more_to_run(record)):

@@ -101,9 +101,12 @@ def running(
         except KeyboardInterrupt:
             interrupted = True
             add_version()
-        session.close()
-        if pool is not None:
-            pool.end()
+        try:
+            session.close()
+            if pool is not None:
+                pool.end()
+        except KeyboardInterrupt:  # all cases may have run, and have their reports
+            interrupted = True
         if interrupted:
             _list_rest(plan, selection, folder)
         record = journal.read_parts(folder)

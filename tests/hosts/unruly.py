@@ -283,6 +283,12 @@ class RaisesWhenClosed(ReferenceBackend):
         raise RuntimeError("closed already")
 
 
+class HangsWhenClosed(Slow):
+    def close(self) -> None:
+        (Path(os.environ["UNRULY_OUT"]) / "closing").touch()
+        time.sleep(1000)
+
+
 class ForOne(ReferenceBackend):
     """A device that one process can have at a time: UNRULY_LOCK names the file that says who has it."""
 

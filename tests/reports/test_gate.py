@@ -13,7 +13,7 @@ import pytest
 from records import result, run
 
 from dmlcts.conformance.commands.cli import main
-from dmlcts.reports.gate import KINDS, SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
+from dmlcts.reports.gate import SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, write_record
 from dmlcts.reports.waivers import Waiver
 
@@ -240,7 +240,9 @@ def test_the_command_exits_as_a_ci_expects_and_writes_its_files(tmp_path: Path, 
     assert (tmp_path / "gate.md").read_text(encoding="utf-8").startswith("# ✗ FAIL: 1 regression in 2 cases")
     jsonschema.validate(json.loads((tmp_path / "gate.json").read_text(encoding="utf-8")), SCHEMA)
     waivers = tmp_path / "waivers.yaml"
-    waivers.write_text("waivers: [{cases: ELEMENT_WISE_ROUND/FLOAT16/0, reason: known, issue: https://example.org/1}]", encoding="utf-8")
+    waivers.write_text(
+        "waivers: [{cases: ELEMENT_WISE_ROUND/FLOAT16/0, reason: known, issue: https://example.org/1}]", encoding="utf-8"
+    )
     assert dmlcts("gate", bad, "--baseline", old, "--waivers", waivers) == 0
 
 

@@ -25,7 +25,7 @@ def begun(out: Path, backend: str, processes: int) -> subprocess.Popen[str]:
     """A run of slow cases in a session of its own, of which some have run."""
     run = subprocess.Popen(
         [*PROGRAM, "run", "--backend", backend, "--level", "smoke", "-k", "BIT_OR", "-n", str(processes), "--out", str(out)],
-        env={**os.environ, "PYTHONPATH": str(HOSTS)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(HOSTS), "UNRULY_OUT": str(out)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     until = time.monotonic() + 60
     while time.monotonic() < until and run.poll() is None:
@@ -89,6 +89,26 @@ def hosts_below(parent: int) -> list[int]:
         return pid == parent or (pid in parents and below(parents[pid]))
 
     return [int(pid) for pid, _, arguments in rows if "python_host" in arguments and below(int(pid))]
+
+
+@posix
+def test_a_signal_while_the_backend_closes_keeps_the_reports(tmp_path: Path) -> None:
+    run = begun(tmp_path / "out", "python:unruly:HangsWhenClosed", 0)
+    closing = tmp_path / "out" / "closing"
+    children = hosts_below(run.pid)
+    until = time.monotonic() + 60
+    while not closing.exists() and run.poll() is None and time.monotonic() < until:
+        time.sleep(0.02)
+    run.send_signal(signal.SIGTERM)
+    _, err = run.communicate(timeout=60)
+    assert (run.returncode, err) == (128 + signal.SIGTERM, "")
+    assert read_record(tmp_path / "out" / "results.jsonl").counts()["not_run"] == 0
+    assert [pid for pid in children if is_running(pid)] == []
+
+
+def is_running(pid: int) -> bool:
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout.strip()
+    return bool(state) and not state.startswith("Z")
 
 
 @posix
