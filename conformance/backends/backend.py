@@ -99,7 +99,8 @@ class BackendInfo:
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> BackendInfo:
         """A description from ``to_json``'s data, of which a file or a pipe made tuples lists."""
-        return BackendInfo(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
+        given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+        return BackendInfo(**given)
 
     def change(self, later: BackendInfo) -> str:
         """The first field in which a later description by the same backend differs, in words; empty if none does. ``details`` may."""
