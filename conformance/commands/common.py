@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,25 @@ class Seconds(click.FloatRange):
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="print JSON")
+
+processes_option = click.option(
+    "-n", "processes", type=click.IntRange(0), default=0, show_default=True, help="processes; 0 runs everything in this one"
+)
+
+Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
+
+
+@contextmanager
+def mapper(processes: int) -> Iterator[Mapper]:
+    """``map`` in this process (0) or in others, results in order. In others, functions travel by name, arguments and results pickled."""
+    if not processes:
+        yield map
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        yield pool.map
 
 
 def print_json(data: Any) -> None:

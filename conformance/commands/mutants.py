@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, astuple
 from functools import partial
 from pathlib import Path
@@ -19,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 
-from dmlcts.conformance.commands.common import operator_named, print_json
+from dmlcts.conformance.commands.common import Mapper, mapper, operator_named, print_json, processes_option
 from dmlcts.conformance.mutants.catalogue import check_review, find_mutant, mutants_of, mutated_operators
 from dmlcts.conformance.mutants.hunt import Cost, Hunt, Hunter, ReferenceFails, hunt, hunt_by_kind, wanted
 from dmlcts.conformance.mutants.mutant import Mutant
@@ -54,9 +51,7 @@ SEED = 10
 @click.option("--list", "listed", is_flag=True, help="name every fault and the case that finds it")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 @click.option("--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table")
-@click.option(
-    "-n", "processes", type=click.IntRange(0), default=0, show_default=True, help="processes; 0 runs everything in this one"
-)
+@processes_option
 def command(
     operators: tuple[str, ...],
     expression: str,
@@ -86,7 +81,7 @@ def command(
     except (ReviewError, ValueError) as error:
         raise UsageError(str(error)) from None
     names = _operators(operators)
-    with _mapper(processes) as mapped:
+    with mapper(processes) as mapped:
         if subsumption:
             _work_out(names, mapped)
             return
@@ -147,19 +142,6 @@ def _add(costs: dict[str, Cost], more: Mapping[str, Cost]) -> None:
     for kind, cost in more.items():
         known = costs.get(kind, Cost())
         costs[kind] = Cost(*(one + other for one, other in zip(astuple(known), astuple(cost), strict=True)))
-
-
-Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
-
-
-@contextmanager
-def _mapper(processes: int) -> Iterator[Mapper]:
-    """``map`` in this process or in others, results in order."""
-    if not processes:
-        yield map
-        return
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
-        yield pool.map
 
 
 def _tracked(mapped: Mapper, function: Callable[[Any], Any], work: Sequence[Any]) -> Iterator[Any]:

@@ -14,7 +14,7 @@ from rich.progress import track
 from rich.table import Table
 
 from dmlcts.conformance.commands import spec_new
-from dmlcts.conformance.commands.common import json_option, operator_named, print_json
+from dmlcts.conformance.commands.common import json_option, mapper, operator_named, print_json, processes_option
 from dmlcts.conformance.commands.spec_show import print_operator
 from dmlcts.conformance.execution import binding_checks
 from dmlcts.conformance.runner.options import UsageError
@@ -175,12 +175,14 @@ def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str
 @command.command("coverage")
 @click.argument("operators", nargs=-1)
 @json_option
-def coverage_(operators: tuple[str, ...], as_json: bool) -> None:
+@processes_option
+def coverage_(operators: tuple[str, ...], as_json: bool, processes: int) -> None:
     """Lists the promises of the specs that no case tests, and what is wrong with the cases. Exits with 1 if there is anything."""
-    chosen = [operator_named(name) for name in operators] or sound()
+    names = [operator.name for operator in [operator_named(name) for name in operators] or sound()]
     stderr = Console(stderr=True)
-    progress = track(chosen, "specs", console=stderr, transient=True, disable=not stderr.is_terminal)
-    found = [_covered(operator) for operator in progress]
+    with mapper(processes) as mapped:
+        results = mapped(_covered, names)
+        found = list(track(results, "specs", len(names), console=stderr, transient=True, disable=not stderr.is_terminal))
     if as_json:
         print_json([_coverage_json(entry, problems) for entry, problems in found])
     else:
@@ -195,7 +197,8 @@ Covered = tuple[Coverage, tuple[str, ...]]
 """An operator's coverage, and what is wrong with its cases."""
 
 
-def _covered(operator: Operator) -> Covered:
+def _covered(name: str) -> Covered:
+    operator = load(name)
     given = Given(operator, make_cases(operator))
     problems = tuple(problem for check in (*CHECKS, *binding_checks.CHECKS) for problem in _first(list(check(given))))
     return coverage(operator, given.cases, reference_of(operator.name) is not None), problems

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64decode
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from zlib import decompress
 
 import pytest
+from records import listed_cases
 
 from dmlcts.reports.claim import claim_of
 from dmlcts.reports.html import headline, write_html
@@ -68,17 +67,6 @@ def details(folder: Path, operator: str) -> dict[str, Any]:
     return json.loads(text.removeprefix(start).removesuffix(";\n"))
 
 
-def cases(folder: Path) -> list[tuple[Any, ...]]:
-    """Every case that the browser lists: id, milliseconds, ULP, and what it shares with others."""
-    text = (folder / "data" / "cases.js").read_text(encoding="ascii")
-    data = json.loads(decompress(b64decode(text.removeprefix('(window.dmlcts ??= {}).cases = "').removesuffix('";\n'))))
-    return [
-        (short, milliseconds, ulp, *data["shared"][shared])
-        for lists in data["operators"]
-        for short, shared, milliseconds, ulp in zip(*lists, strict=True)
-    ]
-
-
 class Outline(HTMLParser):
     """Every element with its attributes, and the text outside of scripts and styles."""
 
@@ -107,7 +95,7 @@ def test_the_page_tells_the_statuses_apart_by_word_symbol_and_number(tmp_path: P
     for status, entry in zip(STATUSES, counts.split("<li")[1:], strict=True):
         assert f">{SYMBOLS[status]}</b>" in entry
         assert f'<span class="number">{2 ** STATUSES.index(status)}</span> <span class="word">{WORDS[status]}</span>' in entry
-    assert Counter(STATUSES[status] for _, _, _, status, *_ in cases(tmp_path)) == {
+    assert Counter(STATUSES[status] for _, _, _, status, *_ in listed_cases(tmp_path)) == {
         status: 2**i for i, status in enumerate(STATUSES)
     }
 
@@ -161,7 +149,7 @@ def test_every_case_can_be_read_back_from_the_data(tmp_path: Path) -> None:
     )  # fmt: skip
     page(run(result(repro="dmlcts repro GEMM/FLOAT16/0"), bad), tmp_path)
     common = ["FLOAT16", "table", "documented", "6_4"]
-    assert cases(tmp_path) == [
+    assert listed_cases(tmp_path) == [
         ("/FLOAT16/0", 0, None, STATUSES.index(PASS), *common, "", "", "", "", "dmlcts repro \0"),
         ("/FLOAT16/1", 12, 1.5, STATUSES.index(FAIL), *common, "near", "documentation", "off", "none", "dmlcts repro \0"),
     ]

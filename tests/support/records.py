@@ -1,8 +1,13 @@
-"""Records of runs for tests of reports."""
+"""Records of runs for tests of reports, and what a report's page lists."""
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zlib import decompress
 
 from dmlcts.reports.record import PASS, STATUSES, Manifest, Record, Result
 
@@ -31,3 +36,14 @@ def of(**numbers: int) -> Record:
 
 # Different numbers, so that no status can stand for another unseen.
 ALL_SEVEN = of(**{status: 2**i for i, status in enumerate(STATUSES)})
+
+
+def listed_cases(folder: Path) -> list[tuple[Any, ...]]:
+    """Every case that the browser lists: id, milliseconds, ULP, and what it shares with others."""
+    text = (folder / "data" / "cases.js").read_text(encoding="ascii")
+    data = json.loads(decompress(b64decode(text.removeprefix('(window.dmlcts ??= {}).cases = "').removesuffix('";\n'))))
+    return [
+        (short, milliseconds, ulp, *data["shared"][shared])
+        for lists in data["operators"]
+        for short, shared, milliseconds, ulp in zip(*lists, strict=True)
+    ]

@@ -27,9 +27,13 @@ def run(out: Path, backend: str, *arguments: str) -> subprocess.CompletedProcess
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["python", "inprocess"])
-@pytest.mark.parametrize("name", ["ExitsWithSuccess", "DiesWithSuccess", "Crashes", "WrongAndExitsAtClose", "WrongAndDiesAtClose"])
-@pytest.mark.parametrize("processes", ["0", "2"])
+ENDS = ("ExitsWithSuccess", "DiesWithSuccess", "Crashes", "WrongAndExitsAtClose", "WrongAndDiesAtClose")
+WITH_WORKERS = [("python", "Crashes", "2"), ("inprocess", "DiesWithSuccess", "2"), ("inprocess", "WrongAndDiesAtClose", "2")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "processes"), [*((kind, name, "0") for kind in ("python", "inprocess") for name in ENDS), *WITH_WORKERS]
+)
 def test_no_way_to_end_leads_to_success(kind: str, name: str, processes: str, tmp_path: Path) -> None:
     """os._exit(0), sys.exit(0), a segmentation fault, in a case and in close()."""
     done = run(tmp_path, f"{kind}:unruly:{name}", "-n", processes)

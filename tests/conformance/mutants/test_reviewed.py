@@ -1,4 +1,7 @@
-"""What was reviewed: reviewed.yaml is read, speaks of faults that are planted, and says what the catalogue does."""
+"""What was reviewed: reviewed.yaml is read, and says what the catalogue does.
+
+That its entries speak of faults that are planted, `dmlcts mutants` checks in .ci/run.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dmlcts.conformance.mutants import reviewed
-from dmlcts.conformance.mutants.catalogue import check_review, find_mutant, mutants, mutants_of
+from dmlcts.conformance.mutants import catalogue, reviewed
+from dmlcts.conformance.mutants.catalogue import check_review, find_mutant, mutants_of
 from dmlcts.conformance.mutants.reviewed import PROPERTIES, ReviewError, read_entries, review, unused
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, MEASURED
@@ -19,13 +22,10 @@ def entry(**fields: Any) -> dict[str, Any]:
     return {"faults": ["strides/*"], "operators": [ADD], "reason": "none has any", **fields}
 
 
-def test_every_entry_speaks_of_a_planted_fault() -> None:
-    check_review()
-
-
 def test_an_entry_that_speaks_of_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = read_entries({"no_fault": [entry(), entry(faults=["strides/none"])], "measured": [entry(operators=["NONE"])]})
     monkeypatch.setattr(reviewed, "entries", lambda: entries)
+    monkeypatch.setattr(catalogue, "mutated_operators", lambda: (ADD,))
     assert [str(found) for found in unused([(ADD, "strides/ignored")])] == [
         "reviewed.yaml, no_fault, entry 2 (strides/none)",
         "reviewed.yaml, measured, entry 1 (strides/*)",
@@ -84,8 +84,9 @@ def test_mutants_are_found_by_their_names() -> None:
         find_mutant("ELEMENT_WISE_AD/strides/ignored")
 
 
-def test_every_mutant_says_what_it_does() -> None:
-    for mutant in mutants():
+@pytest.mark.parametrize("operator", [ADD, "CONVOLUTION", "GEMM", "ACTIVATION_SOFTMAX"])
+def test_every_mutant_says_what_it_does(operator: str) -> None:
+    for mutant in mutants_of(operator).values():
         assert mutant.fault.does, mutant.name
         assert not mutant.fault.does.endswith("."), mutant.name
         assert not mutant.fault.does[0].isupper(), mutant.name
