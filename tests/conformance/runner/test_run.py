@@ -328,7 +328,7 @@ def test_shards_merge_into_the_whole_and_nothing_less_does(
 
 
 def test_an_older_run_in_the_folder_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", AT_HAND)
+    monkeypatch.syspath_prepend(str(HOSTS))
     arguments = ("run", "-q", "--level", "smoke", "--out", tmp_path, "-k")
     assert dmlcts(*arguments, "BIT_OR and not property", "--backend", "python:unruly:Wrong") == 1
     (tmp_path / "data" / "mine.js").write_text("let own = 1", encoding="utf-8")
