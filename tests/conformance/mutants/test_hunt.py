@@ -123,14 +123,23 @@ def test_documented_cases_are_asked_for_documented_faults() -> None:
 
 # What falls whenever another falls
 
+MANY = 10_000
+"""More than there are cases: every fault is compared with the others."""
 
-def test_of_faults_that_fall_together_the_hardest_are_kept(hunter: Hunter) -> None:
+
+def test_of_faults_that_fall_together_the_hardest_are_kept(hunter: Hunter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subsumption, "_FEW", MANY)
     labels = hardest(hunter, [wrong_at(0), wrong_at(5), wrong_at(1), HARMLESS])
     # Whatever has a sixth element has a first; what nothing finds may be what property cases alone find.
     assert labels == ["wrong-at-5", "harmless"]
 
 
-def test_what_measured_cases_find_stands_for_no_documented_fault(hunter: Hunter) -> None:
+def test_what_many_cases_find_brings_nothing_down(hunter: Hunter) -> None:
+    assert hardest(hunter, [wrong_at(0), wrong_at(5)]) == ["wrong-at-0", "wrong-at-5"]
+
+
+def test_what_measured_cases_find_stands_for_no_documented_fault(hunter: Hunter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subsumption, "_FEW", MANY)
     assert hardest(hunter, [wrong_at(0), wrong_at(5, basis=MEASURED)]) == ["wrong-at-0", "wrong-at-5"]
     assert hardest(hunter, [wrong_at(0, basis=MEASURED), wrong_at(5)]) == ["wrong-at-5"]
 
