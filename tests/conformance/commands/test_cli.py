@@ -189,6 +189,11 @@ def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert {row["backend"] for row in listed(capsys, "backends")} >= {"reference", "reference:cuda"}
 
 
+def test_coverage_in_another_process_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_ROUND")
+    assert listed(capsys, "spec", "coverage", *names, "-n", 1) == listed(capsys, "spec", "coverage", *names)
+
+
 def test_what_is_wrong_is_in_the_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "wrong.yaml"
     file.write_text("name: [\n", encoding="utf-8")

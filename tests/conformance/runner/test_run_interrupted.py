@@ -31,9 +31,14 @@ AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH")
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
 CHOICE = RunOptions(level="smoke", expression="not property")
 """Of level smoke: each process makes its cases anew."""
-TOTAL = len(selected_cases(CHOICE))
 LEAST = 5
 """Results that are waited for before a run is stopped. A case takes 50 ms, so that this is long before the end."""
+
+
+@pytest.fixture(scope="module")
+def total() -> int:
+    """How many cases a run has."""
+    return len(selected_cases(CHOICE))
 
 
 def dmlcts(*arguments: object) -> int:
@@ -78,7 +83,7 @@ def interrupt(run: subprocess.Popen[str], everyone: bool) -> tuple[str, str]:
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no Ctrl-C that a test can send: CTRL_BREAK ends Python at once")
 @pytest.mark.parametrize(("processes", "everyone"), [(0, True), (2, True), (2, False)])
-def test_ctrl_c_keeps_what_ran_and_says_what_did_not(processes: int, everyone: bool, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_ran_and_says_what_did_not(processes: int, everyone: bool, total: int, tmp_path: Path) -> None:
     run = begun(tmp_path, processes)
     before = so_far(tmp_path)
     out, err = interrupt(run, everyone)
@@ -86,11 +91,11 @@ def test_ctrl_c_keeps_what_ran_and_says_what_did_not(processes: int, everyone: b
 
     record = read_record(tmp_path / "results.jsonl")
     counts = record.counts()
-    assert len(record.results) == record.manifest.selected == TOTAL
+    assert len(record.results) == record.manifest.selected == total
     assert before <= counts["pass"] < before + 80  # a process is given many cases at once, and does not run these to the end
-    assert counts["not_run"] == TOTAL - counts["pass"]
+    assert counts["not_run"] == total - counts["pass"]
     assert record.manifest.interrupted
-    said = f"The run was interrupted: {counts['not_run']:,} of {TOTAL:,} cases were not run. Their results are unknown."
+    said = f"The run was interrupted: {counts['not_run']:,} of {total:,} cases were not run. Their results are unknown."
     assert said in out
     assert "smoke makes no claim" in out
     assert said in (tmp_path / "summary.md").read_text(encoding="utf-8")
@@ -105,7 +110,7 @@ def test_ctrl_c_keeps_what_ran_and_says_what_did_not(processes: int, everyone: b
 
 @pytest.mark.parametrize("processes", [0, 1])
 def test_of_a_run_that_was_killed_the_reports_can_still_be_written(
-    processes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    processes: int, total: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = begun(tmp_path, processes)
     run.kill()
@@ -117,7 +122,7 @@ def test_of_a_run_that_was_killed_the_reports_can_still_be_written(
     ids = [case.id for case in selected_cases(CHOICE)]
     assert [result.case for result in record.results] == ids[: len(record.results)]  # of the operators that it had reached
     assert counts["pass"] >= LEAST
-    assert counts["pass"] + counts["not_run"] == len(record.results) < TOTAL
+    assert counts["pass"] + counts["not_run"] == len(record.results) < total
     assert record.manifest.unlisted
     assert record.manifest.interrupted
     assert (record.manifest.backend_spec, record.manifest.finished) == ("python:unruly:Slow", "")
@@ -148,11 +153,13 @@ def test_an_interrupted_shard_makes_an_interrupted_whole(tmp_path: Path, monkeyp
 
 # The folder of parts
 
+FIRST = RunOptions(level="smoke", operators=("ELEMENT_WISE_IDENTITY",))
+
 
 def killed(out: Path, *written: tuple[str, str]) -> Path:
     """What a run of two operators leaves that is killed as soon as it has listed two cases of the first, and has written these files."""
-    cases = selected_cases(RunOptions(level="smoke"))[:2]
-    operators = ("ELEMENT_WISE_IDENTITY", "ELEMENT_WISE_ABS")
+    cases = selected_cases(FIRST)[:2]
+    operators = (*FIRST.operators, "ELEMENT_WISE_ABS")
     folder = journal.begin(out, manifest_of(RunOptions(level="smoke", feature_level="6_4"), BackendInfo("b"), operators))
     journal.write_list(folder, 0, map(not_run, cases))
     for name, text in written:
@@ -165,7 +172,7 @@ def ran(process: str) -> str:
 
 
 def line(case: int, status: str) -> str:
-    result = replace(not_run(selected_cases(RunOptions(level="smoke"))[case]), status=status)
+    result = replace(not_run(selected_cases(FIRST)[case]), status=status)
     return json.dumps({"result": result_json(result)}) + "\n"
 
 
