@@ -23,9 +23,10 @@ def entry(**fields: Any) -> dict[str, Any]:
 
 
 def test_an_entry_that_speaks_of_nothing_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = tuple(mutants_of(ADD).values())  # made, and kept, with the true entries
     entries = read_entries({"no_fault": [entry(), entry(faults=["strides/none"])], "measured": [entry(operators=["NONE"])]})
     monkeypatch.setattr(reviewed, "entries", lambda: entries)
-    monkeypatch.setattr(catalogue, "mutants", lambda: mutants_of(ADD).values())
+    monkeypatch.setattr(catalogue, "mutants", lambda: planted)
     assert [str(found) for found in unused([(ADD, "strides/ignored")])] == [
         "reviewed.yaml, no_fault, entry 2 (strides/none)",
         "reviewed.yaml, measured, entry 1 (strides/*)",
