@@ -55,15 +55,20 @@ def _counts(xp: Any, desc: OperatorDesc, x: Array, without: bool) -> Array:
     return _placed(xp, desc, xp.broadcast_to(xp.arange(1, x.shape[-1] + 1), x.shape), without, 0)
 
 
+def _accumulated(xp: Any, desc: OperatorDesc, array: Array, function: str, without: bool, neutral: int) -> tuple[Array, Array]:
+    """The elements along the axis, floats in FLOAT64, and the sums or products up to each; ``without`` its own, they begin with ``neutral``."""
+    x = along(xp, desc, array)
+    x = x.astype(xp.float64) if x.dtype.kind == "f" else x
+    total = running(xp, x, function)
+    return x, back(xp, desc, exclusive(xp, total, x, neutral) if without else total)
+
+
 @reference("CUMULATIVE_SUMMATION")
 def cumulative_summation(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Sums of all elements up to each; exclusive ones begin with 0. Integers wrap around: measured, where the page is silent."""
-    x, without = along(xp, desc, inputs["InputTensor"]), bool(desc.fields["HasExclusiveSum"])
-    real = x.dtype.kind == "f"
-    x = x.astype(xp.float64) if real else x
-    total = running(xp, x, "sum")
-    value = back(xp, desc, exclusive(xp, total, x, 0) if without else total)
-    if not real:
+    without = bool(desc.fields["HasExclusiveSum"])
+    x, value = _accumulated(xp, desc, inputs["InputTensor"], "sum", without, 0)
+    if x.dtype.kind != "f":
         return {"OutputTensor": Answer(value)}
     magnitude = _placed(xp, desc, xp.cumsum(xp.abs(x), axis=-1), without, 0)
     return {"OutputTensor": Answer(value, magnitude=magnitude, terms=_counts(xp, desc, x, without))}
@@ -72,12 +77,9 @@ def cumulative_summation(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array
 @reference("CUMULATIVE_PRODUCT")
 def cumulative_product(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Products of all elements up to each; exclusive ones begin with 1. Integers wrap around: measured, where the page is silent."""
-    x, without = along(xp, desc, inputs["InputTensor"]), bool(desc.fields["HasExclusiveProduct"])
-    real = x.dtype.kind == "f"
-    x = x.astype(xp.float64) if real else x
-    total = running(xp, x, "product")
-    value = back(xp, desc, exclusive(xp, total, x, 1) if without else total)
-    if not real:
+    without = bool(desc.fields["HasExclusiveProduct"])
+    x, value = _accumulated(xp, desc, inputs["InputTensor"], "product", without, 1)
+    if x.dtype.kind != "f":
         return {"OutputTensor": Answer(value)}
     size, infinite, zero = xp.abs(x), xp.isinf(x), x == 0
     above = xp.cumprod(xp.where(infinite | (size <= 1), 1.0, size), axis=-1)
