@@ -33,7 +33,7 @@ def read_frame(stream):
         return None
     magic, header_length, payload_length = PREFIX.unpack(prefix)
     if magic != MAGIC:
-        sys.exit("standard input carries no frames of version 1")
+        sys.exit(f"a frame begins with {magic.hex(' ')} and not with {MAGIC.hex(' ')}")
     header, payload = json.loads(stream.read(header_length)), bytearray(payload_length)
     stream.readinto(payload)
     return header, memoryview(payload)

@@ -62,17 +62,19 @@ class Source:
         self.stream = stream
         self.unread = b""
 
-    def more(self, what: str) -> None:
-        """Reads some bytes. Raises ProtocolError if the stream ends before ``what`` is complete."""
+    def more(self, size: int, part: str) -> None:
+        """Reads some bytes. Raises ProtocolError if the stream ends, in a ``part`` of a frame that has ``size`` bytes."""
         chunk = self.stream.read(1 << 16)
         if not chunk:
-            raise ProtocolError(f"the output ended {'inside' if self.unread else 'before'} {what}", self.unread, ended=True)
+            inside = f"inside a frame, after {len(self.unread)} of the {size} bytes of its {part}"
+            began = self.unread or part != "prefix"
+            raise ProtocolError(f"the output ended {inside if began else 'before a frame'}", self.unread, ended=True)
         self.unread += chunk
 
-    def take(self, size: int, what: str) -> bytes:
+    def take(self, size: int, part: str) -> bytes:
         """Exactly ``size`` bytes, a small number of them. Raises ProtocolError."""
         while len(self.unread) < size:
-            self.more(what)
+            self.more(size, part)
         taken, self.unread = self.unread[:size], self.unread[size:]
         return taken
 
@@ -100,13 +102,13 @@ def read_header(source: Source) -> tuple[Header, int]:
     """The next frame's header and the length of its payload, which stays unread. Raises ProtocolError."""
     while len(source.unread) < PREFIX.size:
         _check_magic(source.unread)
-        source.more("a frame")
+        source.more(PREFIX.size, "prefix")
     _check_magic(source.unread)
-    prefix = source.take(PREFIX.size, "a frame")
+    prefix = source.take(PREFIX.size, "prefix")
     _, header_length, payload_length = PREFIX.unpack(prefix)
     if header_length > MAX_HEADER:
         raise ProtocolError(f"a frame has a header of {header_length} bytes; the maximum is {MAX_HEADER}", prefix)
-    text = source.take(header_length, "a header")
+    text = source.take(header_length, "header")
     try:
         header = parse_json(decode(text))
     except ForeignError as error:

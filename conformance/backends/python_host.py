@@ -122,13 +122,13 @@ def _answers_alone() -> FileIO:
 def _next(source: Source) -> tuple[Header, bytearray] | None:
     try:
         header, length = read_header(source)
+        payload = bytearray(length)
+        source.fill(memoryview(payload))
+        return header, payload
     except ProtocolError as error:
-        if error.ended and not error.seen:
-            return None  # the suite is gone
+        if error.ended:
+            return None  # the suite is gone, in the middle of a request if it was stopped there
         raise
-    payload = bytearray(length)
-    source.fill(memoryview(payload))
-    return header, payload
 
 
 def _described(spec: str) -> tuple[Backend | None, Header]:

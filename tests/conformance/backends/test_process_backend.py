@@ -78,8 +78,14 @@ FAULTS = {
     "claims_a_header_of_4_gb": ("a header of 4294967295 bytes; the maximum is 1048576", "ff ff ff ff"),
     "sends_4_bytes_too_few": ("payload has 8 bytes, but its resources have 12", ""),
     "sends_4_bytes_too_many": ("payload has 16 bytes, but its resources have 12", ""),
-    "cuts_off_its_prefix": ("ended inside a frame; the host ended with exit code 0", "bytes received: 44 4d 4c"),
-    "cuts_off_its_header": ("ended inside a header; the host ended with exit code 0", 'as text: {"status": "ok",'),
+    "cuts_off_its_prefix": (
+        "ended inside a frame, after 13 of the 20 bytes of its prefix; the host ended with exit code 0",
+        "bytes received: 44 4d 4c",
+    ),
+    "cuts_off_its_header": (
+        r"ended inside a frame, after \d+ of the \d+ bytes of its header; the host ended with exit code 0",
+        'as text: {"status": "ok",',
+    ),
     "cuts_off_its_payload": ("ended inside a payload, 9 bytes into the 12 of a resource; the host ended", ""),
     "answers_no_json": ("a header is not JSON: .*Expecting property name", "as text: {'status': 'ok'}"),
     "answers_no_utf_8": ("a header is not JSON: not UTF-8", "22 ff fe 22"),

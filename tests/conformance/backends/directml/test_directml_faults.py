@@ -14,9 +14,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from io import FileIO
 from pathlib import Path
 from threading import Timer
-from time import monotonic
+from time import monotonic, sleep
+from typing import cast
 
 import pytest
 
@@ -24,7 +26,7 @@ from dmlcts.conformance.backends.backend import Backend, BackendUnavailable, Dis
 from dmlcts.conformance.backends.directml import stack, windows
 from dmlcts.conformance.backends.directml.dll import read_dll
 from dmlcts.conformance.backends.process import ProcessBackend, split_command
-from dmlcts.conformance.backends.protocol import DESCRIBE, frame, run_request
+from dmlcts.conformance.backends.protocol import DESCRIBE, Source, frame, read_header, run_request
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.runner.options import RunOptions
@@ -243,6 +245,32 @@ def test_a_host_that_hangs_ends_when_the_suite_is_gone(fake: Callable[[str], Pat
         process.stdin.close()
         try:
             assert process.wait(20.0) == 3
+        finally:
+            process.kill()
+
+
+def test_after_a_request_that_takes_long_the_next_is_read_whole() -> None:
+    """After 1.5 s a second thread of the host looks whether the suite is still there, and waits for the first byte of the next request."""
+    with subprocess.Popen(
+        host_command(None), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, env=host_environment()
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        source = Source(cast(FileIO, process.stdout))
+        try:
+            for number in (1, 2):
+                head, *payload = (bytes(piece) for piece in run_request(dispatch(XOR), number, load))
+                process.stdin.write(head)
+                sleep(2.5 if number == 1 else 0.2)
+                process.stdin.write(b"".join(payload))
+                header, length = read_header(source)
+                assert (header["id"], header["status"]) == (number, "ok")
+                source.take(length, "payload")
+                sleep(0.2)  # the host waits for the next request by now, in both threads
+            process.stdin.close()
+            assert process.wait(20.0) == 0
+            assert b"a request takes long; the host is at " in process.stderr.read()
         finally:
             process.kill()
 

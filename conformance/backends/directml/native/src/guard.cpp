@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "protocol.h"
 #include "windows_api.h"
 
 namespace guard {
@@ -50,16 +51,6 @@ LONG WINAPI crashed(EXCEPTION_POINTERS* exception) {
 
 constexpr DWORD look_every = 500, long_time = 1'500, patience = 5'000;  // milliseconds
 
-/// Whether nothing more will come. Waits for the next request, and the host's own thread waits with it, in the lock of the stream.
-/// (PeekNamedPipe would do without waiting, but not under Wine.)
-bool input_ended() {
-    _lock_file(stdin);
-    const int byte = std::getc(stdin);
-    if (byte != EOF) std::ungetc(byte, stdin);
-    _unlock_file(stdin);
-    return byte == EOF;
-}
-
 /// Whoever pipes in a file of requests closes his end before they are answered: only a host that stands still is ended.
 DWORD WINAPI watch(void*) {
     DWORD still = 0;  // milliseconds for which the same request has been under way
@@ -70,7 +61,7 @@ DWORD WINAPI watch(void*) {
         if (still != long_time) continue;
         char words[256];  // a host that is killed for its silence cannot say it any more
         say(words, std::snprintf(words, sizeof words, "a request takes long; the host is at %s\n", step.load()));
-        if (!input_ended()) still = 0;
+        if (!protocol::Streams::input_ended()) still = 0;  // waits; PeekNamedPipe would not, but knows no pipes of Unix under Wine
     }
     TerminateProcess(GetCurrentProcess(), 3);
     return 0;

@@ -10,7 +10,7 @@ void doing(const char* what);
 void report_crashes();
 
 /// From now on a request that takes long says so on standard error, with what the host is at; and where the suite is gone and the request
-/// hangs, the program ends by itself. Standard input must be read through `stdin`.
+/// hangs, the program ends by itself.
 void watch_requests();
 
 /// A request begins, or was answered.

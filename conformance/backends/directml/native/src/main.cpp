@@ -146,7 +146,7 @@ int main() {
     guard::report_crashes();
     guard::watch_requests();
     const int code = guarded();
-    std::fflush(nullptr);
+    std::fflush(stderr);  // not all streams: the thread that watches may hold the lock of standard input
     // Without the drivers' farewell: there is nothing left to save, and some take longer over it than the suite waits.
     TerminateProcess(GetCurrentProcess(), static_cast<UINT>(code));
     return code;

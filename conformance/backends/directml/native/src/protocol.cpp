@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #ifdef _WIN32
 #include <fcntl.h>
@@ -24,6 +25,10 @@ constexpr size_t prefix_size = 20;
 // would cost the square of its size.
 constexpr uint64_t chunk = 1 << 18;
 
+// Of standard input, for a whole part of a frame, or a byte that is looked at. The C library's own locks of streams do not do for that:
+// mingw-w64's _lock_file is not the lock that Wine's fread takes.
+std::mutex input;
+
 // Both ends are little endian, but what is assembled from bytes needs no packed struct.
 uint64_t little(const unsigned char* bytes, int count) {
     uint64_t number = 0;
@@ -35,9 +40,19 @@ void put_little(unsigned char* bytes, int count, uint64_t number) {
     for (int i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(number >> (8 * i));
 }
 
+std::string hex_bytes(const unsigned char* bytes, size_t count) {
+    std::string text;
+    for (size_t i = 0; i < count; ++i) {
+        char digits[4];
+        std::snprintf(digits, sizeof digits, i ? " %02x" : "%02x", bytes[i]);
+        text += digits;
+    }
+    return text;
+}
+
 }  // namespace
 
-Streams::Streams() : in_(stdin) {
+Streams::Streams() {
     std::fflush(stdout);
     const int frames = dup(1);
     if (frames < 0 || dup2(2, 1) < 0) throw StreamError("standard output cannot be kept apart");
@@ -48,36 +63,63 @@ Streams::Streams() : in_(stdin) {
 #endif
     out_ = fdopen(frames, "wb");
     if (!out_) throw StreamError("standard output cannot be written");
-    std::setvbuf(in_, nullptr, _IOFBF, 1 << 16);
+    std::setvbuf(stdin, nullptr, _IOFBF, 1 << 16);
     std::setvbuf(out_, nullptr, _IOFBF, 1 << 16);
 }
 
 std::optional<std::string> Streams::next() {
     unsigned char prefix[prefix_size];
-    const size_t came = std::fread(prefix, 1, prefix_size, in_);
-    if (came == 0) return std::nullopt;
-    if (came < prefix_size) throw StreamError("standard input ended inside a frame");
-    if (std::memcmp(prefix, magic, sizeof magic) != 0) throw StreamError("standard input carries no frames of version 1");
+    size_t came;
+    {
+        const std::lock_guard<std::mutex> alone(input);
+        came = std::fread(prefix, 1, prefix_size, stdin);
+    }
+    if (came == 0 && !std::ferror(stdin)) return std::nullopt;
+    ++requests_;
+    if (std::memcmp(prefix, magic, std::min(came, sizeof magic)) != 0) {
+        throw StreamError("request " + std::to_string(requests_) + " begins with " + hex_bytes(prefix, came) + " and not with " +
+                          hex_bytes(magic, sizeof magic) + ", the magic number of the protocol's version 1");
+    }
+    if (came < prefix_size) cut_off("prefix", came, prefix_size);
     const uint64_t length = little(prefix + 8, 4);
-    payload_ = little(prefix + 12, 8);
-    if (length > max_header) throw StreamError("a header of " + std::to_string(length) + " bytes is too long");
+    payload_ = payload_size_ = little(prefix + 12, 8);
+    if (length > max_header) {
+        throw StreamError("request " + std::to_string(requests_) + " has a header of " + std::to_string(length) +
+                          " bytes; the maximum is " + std::to_string(max_header));
+    }
     std::string header(static_cast<size_t>(length), '\0');
-    fill(header.data(), length);
+    fill(header.data(), length, "header", 0, length);
     return header;
+}
+
+bool Streams::input_ended() {
+    const std::lock_guard<std::mutex> alone(input);
+    const int byte = std::getc(stdin);
+    if (byte != EOF) std::ungetc(byte, stdin);
+    return byte == EOF;
 }
 
 void Streams::read(void* to, uint64_t size) {
     if (size > payload_) throw StreamError("more was asked of a payload than there is");  // a mistake of this program's own
-    fill(to, size);
+    fill(to, size, "payload", payload_size_ - payload_, payload_size_);
     payload_ -= size;
 }
 
-void Streams::fill(void* to, uint64_t size) {
+/// Reads `size` bytes of a part of a frame that has `length`, after `before`.
+void Streams::fill(void* to, uint64_t size, const char* part, uint64_t before, uint64_t length) {
+    const std::lock_guard<std::mutex> alone(input);
     for (uint64_t done = 0; done < size;) {
-        const size_t part = static_cast<size_t>(std::min(size - done, chunk));
-        if (std::fread(static_cast<char*>(to) + done, 1, part, in_) != part) throw StreamError("standard input ended inside a frame");
-        done += part;
+        const size_t wanted = static_cast<size_t>(std::min(size - done, chunk));
+        const size_t came = std::fread(static_cast<char*>(to) + done, 1, wanted, stdin);
+        done += came;
+        if (came != wanted) cut_off(part, before + done, length);
     }
+}
+
+void Streams::cut_off(const char* part, uint64_t came, uint64_t length) const {
+    throw StreamError(std::string("standard input ") + (std::ferror(stdin) ? "could not be read" : "ended, as its sender did,") +
+                      " after " + std::to_string(came) + " of the " + std::to_string(length) + " bytes of the " + part + " of request " +
+                      std::to_string(requests_));
 }
 
 void Streams::put(const void* data, uint64_t size) {

@@ -45,6 +45,10 @@ public:
     /// The next frame's header; empty where the suite is gone. Throws StreamError.
     std::optional<std::string> next();
 
+    /// Whether nothing more comes. Waits for the next byte, and whoever reads a frame waits meanwhile: for a thread beside the one that
+    /// executes a request. The byte stays for the next frame.
+    static bool input_ended();
+
     /// Bytes of the payload that are still to be read.
     uint64_t payload() const { return payload_; }
 
@@ -56,11 +60,13 @@ public:
     void write(const json::Value& header, const std::vector<Piece>& payload = {});
 
 private:
-    void fill(void* to, uint64_t size);
+    void fill(void* to, uint64_t size, const char* part, uint64_t before, uint64_t length);
     void put(const void* data, uint64_t size);
+    [[noreturn]] void cut_off(const char* part, uint64_t came, uint64_t length) const;
 
-    std::FILE *in_, *out_;
-    uint64_t payload_ = 0;
+    std::FILE* out_;
+    uint64_t requests_ = 0;                   // that have begun
+    uint64_t payload_ = 0, payload_size_ = 0;  // of the latest: bytes still to be read, and all
 };
 
 struct Binding {

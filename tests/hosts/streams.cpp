@@ -1,0 +1,24 @@
+// A host of nothing but the streams of conformance/backends/directml/native: an answer is its request. A second thread looks for the end of
+// standard input all the time, as the host's own does while a request takes long.
+#include <cstdlib>
+#include <thread>
+
+#include "protocol.h"
+
+int main() {
+    try {
+        protocol::Streams streams;
+        std::thread([] {
+            while (!protocol::Streams::input_ended()) std::this_thread::yield();
+        }).detach();
+        while (const std::optional<std::string> header = streams.next()) {
+            std::vector<char> payload(static_cast<size_t>(streams.payload()));
+            streams.read(payload.data(), payload.size());
+            streams.write(json::read(*header), {{payload.data(), payload.size()}});
+        }
+    } catch (const protocol::StreamError& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        std::_Exit(2);
+    }
+    std::_Exit(0);
+}
