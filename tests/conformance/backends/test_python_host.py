@@ -11,6 +11,7 @@ import pytest
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.backends.protocol import frame
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.suite import find_case
 from dmlcts.reports.record import read_record
@@ -50,6 +51,14 @@ def test_a_hang_is_timed_out_and_costs_one_case(tmp_path: Path) -> None:
     results = {result.case: result for result in read_record(tmp_path / "results.jsonl").results}
     assert "no answer within 0.5 s; the host was killed" in results[CASE].message
     assert {result.status for case, result in results.items() if case != CASE} == {"pass"}
+
+
+def test_a_suite_that_is_stopped_inside_a_request_is_no_error_of_the_child() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "dmlcts.conformance.backends.python_host", "reference"],
+        input=frame({"request": "run"}, 100) + bytes(99), capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_what_a_backend_prints_does_not_disturb(tmp_path: Path) -> None:
