@@ -226,7 +226,9 @@ def test_denormal_policy(data_type: str) -> None:
         verdict = real([0.0, -0.0], [tiny, -tiny], data_type, {"ulps": 1}, info, checks=(ZERO_SIGN,))
         assert (verdict.ok, verdict.grade) == (ok, "")
         assert real([tiny], [tiny], data_type, {"ulps": 1}, info).grade == CORRECTLY_ROUNDED
-        assert not real([0.0], [smallest], data_type, {"ulps": 1}, info).ok, "a normal number is not flushed"
+        assert not real([0.0], [smallest], data_type, {"ulps": 0}, info).ok, "a normal number is not flushed"
+        assert real([0.0], [smallest], data_type, {"ulps": 1}, info).ok == ok, "unless its error may make it denormal"
+        assert not real([0.0], [smallest * (1 + 2.0**-8)], data_type, {"ulps": 1}, info).ok
         assert not real([smallest], [tiny], data_type, {"ulps": 1}, info).ok, "a denormal becomes zero and nothing else"
 
 
