@@ -95,11 +95,11 @@ def test_ctrl_c_keeps_what_ran_and_says_what_did_not(processes: int, everyone: b
     assert before <= counts["pass"] < before + 80  # a process is given many cases at once, and does not run these to the end
     assert counts["not_run"] == total - counts["pass"]
     assert record.manifest.interrupted
-    said = f"The run was interrupted: {counts['not_run']:,} of {total:,} cases were not run. Their results are unknown."
-    assert said in out
+    message = f"The run was interrupted: {counts['not_run']:,} of {total:,} cases were not run. Their results are unknown."
+    assert message in out
     assert "smoke makes no claim" in out
-    assert said in (tmp_path / "summary.md").read_text(encoding="utf-8")
-    assert said in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert message in (tmp_path / "summary.md").read_text(encoding="utf-8")
+    assert message in (tmp_path / "index.html").read_text(encoding="utf-8")
     junit = [ElementTree.parse(file).getroot() for file in (tmp_path / "junit").iterdir()]
     assert sum(len(suite.findall("testsuite/testcase/skipped[@type='not_run']")) for suite in junit) == counts["not_run"]
     files = [json.loads(file.read_text(encoding="utf-8"))["results"]["summary"] for file in (tmp_path / "ctrf").iterdir()]
@@ -126,10 +126,10 @@ def test_of_a_run_that_was_killed_the_reports_can_still_be_written(
     assert record.manifest.unlisted
     assert record.manifest.interrupted
     assert (record.manifest.backend_spec, record.manifest.finished) == ("python:unruly:Slow", "")
-    said = capsys.readouterr().out
-    assert f"The run was interrupted: {counts['not_run']:,} of {len(record.results):,} cases" in said
-    assert f"cases of {len(record.manifest.unlisted)} operators had not been made" in said
-    assert "cases a second" not in said  # nobody knows how long it took
+    printed = capsys.readouterr().out
+    assert f"The run was interrupted: {counts['not_run']:,} of {len(record.results):,} cases" in printed
+    assert f"cases of {len(record.manifest.unlisted)} operators had not been made" in printed
+    assert "cases a second" not in printed  # nobody knows how long it took
     assert dmlcts("run", "-q", "--case", "ELEMENT_WISE_BIT_OR/UINT8/4d", "--out", tmp_path) == 0  # the next run starts anew
     assert not (tmp_path / journal.FOLDER).exists()
 
