@@ -25,14 +25,27 @@ from dmlcts.spec.desc_json import read_desc, write_desc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import DOCUMENTED, Literal, Operator
 
-LEVELS = ("smoke", "core", "full")
-"""Each level contains the ones before it."""
+HUGE = "huge"
+LEVELS = ("smoke", "core", "full", HUGE)
+"""Each level contains the ones before it. The last one is for machines with enough memory (generator/huge), and never the default."""
 
 
 def beyond(level: str, most: str) -> bool:
     """Whether a level is higher than ``most``."""
     return LEVELS.index(level) > LEVELS.index(most)
 
+
+LONGEST_ID = 240
+"""An id becomes the name of a file, which may have 255 bytes."""
+
+OFFSETS = (64, 0, 16, 48, 256, 65_552)
+"""Where tensors usually begin in their resources, in bytes: multiples of 16, as DirectML requires; the last is beyond 64 KiB."""
+
+MOST_OFFSET = 1 << 20
+"""Other multiples of 16 are below this."""
+
+APART, INPUTS, ALL = "", "inputs", "all"
+"""Which tensors have parts of one resource: none, the inputs, or all."""
 
 REFERENCE, VALUES, REJECTION, RELATION, AGREEMENT = "reference", "values", "rejection", "relation", "agreement"
 
@@ -66,7 +79,8 @@ class Case:
 
     ``in_place`` maps a tensor to the input whose resource it shares: an output, or another input. ``checks`` are
     further checks: ``gaps`` (bytes between strided elements must not change) and ``zero-sign``. ``rule`` is the rule that a rejection case
-    breaks. Pickling stores only the operator's name, so the operator must be one of the package's own.
+    breaks. ``offset`` is where the first tensor begins in its resource (a multiple of 16; the others elsewhere), and ``resource`` says
+    which tensors share one. Pickling stores only the operator's name, so the operator must be one of the package's own.
     """
 
     id: str
@@ -81,6 +95,8 @@ class Case:
     data: Mapping[str, Data] = field(default_factory=dict)
     answers: Mapping[str, Mapping[str, Literal]] = field(default_factory=dict)
     in_place: Mapping[str, str] = field(default_factory=dict)
+    offset: int = OFFSETS[0]
+    resource: str = ""
     bindings: Mapping[str, Binding] = field(default_factory=dict)
     checks: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
@@ -112,6 +128,7 @@ def to_json(case: Case) -> dict[str, Any]:
         "data": {name: _data_json(data) for name, data in case.data.items()},
         "answers": {basis: {n: literal_json(v) for n, v in outputs.items()} for basis, outputs in case.answers.items()},
         "in_place": dict(case.in_place),
+        "resource": case.resource,
         "bindings": {n: {"short": b.short, "offset": b.offset, "absent": b.absent} for n, b in case.bindings.items()},
         "checks": list(case.checks),
         "covers": list(case.covers),
@@ -119,6 +136,8 @@ def to_json(case: Case) -> dict[str, Any]:
         "relation": case.relation,
         "note": case.note,
     }
+    if case.offset != OFFSETS[0]:
+        found["offset"] = case.offset
     return found | {key: value for key, value in optional.items() if value}
 
 
@@ -142,6 +161,8 @@ def from_json(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Case:
         data={name: _read_data(entry) for name, entry in data.get("data", {}).items()},
         answers={basis: {n: read_literal(v) for n, v in outputs.items()} for basis, outputs in data.get("answers", {}).items()},
         in_place=data.get("in_place", {}),
+        offset=int(data.get("offset", OFFSETS[0])),
+        resource=data.get("resource", ""),
         bindings={name: Binding(**entry) for name, entry in data.get("bindings", {}).items()},
         checks=tuple(data.get("checks", ())),
         covers=tuple(data.get("covers", ())),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dmlcts.generator.case import REJECTION, RELATION, VALUES, Case, from_json
+from dmlcts.generator.case import MOST_OFFSET, REJECTION, RELATION, VALUES, Case, from_json
 from dmlcts.generator.data import inputs
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import SPECIAL
@@ -78,6 +78,8 @@ def _problems(case: Case) -> Iterator[str]:
     holders = tensors | _variables(case, tensors)
     if case.feature_level not in abi().feature_levels:
         yield f"feature_level: unknown; known: {', '.join(abi().feature_levels)}"
+    if case.offset % 16 or not 0 <= case.offset < MOST_OFFSET:
+        yield f"offset: {case.offset} is not a multiple of 16 from 0 to {MOST_OFFSET - 16}"
     needed = sum(map(_bytes, tensors.values()))
     if needed > LARGEST_TENSORS:
         yield f"desc: its tensors need {needed:,} bytes; at most {LARGEST_TENSORS:,} are allowed in a file"

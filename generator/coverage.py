@@ -7,15 +7,17 @@ cover. Each column of ``dmlcts spec coverage`` is a kind of promise. Missing pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from dmlcts.generator.attributes import choice_labels
+from dmlcts.generator.attributes import NotGenerable, choice_labels
 from dmlcts.generator.case import Case
 from dmlcts.generator.data import data_values
-from dmlcts.generator.layouts import layouts_of
+from dmlcts.generator.layouts import laid_out, layout_of, layouts_of
 from dmlcts.generator.negatives import unenforced
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.tables import special_set
+from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.model import Operator
 
 
@@ -82,14 +84,33 @@ def _values(operator: Operator) -> Iterator[str]:
 
 
 def _layouts(operator: Operator) -> Iterator[str]:
+    plain = _plain_tensors(operator)
     for field in (*operator.inputs(), *operator.outputs()):
         for layout in layouts_of(operator, field):
-            yield f"layout/{field.name}/{layout}"
+            if layout == "packed" or any(_differs(tensor, layout) for tensor in plain.get(field.name, ())):
+                yield f"layout/{field.name}/{layout}"
         yield from (f"slack/{field.name}/{what}" for what in ("total-size", "binding", "alignment"))
     yield from (f"owned/{field.name}" for field in operator.inputs() if field.owned_by_dml)
     yield from (
         f"layout/{count}d" for count in sorted({n for choice in plan_of(operator).choices for n in choice.dimension_counts})
     )
+
+
+def _plain_tensors(operator: Operator) -> dict[str, set[TensorDesc]]:
+    """The packed tensors of some descs, with no size of 1 where a shape does not demand it."""
+    found: dict[str, set[TensorDesc]] = {}
+    choice = plan_of(operator).choices[0]
+    for count in choice.dimension_counts:
+        for attributes in choice.presences:
+            with suppress(NotGenerable):
+                for field, _, tensor in choice.desc((3,) * count, attributes).by_field():
+                    found.setdefault(field, set()).add(tensor)
+    return found
+
+
+def _differs(tensor: TensorDesc, layout: str) -> bool:
+    """Whether a layout makes a difference for a packed tensor."""
+    return layout_of(laid_out(tensor, layout)) == layout
 
 
 def _in_place(operator: Operator) -> Iterator[str]:

@@ -19,16 +19,14 @@ from dmlcts.spec.promises import spec_version
 
 TITLES = {
     "example": "The documentation's examples, and what DirectML.dll was measured to give.",
-    "table": "Every data type and dimension count that the tables list.",
+    "table": "One plain case for each choice of data types.",
+    "combination": "Data types, ranks, sizes, layouts, attributes, data and bindings in every combination of two or three.",
     "values": "Special values, in every combination over the inputs.",
-    "sizes": "Element counts around powers of two, odd shapes, and one large tensor.",
-    "layout": "Layouts of every tensor, combined pairwise.",
-    "slack": "Larger total sizes and bindings than needed, and a guaranteed alignment.",
-    "owned": "OWNED_BY_DML inputs, bound when the operator is initialized.",
-    "in-place": "The output bound to the resource of an input.",
+    "sizes": "Large tensors, and the sizes that the spec gives.",
     "gaps": "Bytes between the elements of a strided output.",
     "negative": "Descs and bindings that must be rejected: each breaks one rule.",
     "property": "Agreement with the reference, and laws between outputs, on many random examples.",
+    "huge": "Byte offsets and strides beyond 2^32, with few elements.",
 }
 """A description of each kind of case, in the order of the module."""
 

@@ -2,93 +2,115 @@
 
 | layout | strides | allowed for |
 |---|---|---|
-| ``packed`` | none given: row-major, no gaps | all |
-| ``strided`` | row-major, given explicitly | all |
-| ``padded`` | a gap after each row and each plane | all |
+| ``packed`` | none given, or given explicitly: row-major, no gaps | all |
+| ``padded-rows`` | a gap after each row | all |
+| ``padded-planes`` | a gap after each plane | all |
 | ``permuted`` | the dimensions in reverse order: column-major | all |
+| ``transposed`` | the last two dimensions exchanged | all |
 | ``spread`` | a gap after each element | all |
 | ``channels-last`` | the second dimension is innermost (NHWC, NDHWC) | operators that list it |
-| ``broadcast`` | 0 along the last dimension that has more than one element | inputs |
-| ``broadcast-first`` | 0 along the first dimension that has more than one element | inputs |
 | ``broadcast-all`` | 0 everywhere: one element for the whole tensor | inputs |
+| ``per-channel`` | 0 everywhere but along the second dimension | inputs |
+| ``broadcast-first``, ``broadcast-last`` | 0 along the first or the last dimension that has more than one element | inputs |
+| ``broadcast-middle`` | 0 along a dimension between these | inputs |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from math import prod
 
 from dmlcts.spec.desc import TensorDesc, packed_strides
 from dmlcts.spec.model import Field, Operator
 
 Sizes = tuple[int, ...]
 
+GAP = 3
+"""Elements of a gap, if nothing else is wanted."""
 
-def _padded(sizes: Sizes) -> Sizes:
-    strides = []
-    step = 1
+
+def _gapped(sizes: Sizes, after: int, gap: int) -> Sizes:
+    """Row-major strides with a gap after each block of the last ``after`` dimensions."""
+    strides, step = [], 1
     for index, size in enumerate(reversed(sizes)):
         strides.append(step)
-        step = step * size + (3 if index == 0 else 5)
+        step = step * size + (gap if index + 1 == after else 0)
     return tuple(reversed(strides))
 
 
-def _permuted(sizes: Sizes) -> Sizes:
-    return tuple(reversed(packed_strides(tuple(reversed(sizes)))))
+def _reordered(sizes: Sizes, order: Sequence[int]) -> Sizes:
+    """The strides of a tensor whose dimensions lie in memory in this order, the outermost first."""
+    packed = packed_strides(tuple(sizes[at] for at in order))
+    return tuple(packed[order.index(at)] for at in range(len(sizes)))
 
 
-def _spread(sizes: Sizes) -> Sizes:
-    return tuple(2 * stride for stride in packed_strides(sizes))
+def _transposed(sizes: Sizes, gap: int) -> Sizes:
+    dims = list(range(len(sizes)))
+    return _reordered(sizes, [*dims[:-2], *reversed(dims[-2:])])
 
 
-def _channels_last(sizes: Sizes) -> Sizes:
-    if len(sizes) < 3:
-        return packed_strides(sizes)
-    strides = packed_strides((sizes[0], *sizes[2:], sizes[1]))
-    return (strides[0], strides[-1], *strides[1:-1])
+def _channels_last(sizes: Sizes, gap: int) -> Sizes:
+    dims = list(range(len(sizes)))
+    return _reordered(sizes, [*dims[:1], *dims[2:], *dims[1:2]])
 
 
-def _broadcast(sizes: Sizes, first: bool = False) -> Sizes:
-    long = [index for index, size in enumerate(sizes) if size > 1] or [len(sizes) - 1]
-    flat = long[0 if first else -1]
-    strides = packed_strides(tuple(1 if index == flat else size for index, size in enumerate(sizes)))
-    return tuple(0 if index == flat else stride for index, stride in enumerate(strides))
+def _broadcast(sizes: Sizes, along: Sequence[int]) -> Sizes:
+    """0 along these dimensions, as if they had one element; the others are packed."""
+    strides = packed_strides(tuple(1 if at in along else size for at, size in enumerate(sizes)))
+    return tuple(0 if at in along else stride for at, stride in enumerate(strides))
 
 
-LAYOUTS: dict[str, Callable[[Sizes], Sizes] | None] = {
-    "packed": None,
-    "strided": packed_strides,
-    "padded": _padded,
-    "permuted": _permuted,
-    "spread": _spread,
+def _long(sizes: Sizes) -> list[int]:
+    """The dimensions with more than one element; the last one where there is none."""
+    return [at for at, size in enumerate(sizes) if size > 1] or [len(sizes) - 1]
+
+
+def _middle(sizes: Sizes) -> int:
+    long = _long(sizes)
+    return long[len(long) // 2] if len(long) > 2 else long[0]
+
+
+LAYOUTS: dict[str, Callable[[Sizes, int], Sizes]] = {
+    "packed": lambda sizes, gap: packed_strides(sizes),
+    "padded-rows": lambda sizes, gap: _gapped(sizes, 1, gap),
+    "padded-planes": lambda sizes, gap: _gapped(sizes, 2, gap),
+    "permuted": lambda sizes, gap: _reordered(sizes, list(range(len(sizes)))[::-1]),
+    "transposed": _transposed,
+    "spread": lambda sizes, gap: tuple((gap // 2 + 2) * stride for stride in packed_strides(sizes)),
     "channels-last": _channels_last,
-    "broadcast": _broadcast,
-    "broadcast-first": lambda sizes: _broadcast(sizes, first=True),
-    "broadcast-all": lambda sizes: (0,) * len(sizes),
+    "broadcast-all": lambda sizes, gap: (0,) * len(sizes),
+    "per-channel": lambda sizes, gap: tuple(int(at == 1) for at in range(len(sizes))),
+    "broadcast-first": lambda sizes, gap: _broadcast(sizes, _long(sizes)[:1]),
+    "broadcast-middle": lambda sizes, gap: _broadcast(sizes, (_middle(sizes),)),
+    "broadcast-last": lambda sizes, gap: _broadcast(sizes, _long(sizes)[-1:]),
 }
-
-INPUT_LAYOUTS = tuple(name for name in LAYOUTS if name != "channels-last")
-OUTPUT_LAYOUTS = ("packed", "strided", "padded", "permuted", "spread")
-"""The layouts for every operator's tensors. The others are for operators that list them in the spec."""
-
-PACKED_LAYOUTS = ("packed", "strided")
-"""The layouts for tensors that must be packed."""
+"""The strides for sizes, and for a gap of so many elements where there are gaps."""
 
 LETTERS = {
     "packed": "pk",
-    "strided": "st",
-    "padded": "pd",
+    "padded-rows": "pr",
+    "padded-planes": "pp",
     "permuted": "pm",
+    "transposed": "tr",
     "spread": "sp",
     "channels-last": "cl",
-    "broadcast": "bc",
-    "broadcast-first": "bf",
     "broadcast-all": "ba",
+    "per-channel": "pc",
+    "broadcast-first": "bf",
+    "broadcast-middle": "bm",
+    "broadcast-last": "bl",
 }
 """A two-letter code for each layout, for ids with many tensors."""
 
-GAPPED = ("padded", "spread")
+INPUT_LAYOUTS = tuple(name for name in LAYOUTS if name != "channels-last")
+OUTPUT_LAYOUTS = ("packed", "padded-rows", "padded-planes", "permuted", "transposed", "spread")
+"""The layouts for every operator's tensors. The others are for operators that list them in the spec."""
+
+PACKED_LAYOUTS = ("packed",)
+"""The layout for tensors that must be packed."""
+
+GAPPED = ("padded-rows", "padded-planes", "spread")
 """The layouts that leave bytes between elements."""
 
 
@@ -99,8 +121,39 @@ def layouts_of(operator: Operator, field: Field) -> tuple[str, ...]:
     return (*(INPUT_LAYOUTS if field.kind == "input" else OUTPUT_LAYOUTS), *operator.layouts)
 
 
-@lru_cache(maxsize=4096)
-def laid_out(tensor: TensorDesc, layout: str) -> TensorDesc:
-    """The tensor desc with the strides of a layout. Raises KeyError for an unknown one."""
-    strides = LAYOUTS[layout]
-    return replace(tensor, strides=strides(tensor.sizes) if strides else None)
+def laid_out(tensor: TensorDesc, layout: str, gap: int = GAP) -> TensorDesc:
+    """The tensor desc with the strides of a layout; a packed one has none. Raises KeyError for an unknown one."""
+    return replace(tensor, strides=None if layout == "packed" else LAYOUTS[layout](tensor.sizes, gap))
+
+
+def layout_of(tensor: TensorDesc) -> str:
+    """The layout that a tensor's strides amount to, as far as its sizes let it differ from a simpler one; empty if they are of none.
+
+    The strides of dimensions with one element have no effect, and do not count.
+    """
+    if tensor.strides is None:
+        return "packed"
+    long = [at for at, size in enumerate(tensor.sizes) if size > 1]
+
+    def alike(strides: Sizes) -> bool:
+        return all(strides[at] == own[at] for at in long)
+
+    own, count = tensor.strides, len(tensor.sizes)
+    if alike(packed_strides(tensor.sizes)):
+        return "packed"
+    flat = [at for at in long if own[at] == 0]
+    if len(flat) == len(long):
+        return "broadcast-all"
+    if flat:
+        if len(flat) > 1 and [at for at in long if at not in flat] == [1]:
+            return "per-channel"
+        return "broadcast-last" if flat[-1] == long[-1] else "broadcast-first" if flat[0] == long[0] else "broadcast-middle"
+    for name in ("transposed", "permuted", "channels-last"):
+        if alike(LAYOUTS[name](tensor.sizes, GAP)):
+            return name
+    for after, name in ((1, "padded-rows"), (2, "padded-planes")):
+        outer = [at for at in long if at < count - after]
+        gap = own[outer[-1]] - prod(tensor.sizes[count - after :]) if outer else 0
+        if gap > 0 and alike(_gapped(tensor.sizes, after, gap)):
+            return name
+    return "spread" if alike(tuple(own[long[-1]] * stride for stride in packed_strides(tensor.sizes))) else ""

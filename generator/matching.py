@@ -17,9 +17,10 @@ from dmlcts.spec.abi import abi
 from dmlcts.spec.loader import operators_folder
 
 WORDS = (
-    "example sizes values part layout single slack total-size binding alignment owned all in-place on gaps negative property agreement "
+    "example sizes huge stride offset values part layout single slack total-size binding alignment owned all in-place on is offset any resource-all "
+    "resource-inputs data gaps negative property agreement "
     "absent true false enum operator domain value count missing with without data-type unknown dimension-count of ones sizes zero alike "
-    "larger smaller exchanged padded flags alignment below-size strides overlap unbound offset same-width owned_by_dml"
+    "larger smaller exchanged padded flags alignment below-size strides overlap unbound same-width owned_by_dml etc"
 )
 """Words in ids that are in neither a spec nor the ABI: kinds of cases, and of invalid changes."""
 

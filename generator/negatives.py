@@ -46,7 +46,7 @@ class Change:
 
 
 def negative_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """A case for each rule and each place where it can be broken; in full for types of all widths, in core for the first that can break it."""
+    """A case for each rule and each place where it can be broken, for types of all widths; in core one for each rule."""
     return (case for case, _ in negatives(plan, most))
 
 
@@ -57,6 +57,7 @@ def negatives(plan: Plan, most: str = "full") -> Iterator[tuple[Case, str]]:
     operator, accepts = plan.operator, plan.operator.accepts
     made: set[str] = set()
     broken: set[str] = set()
+    about: set[str] = set()
     for index, choice in enumerate(plan.representatives):
         if index and beyond("full", most) and plan.only_tied:
             break  # the first types can break every rule
@@ -68,10 +69,9 @@ def negatives(plan: Plan, most: str = "full") -> Iterator[tuple[Case, str]]:
             lowest = plan.level_of(base) or choice.level
             if accepts and _accepted(accepts, change, choice, _level(plan, lowest, change)):
                 continue
-            level = (
-                "core" if index == 0 or any(name.startswith(_FOR_SOME) and name not in broken for name in change.rules) else "full"
-            )
+            level = "full" if change.rules <= broken and rule in about else "core"
             broken |= change.rules
+            about.add(rule)
             if beyond(level, most):
                 continue
             case = Case(
@@ -241,9 +241,6 @@ def _consistent_zero(plan: Plan, base: OperatorDesc, usual: Mapping[str, object]
 _OWN = ("constraint/", "shape/")
 """Prefixes of an operator's own rules: one change may break several of them, and several changes the same one."""
 
-_FOR_SOME = (*_OWN, "binding/")
-"""Prefixes of rules that may apply to some data types only."""
-
 
 def _descs(
     plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]
@@ -374,7 +371,7 @@ def _tensor_changes(
     yield f"sizes/{name}", f"{name}-exchanged", changed(sizes=tuple(reversed(tensor.sizes)))
     yield f"dimension-count/{name}+1", name, changed(sizes=(1, *tensor.sizes))
     yield f"dimension-count/{name}+1-of-ones", name, changed(sizes=(1,) * (tensor.DimensionCount + 1))
-    padded = laid_out(tensor, "padded")
+    padded = laid_out(tensor, "padded-rows")
     yield f"total-size/{name}-4", name, changed(total_size=tensor.bytes - 4)
     yield f"total-size/{name}-padded-4", name, changed(strides=padded.strides, total_size=padded.bytes - 4)
     yield f"flags/{name}=2", name, changed(flags=2)
@@ -384,7 +381,7 @@ def _tensor_changes(
     if field.packed:
         yield f"strides/{name}-spread", name, base.with_fields(**{name: laid_out(tensor, "spread")})
     if field.kind == "output":
-        yield f"strides/{name}-broadcast", name, base.with_fields(**{name: laid_out(tensor, "broadcast")})
+        yield f"strides/{name}-broadcast", name, base.with_fields(**{name: laid_out(tensor, "broadcast-last")})
         yield f"flags/{name}=OWNED_BY_DML", name, changed(flags=abi().tensor_flags["OWNED_BY_DML"])
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from dmlcts.generator.attributes import Combination
 from dmlcts.generator.build import build, levelled
-from dmlcts.generator.case import AGREEMENT, RELATION, Case
+from dmlcts.generator.case import AGREEMENT, RELATION, Case, beyond
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.types import Attributes, TypeChoice, Types
 from dmlcts.spec.abi import abi
@@ -22,42 +22,33 @@ from dmlcts.spec.model import ABSENT, Relation
 
 
 def property_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Agreement and the spec's applicable relations, for each choice of types and attributes; in core for one of each width.
+    """Agreement and the spec's applicable relations, for each choice of types and attributes; in core each once.
 
     Raises:
         ValueError: a relation uses an operator that has no spec file or supports none of the data types.
     """
-    relations = plan.operator.relations
-    for choice, level in levelled(plan, plan.representatives, most):
+    relations, met = plan.operator.relations, set[str]()
+    for choice, _ in levelled(plan, plan.representatives, most):
         descs = [(attributes, choice.desc(_run(choice.usual_count), attributes)) for attributes in choice.attributes]
         tried = {relation.label: _tried_with(relation, choice, descs) for relation in relations}
         for attributes, desc in descs:
-            if attributes in choice.few:
-                yield build(
-                    "property",
-                    ("property", "agreement"),
-                    desc,
-                    choice,
-                    level=level,
-                    expect=AGREEMENT,
-                    covers=("relation/agreement",),
-                )
-            for relation in relations:
-                if attributes not in tried[relation.label]:
-                    continue
-                case = build(
-                    "property",
-                    ("property", relation.label),
-                    desc,
-                    choice,
-                    level=level,
-                    basis=relation.basis,
-                    expect=RELATION,
-                    relation=relation.label,
-                    covers=(f"relation/{relation.label}",),
-                )
-                levels = [case.feature_level, *_used_levels(relation, desc)]
-                yield replace(case, feature_level=max(levels, key=lambda name: abi().feature_levels[name].value))
+            about = [relation for relation in relations if attributes in tried[relation.label]]
+            for relation in (*([None] if attributes in choice.few else []), *about):
+                label = relation.label if relation else AGREEMENT
+                level = "full" if label in met else "core"
+                met.add(label)
+                if not beyond(level, most):
+                    yield _case(relation, label, desc, choice, level)
+
+
+def _case(relation: Relation | None, label: str, desc: OperatorDesc, choice: TypeChoice, level: str) -> Case:
+    """The case of a law, or of agreement."""
+    parts, covers = ("property", label), (f"relation/{label}",)
+    if relation is None:
+        return build("property", parts, desc, choice, level=level, expect=AGREEMENT, covers=covers)
+    case = build("property", parts, desc, choice, level=level, basis=relation.basis, expect=RELATION, relation=label, covers=covers)
+    levels = [case.feature_level, *_used_levels(relation, desc)]
+    return replace(case, feature_level=max(levels, key=lambda name: abi().feature_levels[name].value))
 
 
 def _tried_with(relation: Relation, choice: TypeChoice, descs: Sequence[tuple[Combination, OperatorDesc]]) -> Sequence[Combination]:

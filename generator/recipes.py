@@ -71,6 +71,12 @@ def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array
     return np.where(rounded < high, rounded, np.nextafter(dtype.type(high), dtype.type(low)))
 
 
+def _outlier_last(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    values = _uniform(raw, name, parameters).copy()
+    values[-1:] = float(parameters["last"])
+    return values
+
+
 def _between(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     least, most = (np.resize(np.asarray(parameters[end], np.float64), len(raw)) for end in ("least", "most"))
     share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
@@ -158,6 +164,8 @@ RECIPES: dict[str, Recipe] = {
     "quarters": Recipe(lambda name: 2, _quarters, frozenset({"limit"})),
     # Uniformly from low to high, high excluded; integers are rounded down, and the range is clamped to their type.
     "uniform": Recipe(lambda name: 4, _uniform, frozenset({"low", "high"})),
+    # The same, but for the last element of the tensor, which is `last`.
+    "outlier-last": Recipe(lambda name: 4, _outlier_last, frozenset({"low", "high", "last"})),
     # Integers from least to most. These may be expressions over the desc, with a value for each element: indices, lengths and offsets that
     # fit the desc's sizes.
     "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"})),

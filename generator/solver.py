@@ -11,6 +11,7 @@ numbers of the run in turn.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any
@@ -22,7 +23,35 @@ from dmlcts.spec.model import Operator, Shape
 from dmlcts.spec.shape import FAILURES, Matching, number, size_symbol
 
 Sizes = tuple[int, ...]
-Symbols = Mapping[str, int | Sizes]
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The sizes of a symbol that stands for any number of them: the first, the largest of those between, where it is, the last.
+
+    ``others`` are drawn for the rest of those between, as far as they are no larger. ``long`` is a size by its place from the end, -1 being
+    the last, in place of what would be there.
+    """
+
+    first: int = 1
+    middle: int = 1
+    last: int = 1
+    at: int = 0
+    others: Sizes = (1, 2)
+    long: tuple[int, int] | None = None
+
+    def sized(self, count: int) -> Sizes:
+        """So many sizes; of one, the last."""
+        between = [min(self.middle, self.others[(self.at + index) % len(self.others)]) for index in range(count - 2)]
+        if between:
+            between[self.at % len(between)] = self.middle
+        found = [self.first, *between, self.last][-count:] if count else []
+        if self.long is not None and -self.long[0] <= count:
+            found[self.long[0]] = self.long[1]
+        return tuple(found)
+
+
+Symbols = Mapping[str, int | Sizes | Ends]
 """Wanted values of symbols: a number, or the sizes that a ``*`` symbol stands for."""
 
 
@@ -152,9 +181,11 @@ class _Solving:
         self.turn += len(taken)
         return taken[0] if length is None else taken
 
-    def fitted(self, symbol: str, value: int | Sizes) -> int | Sizes:
+    def fitted(self, symbol: str, value: int | Sizes | Ends) -> int | Sizes:
         """The value with the symbol's length: its last sizes, or padded in front with its first one; a number is padded with ones."""
         length = self.lengths.get(symbol)
+        if isinstance(value, Ends):
+            return value.last if length is None else value.sized(length)
         if length is None:
             return value[-1] if isinstance(value, tuple) else value
         row = value if isinstance(value, tuple) else (*(1,) * (length - 1), value)

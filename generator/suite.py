@@ -11,31 +11,33 @@ from functools import cache
 from hashlib import sha256
 from itertools import chain
 
-from dmlcts.generator.case import LEVELS, Case
+from dmlcts.generator.case import HUGE, LEVELS, Case
+from dmlcts.generator.combinations import combination_cases
+from dmlcts.generator.gaps import gap_cases
+from dmlcts.generator.huge import huge_cases
 from dmlcts.generator.negatives import negative_cases
-from dmlcts.generator.placement import gap_cases, in_place_cases, layout_cases, owned_cases, rank_cases, slack_cases
+from dmlcts.generator.numbered import find_numbered
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.properties import property_cases
-from dmlcts.generator.tables import cell_cases, data_cases, example_cases, other_count_cases, size_cases, value_cases
+from dmlcts.generator.tables import data_cases, example_cases, size_cases, usual_cases, value_cases, workload_cases
+from dmlcts.generator.turning import turning_cases
 from dmlcts.spec.abi import FeatureLevel, feature_level
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, Operator
 
 MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     example_cases,
-    cell_cases,
-    other_count_cases,
+    usual_cases,
+    combination_cases,
     value_cases,
     data_cases,
     size_cases,
-    layout_cases,
-    rank_cases,
-    slack_cases,
-    owned_cases,
-    in_place_cases,
+    turning_cases,
+    workload_cases,
     gap_cases,
     negative_cases,
     property_cases,
+    huge_cases,
 )
 """The generators of cases, in the order in which cases run: the easiest to understand come first."""
 
@@ -84,7 +86,7 @@ def _merged(known: Case, case: Case) -> Case:
 
 
 def find_case(case_id: str) -> Case:
-    """The case with this id.
+    """The case with this id; it may be a drawn one (generator/numbered).
 
     Raises:
         KeyError: there is none; the message lists similar ids.
@@ -92,7 +94,11 @@ def find_case(case_id: str) -> Case:
     name = case_id.partition("/")[0]
     if name not in operator_names():
         raise KeyError(f"no case {case_id!r}: there is no operator {name!r}; `dmlcts spec list` shows the available ones")
-    cases = _by_id(name)
+    if drawn := find_numbered(case_id):
+        return drawn
+    cases = _by_id(name, "full")
+    if case_id not in cases and f"/{HUGE}/" in case_id:
+        cases = _by_id(name, HUGE)
     if case_id not in cases:
         near = get_close_matches(case_id, cases, n=3, cutoff=0.3)
         raise KeyError(f"no case {case_id!r}; similar ids: {', '.join(near) or 'none'}")
@@ -100,8 +106,8 @@ def find_case(case_id: str) -> Case:
 
 
 @cache
-def _by_id(name: str) -> dict[str, Case]:
-    return {case.id: case for case in operator_cases(name)}
+def _by_id(name: str, most: str) -> dict[str, Case]:
+    return {case.id: case for case in operator_cases(name, most)}
 
 
 def select(

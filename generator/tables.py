@@ -1,4 +1,4 @@
-"""Cases for every cell of every table, for sizes, examples and special values."""
+"""Cases for each choice of data types, for large sizes, examples and special values."""
 
 from __future__ import annotations
 
@@ -19,87 +19,43 @@ from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.dtypes import bits_dtype, literal_array
 from dmlcts.spec.model import ABSENT, CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, RandomData, Values
+from dmlcts.spec.rules import violations
 
 _RUN = (2, 3, 1, 5, 1, 2, 3, 1)
 """Sizes of table cases, from the last dimension on: small, odd, with some ones, and no two equal neighbors."""
-
-_COUNTS = (1, 3, 4, 5, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1025)
-"""Element counts around the widths of vectors, waves and thread groups."""
 
 _LARGE = 65_537
 """One more than the range of a 16-bit index, or of a dispatch of 256 groups of 256 threads: as elements of a row, and as rows."""
 
 _MANY = 10_000
-"""Sets with more values than this are only in level full."""
+"""Sets with more values, and tensors with more elements, are only in level full."""
 
 _HUGE = 16 * _LARGE
 """Tensors with more elements are large in two sizes at once; one choice of data types is enough for them."""
 
-_SHAPES = ((7, 1, 1, 1), (1, 5, 1, 3), (3, 5, 7, 9), (1, 1, 17, 33), (2, 1, 1, 129))
-"""Shapes with ones at either end and in the middle, and with odd sizes throughout."""
 
-
-def cell_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """One case for each choice of data types, dimension count and attribute values: together they have every cell of every table.
-
-    Choices that add no new type have cases with the default dimension count only.
-    """
+def usual_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """One case for each choice of data types, with the usual dimension count and attributes, packed: the easiest to understand."""
     for choice in plan.choices:
-        usual = choice.usual_count
-        for count in choice.dimension_counts if choice in plan.covering else (usual,):
-            for index, attributes in enumerate(choice.attributes):
-                level = "smoke" if count == usual and index == 0 else "core" if count == usual or index == 0 else "full"
-                if beyond(level, most):
-                    continue
-                desc = choice.desc(_run(count), attributes)
-                if plan.level_of(desc) is None:
-                    continue  # a table for these attributes lists fewer dimension counts
-                covers = (*support_cells(plan, desc), *choice_labels(attributes))
-                yield build("table", (f"{count}d",), desc, choice, level=level, covers=covers)
+        desc = choice.desc(_run(choice.usual_count), choice.attributes[0])
+        if plan.level_of(desc) is not None:
+            covers = (*support_cells(plan, desc), *choice_labels(choice.attributes[0]))
+            yield build("table", (f"{choice.usual_count}d",), desc, choice, level="smoke", covers=covers)
 
 
 def _run(count: int) -> tuple[int, ...]:
     return _RUN[:count][::-1]
 
 
-def other_count_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Tensors with a dimension count independent of the leading one, with each count that a table lists for them."""
-    groups = [group for group in plan.tied("DimensionCount") if plan.leading not in group]
-    for choice in plan.covering if groups else ():
-        level = "core" if choice in plan.representatives else "full"
-        if beyond(level, most):
-            continue
-        run = _run(choice.usual_count)
-        for group in groups:
-            turns = [attributes for attributes in choice.whole if any(attributes.get(name) != ABSENT for name in group)]
-            for index, count in enumerate(sorted(plan.ranks(choice.types)[group[0]]) if turns else ()):
-                first = index % len(turns)
-                for attributes in (*turns[first:], *turns[:first]):
-                    try:
-                        desc = choice.desc(run, attributes, counts=dict.fromkeys(group, count))
-                    except NotGenerable:
-                        continue  # no shape allows it; `spec coverage` shows that no case has it
-                    alike = {tensor.DimensionCount for name, tensor in desc.tensors() if name in group} == {count}
-                    if alike and plan.level_of(desc) is not None:
-                        parts = (f"{len(run)}d", f"{group[0].removesuffix('Tensor')}-{count}d")
-                        yield build("table", parts, desc, choice, level=level, covers=support_cells(plan, desc))
-                        break
-
-
 def size_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Element counts around powers of two, odd shapes and one large tensor; in core for one type of each width."""
+    """Large tensors and the sizes that the spec gives, for one type of each width; generator/combinations has all others."""
     if plan.operator.sizes:
         yield from symbol_cases(plan, most)
         return
-    core = plan.representatives
-    for choice in plan.covering:
-        for index, sizes in enumerate((*((1, 1, 1, count) for count in _COUNTS), *_SHAPES, (1, 1, 1, _LARGE), (1, 1, _LARGE, 1))):
-            level = "core" if choice == core[0] or (choice in core and prod(sizes) != _LARGE) else "full"
-            if beyond(level, most):
-                continue
-            desc = choice.usual_desc(sizes, choice.whole[index % len(choice.whole)])
+    for choice in () if beyond("full", most) else plan.representatives:
+        for sizes in ((1, 1, 1, _LARGE), (1, 1, _LARGE, 1)):
             label = f"sizes/{'x'.join(map(str, sizes))}"
-            yield build("sizes", (label,), desc, choice, level=level, covers=(label,))
+            yield build("sizes", (label,), choice.usual_desc(sizes, choice.whole[0]), choice, level="full", covers=(label,))
 
 
 def symbol_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -108,19 +64,42 @@ def symbol_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         return
     core = plan.representatives
     rows = pairwise(plan.operator.sizes)
-    for choice in plan.covering:
+    for choice in core:
         for index, symbols in enumerate(rows):
             desc = choice.desc(_run(choice.usual_count), choice.whole[index % len(choice.whole)], symbols)
             most_elements = max(tensor.count for _, tensor in desc.tensors())
             if most_elements > _HUGE and choice != core[0]:
                 continue
-            small = most_elements <= (_HUGE if choice == core[0] else _MANY)
-            level = "core" if choice in core and small else "full"
+            level = "core" if most_elements <= _MANY else "full"
             if beyond(level, most):
                 continue
             parts = [f"{symbol}={_size_text(size)}" for symbol, size in symbols.items()]
             covers = [f"sizes/{part}" for part in parts]
             yield build("sizes", ("sizes", ".".join(parts)), desc, choice, level=level, covers=covers)
+
+
+def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """The spec's workloads, which have sizes and attributes of their own.
+
+    Raises:
+        NotGenerable: a workload has a data type that no table gives the first tensor, or breaks a rule.
+    """
+    for label, workload in {} if beyond("full", most) else plan.operator.workloads.items():
+        choices = (
+            [choice for choice in plan.choices if choice.main == workload.data_type][:1]
+            if workload.data_type
+            else plan.representatives
+        )
+        for choice in choices:
+            attributes = Combination({**choice.attributes[0], **workload.attributes}, choice.attributes[0].configuration)
+            desc = choice.desc(_run(choice.usual_count), attributes, workload.sizes)
+            if wrong := violations(plan.operator, desc):
+                raise NotGenerable(f"{plan.operator.name}: the workload {label} breaks {wrong[0].label}: {wrong[0].message}")
+            yield build("sizes", ("sizes", label), desc, choice, level="full", covers=(f"sizes/{label}",))
+        if not choices:
+            raise NotGenerable(
+                f"{plan.operator.name}: no table gives the first tensor the type of the workload {label}, {workload.data_type}"
+            )
 
 
 def _size_text(size: int | tuple[int, ...]) -> str:

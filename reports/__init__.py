@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from dmlcts.reports.explanation import FILE, Explanation, write_explanations
 from dmlcts.reports.record import Record
 from dmlcts.reports.supplement import Supplement
 
 
-def write_all(record: Record, folder: Path, supplement: Supplement | None = None) -> Path:
+def write_all(record: Record, folder: Path, supplement: Supplement | None = None, explanations: Sequence[Explanation] = ()) -> Path:
     """Writes every form of a report into ``folder`` and returns the path of the page to open.
 
     ``results.jsonl`` (the record itself), ``claim.json``, the folders ``junit`` and ``ctrf``, ``summary.md`` and ``index.html`` with its folder ``data``.
-    ``supplement`` gives the page what the record lacks.
+    ``supplement`` gives the page what the record lacks; ``explanations`` of failures are in the summary, the page and ``explanations.json``.
 
     Raises:
         OSError: the folder cannot be written; the message names it.
@@ -31,5 +33,9 @@ def write_all(record: Record, folder: Path, supplement: Supplement | None = None
     write_claim(record, folder / "claim.json", folder / "results.jsonl")
     write_junit(record, folder / "junit")
     write_ctrf(record, folder / "ctrf")
-    write_markdown(record, folder / "summary.md")
-    return write_html(record, folder, supplement)
+    write_markdown(record, folder / "summary.md", explanations=explanations)
+    if explanations:
+        write_explanations(explanations, folder / FILE)
+    else:
+        (folder / FILE).unlink(missing_ok=True)
+    return write_html(record, folder, supplement, explanations)

@@ -5,7 +5,8 @@ claim of behaving like DirectML where the documentation is silent or contradicte
 
 A claim covers what ran and no more: a selection, a shard or a list of cases is named in it. What the implementation's description excludes
 (operators, data types, validation) is not claimed. Everything else that is promised at the feature level is mandatory: an unsupported case there
-refutes the claim. Level ``smoke`` is a first look, which claims nothing.
+refutes the claim. Level ``smoke`` is a first look, and a random search
+(``fuzz``) has no end: they claim nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlcts.reports.files import write_text
-from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, STATUSES, UNSUPPORTED, WAIVED, Manifest, Record, Result
+from dmlcts.reports.record import FAILURES, MEMORY, NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.verdict import Counts, backend_name, counts_text, data_types, level_text, matrix, missing_results, numbered
 
 MEASURED_VERSION = "DirectML 1.15.4"
@@ -34,9 +35,13 @@ VALIDATION = "validation"
 REQUIRED = "required"
 """The evidence of a failure that is an unsupported case: the requirement that covers it."""
 
-_DOCUMENTED, _SMOKE, _NEGATIVE = "documented", "smoke", "negative"
+_DOCUMENTED, _NEGATIVE = "documented", "negative"
+_NO_CLAIM = {"smoke": "first look", SEARCH: "random search, seed {seed}"}
+"""The levels that claim nothing, and what they are."""
 _OPTIONAL = {"data type"}
 """What an implementation of a feature level may lack: DirectML has a query for data types, and none for operators."""
+_BELOW = {"huge": "full"}
+"""The level that is claimed where memory was lacking for cases of a level."""
 _NAMED = 3
 """So many operators or data types are named in a claim; more are counted."""
 _LONGEST = 100
@@ -108,14 +113,16 @@ def claim_of(record: Record) -> Claim:
     manifest, missing = record.manifest, missing_results(record)
     counts = record.counts()
     counts[NOT_RUN] += missing
+    for status, number in manifest.further.items():
+        counts[status] += number
     unfinished = manifest.interrupted or not manifest.finished or bool(manifest.unlisted) or counts[NOT_RUN] > 0
-    unsupported = counts[UNSUPPORTED] - sum(_undeclared(record.results).values())
+    unsupported = record.counts()[UNSUPPORTED] - sum(_undeclared(record.results).values())
     untested = (
         () if manifest.shard else tuple(name for name in manifest.required if not any(required(name, r) for r in record.results))
     )
     failed = any(counts[status] for status in FAILURES)
-    if manifest.level == _SMOKE:
-        statements = [_first_look(record, counts)]
+    if manifest.level in _NO_CLAIM:
+        statements = [_no_claim(record, counts)]
     else:
         statements = list(_statements(record, "the run did not finish" if unfinished else ""))
     if untested:
@@ -173,7 +180,8 @@ def _statement(
     lacking = counts[UNSUPPORTED] - sum(undeclared.values())
     passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
     supported = share_text(_supported(results), total)
-    target = f"{target}, level {manifest.level}" if manifest.level else target
+    level = _BELOW.get(manifest.level, manifest.level) if undeclared.pop(MEMORY, 0) else manifest.level
+    target = f"{target}, level {level}" if level else target
     numbers = f"of {total:,} {cases}, {passed:,} passed{f', {rest}' if rest else ''} ({supported} supported)" if total else ""
     reason = reason or ("" if passed or failed or lacking else "nothing passed")
     if reason:
@@ -192,11 +200,14 @@ def _statement(
     return Statement(basis, True, claim, sentence, tuple(results))
 
 
-def _first_look(record: Record, counts: Counts) -> Statement:
+def _no_claim(record: Record, counts: Counts) -> Statement:
     passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
     total = sum(counts.values())
     who = f"{backend_name(record.manifest)}, {level_text(record.manifest)}"
-    sentence = f"{who}: first look: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{_within(record.manifest)}; smoke makes no claim."
+    apart = sum(record.manifest.further.values())
+    kept = f", of which {apart:,} are counted only" if apart else ""
+    what = _NO_CLAIM[record.manifest.level].format(seed=record.manifest.seed)
+    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_within(record.manifest)}; {record.manifest.level} makes no claim."
     return Statement(record.manifest.basis, None, "", sentence, record.results)
 
 

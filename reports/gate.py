@@ -14,7 +14,7 @@ from typing import Any
 
 from dmlcts.reports.claim import claim_of
 from dmlcts.reports.markdown import code, plain
-from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
+from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.verdict import WORDS, backend_name, numbered
 from dmlcts.reports.waivers import Waiver, apply_waivers
 
@@ -131,16 +131,15 @@ class Gate:
 def compare(new: Record, baseline: Record, waivers: Sequence[Waiver], today: date, max_slowdown: float | None = None) -> Gate:
     """Compares a run with an older one. ``waivers`` excuse failures of the new run.
 
-    A case that became slower (SLOWDOWN, SLOW_FLOOR) is a regression only with ``max_slowdown``, which replaces the factor.
+    What a random search did not draw again says nothing: no case vanishes from one. A case that became slower (SLOWDOWN, SLOW_FLOOR) is a regression only with ``max_slowdown``, which replaces the factor.
     """
     before = {result.case: result for result in baseline.results}
     after = {
         result.case: apply_waivers(result, waivers, today) if result.status in (FAIL, ERROR, PASS) else result
         for result in new.results
     }
-    changes = [
-        change for case in (before | after) if (change := _change(before.get(case), after.get(case), max_slowdown or SLOWDOWN))
-    ]
+    cases = after if new.manifest.level == SEARCH else before | after
+    changes = [change for case in cases if (change := _change(before.get(case), after.get(case), max_slowdown or SLOWDOWN))]
     order = list(KINDS)
     return Gate(
         new.manifest,

@@ -22,6 +22,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from dmlcts.reports.claim import Claim, claim_of
+from dmlcts.reports.explanation import MOST_SHOWN, Explanation, more
 from dmlcts.reports.files import file_names, write_text, writing
 from dmlcts.reports.groups import Group, groups, refutes, spread
 from dmlcts.reports.page_data import MOST_MODELS, START, as_json, cases_script, details_script
@@ -82,7 +83,9 @@ def headline(record: Record, claim: Claim) -> Headline:
     return Headline("FAIL", FAIL) if refuted or not interruption(record) else Headline("INCOMPLETE", WAIVED)
 
 
-def write_html(record: Record, folder: Path, supplement: Supplement | None = None) -> Path:
+def write_html(
+    record: Record, folder: Path, supplement: Supplement | None = None, explanations: Sequence[Explanation] = ()
+) -> Path:
     """Writes the page and its data into ``folder``, and returns the path of ``index.html``. Raises OSError, naming the folder."""
     supplement = supplement or Nothing()
     by_operator = {name: list(group) for name, group in groupby(sorted(record.results, key=_operator), key=_operator)}
@@ -92,7 +95,7 @@ def write_html(record: Record, folder: Path, supplement: Supplement | None = Non
     specs = {entry.operator: supplement.spec(entry.operator) for entry in failing[:MOST_OPERATORS]}
     written = _write_data(found, grouped, specs, folder / "data", supplement)
     index = folder / "index.html"
-    write_text(index, _page(record, failing, _index(found, written, supplement)))
+    write_text(index, _page(record, failing, _index(found, written, supplement), explanations))
     with writing(folder / "data") as data:
         for file in (*data.glob("*.js"), *data.glob(f"*{SPEC}")):
             if file.name not in written and file.read_text(encoding="utf-8", errors="replace").startswith((START, SPEC_START)):
@@ -139,7 +142,7 @@ def _failing(found: Mapping[str, Sequence[Result]], grouped: Mapping[str, Sequen
         yield Failing(operator, grouped[operator], counts, [(label, text) for label, text in where if text])
 
 
-def _page(record: Record, failing: Sequence[Failing], index: dict[str, Any]) -> str:
+def _page(record: Record, failing: Sequence[Failing], index: dict[str, Any], explanations: Sequence[Explanation]) -> str:
     manifest, claim, found = record.manifest, claim_of(record), matrix(record.results)
     environment = Environment(
         loader=FunctionLoader(_template), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -151,6 +154,8 @@ def _page(record: Record, failing: Sequence[Failing], index: dict[str, Any]) -> 
         statements=claim.statements,
         counts=claim.counts,
         interruption=" ".join(filter(None, (interruption(record), unused_waivers(record)))),
+        explanations=explanations[:MOST_SHOWN],
+        more_explanations=more(explanations),
         failing=failing,
         links={name: (("Spec", spec), ("Microsoft's page", page)) for name, _, page, spec in index["operators"]},
         most_operators=MOST_OPERATORS,

@@ -6,10 +6,11 @@ Messages are in fenced blocks and ids in code spans, so that no text from a case
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dmlcts.reports.claim import Claim, claim_of
+from dmlcts.reports.explanation import MOST_SHOWN, Explanation, more
 from dmlcts.reports.files import write_text
 from dmlcts.reports.record import FAILURES, STATUSES, Record, Result
 from dmlcts.reports.text import result_lines
@@ -29,17 +30,17 @@ from dmlcts.reports.verdict import (
 )
 
 
-def write_markdown(record: Record, file: Path, limit: int = 20) -> None:
-    """Writes ``markdown(record, limit)``. Raises OSError, naming the folder, if it cannot."""
-    write_text(file, markdown(record, limit))
+def write_markdown(record: Record, file: Path, limit: int = 20, explanations: Sequence[Explanation] = ()) -> None:
+    """Writes ``markdown``. Raises OSError, naming the folder, if it cannot."""
+    write_text(file, markdown(record, limit, explanations))
 
 
-def markdown(record: Record, limit: int = 20) -> str:
-    """Verdict, counts, the first ``limit`` failures with the command that runs each again, and the operator x data type table."""
-    return "\n".join(_lines(record, limit)) + "\n"
+def markdown(record: Record, limit: int = 20, explanations: Sequence[Explanation] = ()) -> str:
+    """Verdict, counts, what explains the failures, the first ``limit`` with the command that runs each again, and the operator x data type table."""
+    return "\n".join(_lines(record, limit, explanations)) + "\n"
 
 
-def _lines(record: Record, limit: int) -> Iterator[str]:
+def _lines(record: Record, limit: int, explanations: Sequence[Explanation]) -> Iterator[str]:
     claimed = claim_of(record)
     yield f"# DirectML conformance: {plain(backend_name(record.manifest))}"
     yield ""
@@ -53,6 +54,7 @@ def _lines(record: Record, limit: int) -> Iterator[str]:
         yield ""
     yield from _counts(claimed)
     yield from _setup(record)
+    yield from _explanations(explanations)
     yield from _failures(record, limit)
     yield from _matrix(matrix(record.results))
 
@@ -77,6 +79,22 @@ def _setup(record: Record) -> Iterator[str]:
     yield ""
     if manifest.command:
         yield from fenced([manifest.command], "sh")
+
+
+def _explanations(explanations: Sequence[Explanation]) -> Iterator[str]:
+    if not explanations:
+        return
+    yield "## What explains the failures"
+    yield ""
+    for explanation in explanations[:MOST_SHOWN]:
+        yield f"- {code(explanation.where)}: {plain(explanation.text)}"
+        if explanation.question:
+            yield f"  - {plain(explanation.question)}"
+        if explanation.command:
+            yield f"  - these cases tell: {code(explanation.command)}"
+    if note := more(explanations):
+        yield f"- {plain(note)}"
+    yield ""
 
 
 def _failures(record: Record, limit: int) -> Iterator[str]:

@@ -1,11 +1,12 @@
-"""Several shards of one run into one record."""
+"""Several shards of one run into one record, or searches with different seeds."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dmlcts.reports.record import Manifest, Record
+from dmlcts.reports.record import SEARCH, Manifest, Record
 
 
 class MergeError(ValueError):
@@ -33,14 +34,19 @@ _SAME_BACKEND = ("name", "version", "feature_level", "operators", "data_types", 
 def merge(records: Sequence[Record]) -> Record:
     """One record of all shards: every result once, times from the first start to the last end, seconds added up.
 
+    Random searches are alike but for their seeds, of which each is there once.
+
     Raises:
         MergeError: there are none, the manifests disagree, a shard is missing or given twice, or two shards have the same case.
     """
     if not records:
         raise MergeError("no records to merge")
     first = records[0].manifest
+    search = first.level == SEARCH
     for record in records[1:]:
         for name in _SAME:
+            if search and name == "seed":
+                continue
             if getattr(record.manifest, name) != getattr(first, name):
                 values = f"{getattr(first, name)!r} and {getattr(record.manifest, name)!r}"
                 raise MergeError(f"not shards of one run: {name} is {values}")
@@ -48,7 +54,10 @@ def merge(records: Sequence[Record]) -> Record:
             if record.manifest.backend.get(name) != first.backend.get(name):
                 values = f"{first.backend.get(name)!r} and {record.manifest.backend.get(name)!r}"
                 raise MergeError(f"not shards of one run: the backends differ, {name} is {values}")
-    _check_shards([record.manifest.shard for record in records])
+    if search:
+        _check_seeds([record.manifest.seed for record in records])
+    else:
+        _check_shards([record.manifest.shard for record in records])
     results = [result for record in records for result in record.results]
     if len({result.case for result in results}) != len(results):
         raise MergeError("two shards have the same case")
@@ -56,6 +65,7 @@ def merge(records: Sequence[Record]) -> Record:
     manifest = replace(
         first,
         shard="",
+        seed=", ".join(m.seed for m in manifests) if search else first.seed,
         started=min(m.started for m in manifests),
         finished=max(m.finished for m in manifests),
         seconds=sum(m.seconds for m in manifests),
@@ -64,9 +74,17 @@ def merge(records: Sequence[Record]) -> Record:
         unused_waivers=_unused_in_all(manifests),
         unlisted=list(dict.fromkeys(name for m in manifests for name in m.unlisted)),
         inputs="",
-        command=f"dmlcts merge, of {len(records)} shards",
+        further=dict(sum((Counter(m.further) for m in manifests), Counter())),
+        command=f"dmlcts merge, of {len(records)} {'searches' if search else 'shards'}",
     )
     return Record(manifest, tuple(results))
+
+
+def _check_seeds(seeds: Sequence[str]) -> None:
+    """Raises MergeError if a search is there twice, also as a part of one that was merged before."""
+    known = Counter(seed for row in seeds for seed in row.split(", "))
+    if twice := [seed for seed, number in known.items() if number > 1]:
+        raise MergeError(f"a search is given twice: seed {', '.join(twice)}; give each machine a seed of its own")
 
 
 def _unused_in_all(manifests: Sequence[Manifest]) -> tuple[str, ...]:

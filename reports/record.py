@@ -19,6 +19,12 @@ PASS, FAIL, WAIVED, UNEXPECTED_PASS, UNSUPPORTED, ERROR, NOT_RUN = (
     "pass", "fail", "waived", "unexpected_pass", "unsupported", "error", "not_run",
 )  # fmt: skip
 
+SEARCH = "fuzz"
+"""The level of a random search (`dmlcts fuzz`) in its manifest."""
+
+MEMORY = "memory"
+"""Why a case is unsupported that the backend does not exclude: the machine lacks memory for it."""
+
 STATUSES = (PASS, FAIL, ERROR, UNEXPECTED_PASS, WAIVED, UNSUPPORTED, NOT_RUN)
 """Every status. None of them is ever counted as another."""
 
@@ -80,7 +86,8 @@ class Result:
     output, so that they are hardly judged. ``grade`` is a remark such as ``correctly rounded``. ``matched_answer`` is the basis of the
     answer that a contested case matched. ``evidence`` holds the rest: a rejection's stage and code, a crash's last output, a shrunken example as a case. ``repro`` is the
     command that runs this case again. ``waiver`` is the reason of the waiver that applied. ``seconds`` is the time it took. ``undeclared`` is
-    the part of an unsupported case that the backend's description excludes: ``operator``, ``data type`` or ``validation``.
+    the part of an unsupported case that the backend's description excludes: ``operator``, ``data type`` or ``validation``; or ``memory``,
+    of which the machine has too little for a case of level huge.
     """
 
     case: str
@@ -116,7 +123,8 @@ class Manifest:
     until the run ends. ``unlisted`` are the selected operators whose cases were not made before the run ended, so that they are not in the
     record either. ``inputs`` is a hash of the options and files that decide the results: `dmlcts run --resume` compares it.
     ``required`` is what `--require` named, as OPERATOR/TYPE with ``*`` for all, or ``validation``. ``waivers`` are the waiver files, each with
-    ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases.
+    ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases. ``further`` counts, by status, results of
+    a random search that are not kept.
     """
 
     suite_version: str
@@ -141,6 +149,7 @@ class Manifest:
     unused_waivers: tuple[str, ...] = ()
     unlisted: list[str] = field(default_factory=list)
     inputs: str = ""
+    further: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

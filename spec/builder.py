@@ -84,6 +84,8 @@ class _Builder(CaseReader):
             sources=tuple(map(_source, self.data["sources"])),
             file=file,
             sizes=self.sizes(),
+            turning=self.turning(),
+            workloads=dict(self.in_cases("workloads", self.workload)),
             configurations=dict(self.in_cases("configurations", self.configuration)),
             bases={label: entry["basis"] for label, entry in self.cases.get("configurations", {}).items() if "basis" in entry},
             layouts=tuple(self.cases.get("layouts", ())),

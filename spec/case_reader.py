@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dmlcts.spec.case_sizes import Turning, Workload
 from dmlcts.spec.document import Path_
 from dmlcts.spec.model import ABSENT, DOCUMENTED, PRESENT, RandomData, Values
 from dmlcts.spec.reader import Reader
@@ -15,20 +16,43 @@ class CaseReader(Reader):
 
     def sizes(self) -> dict[str, tuple[int | tuple[int, ...], ...]]:
         """The values of each free symbol. A symbol must occur in some shape."""
-        known = {
-            size.removeprefix("*")
-            for entry in self.data.get("shapes", ())
-            for row in entry["sizes"].values()
-            for size in map(str, row)
-        }
-        read = {name for size in known for name in self.compiled(size, ("shapes",)).names}
-        for symbol in self.cases.get("sizes", {}):
+        self.check_symbols(("cases", "sizes"))
+        return {symbol: tuple(map(_sizes, values)) for symbol, values in self.cases.get("sizes", {}).items()}
+
+    def turning(self) -> Turning | None:
+        """The axes that have turning sizes, and the attributes that meet each of them."""
+        entry, path = self.cases.get("turning"), ("cases", "turning")
+        if entry is None:
+            return None
+        names = (entry["axes"], *entry.get("each", ()))
+        for name in names:
+            self.check_attribute(name, (), path)
+        first = next(field.name for field in self.by_name.values() if field.is_tensor)
+        if not any(len(row) == 1 and str(row[0]).startswith("*") for row in self.rows(first)):
+            raise self.document.error((*path, "axes"), f"the sizes of {first} must be one `*` symbol, whose axes are counted")
+        return Turning(names[0], names[1:])
+
+    def workload(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, Workload]:
+        """A single case with sizes and attributes of its own."""
+        self.check_symbols((*path, "sizes"))
+        _, limits = self.configuration((*path, "attributes"), label, entry.get("attributes", {}))
+        sizes = {symbol: _sizes(value) for symbol, value in entry["sizes"].items()}
+        return label, Workload(sizes, {name: values[0] for name, values in limits.items()}, entry.get("type"))
+
+    def check_symbols(self, path: Path_) -> None:
+        """Raises SpecError unless the keys of an entry are free symbols of some shape."""
+        sizes = {size.removeprefix("*") for name in self.tensors for row in self.rows(name) for size in map(str, row)}
+        read = {name for size in sizes for name in self.compiled(size, ("shapes",)).names}
+        entry: Any = self.data
+        for key in path:
+            entry = entry.get(key, {})
+        for symbol in entry:
             if symbol not in read or symbol in self.names:
-                raise self.document.error(("cases", "sizes", symbol), f"no shape has a free size called {symbol}")
-        return {
-            symbol: tuple(tuple(value) if isinstance(value, list) else value for value in values)
-            for symbol, values in self.cases.get("sizes", {}).items()
-        }
+                raise self.document.error((*path, symbol), f"no shape has a free size called {symbol}")
+
+    def rows(self, tensor: str) -> list[list[str | int]]:
+        """The sizes of a tensor, as each shape has them."""
+        return [entry["sizes"][tensor] for entry in self.data.get("shapes", ()) if tensor in entry["sizes"]]
 
     def configuration(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, dict[str, tuple[object, ...]]]:
         """The values that a configuration allows for each of its fields, without its ``basis``. A value that the field does not have is an error."""
@@ -81,3 +105,7 @@ class CaseReader(Reader):
         data = {label: self.random(other) for label, other in entry.get("data", {}).items()}
         when = self.optional(entry, "when", path)
         return name, Values(entry["random"]["recipe"], parameters, special, measured, where, sets, parts, data, when)
+
+
+def _sizes(value: int | list[int]) -> int | tuple[int, ...]:
+    return tuple(value) if isinstance(value, list) else value

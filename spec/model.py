@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from dmlcts.spec.abi import FeatureLevel, feature_level
+from dmlcts.spec.case_sizes import Turning, Workload
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.measurement import ORACLE, Acceptance, Measurement
 
@@ -317,8 +318,9 @@ class Source:
 class Operator:
     """Everything that the suite knows about one operator, compared and hashed by identity. ``file`` is its source.
 
-    ``sizes`` are the values of the shapes' free symbols, the default first. ``configurations`` are the valid combinations: each limits
-    attributes to some values, and optional tensors to present or absent; ``bases`` has the basis of those that are not documented.
+    ``sizes`` are the values of the shapes' free symbols, the default first; ``turning`` and ``workloads`` are about sizes, too.
+    ``configurations`` are the valid combinations: each limits attributes to some values, and optional tensors to present or absent;
+    ``bases`` has the basis of those that are not documented.
     ``layouts`` are the extra layouts (generator/layouts) for this operator. ``lenient`` are the acceptances in the spec file itself;
     ``measurements`` reads the findings of probes from spec/measured, which are not promises.
     """
@@ -343,6 +345,8 @@ class Operator:
     file: Path | None = None
     measurements: Callable[[], tuple[Measurement, ...]] = tuple
     sizes: Mapping[str, tuple[int | tuple[int, ...], ...]] = field(default_factory=dict)
+    turning: Turning | None = None
+    workloads: Mapping[str, Workload] = field(default_factory=dict)
     configurations: Mapping[str, Mapping[str, tuple[object, ...]]] = field(default_factory=dict)
     bases: Mapping[str, str] = field(default_factory=dict)
     layouts: tuple[str, ...] = ()

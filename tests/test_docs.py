@@ -76,6 +76,10 @@ PARSED = {
     "dmlcts merge shards/1 shards/2 shards/3 shards/4 --out merged.jsonl": "a CI's files",
     "dmlcts report merged.jsonl --out results": "a CI's files",
     "dmlcts gate results --baseline baseline --waivers ci/waivers.yaml --markdown gate.md --json gate.json --github": "a CI's files",
+    "dmlcts fuzz --backend directml -n 2 --minutes 60": "DirectML",
+    'dmlcts fuzz GEMM "*CONVOLUTION*" --backend "process:./my-host" --seed 7': "ends when it is stopped",
+    'dmlcts run --backend "process:./my-host" --case-file results-fuzz/examples/GEMM-FLOAT32-2d-1x5-fuzz-7-1234.json': "a search's file",
+    "dmlcts merge machine-1 machine-2 machine-3 --out merged.jsonl": "searches of several machines",
     "dmlcts run --backend torch --level full -k ELEMENT_WISE_TANH": "PyTorch",
 }
 """Commands that are only parsed, with what they need. The waivers of the project that they name must exist."""

@@ -19,6 +19,8 @@ COMMANDS = {
     "backends": "list usable backends, and what the others lack",
     "bounds": "compare the specs' tolerances with the errors of runs",
     "exec": "run a DxDispatch model",
+    "explain": "say what separates the cases that fail from those that pass",
+    "fuzz": "search for failing cases without end",
     "gate": "compare a run with an older one, for CI",
     "generate": "write pytest modules",
     "merge": "merge the results of several shards",

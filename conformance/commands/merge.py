@@ -11,7 +11,7 @@ import click
 @click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path, dir_okay=False), help="the results file to write")
 def command(shards: tuple[Path, ...], out: Path) -> None:
-    """Merges the results of several shards, and exits with the code of a single run.
+    """Merges the results of several shards, or of searches with different seeds, and exits with the code of a single run.
 
     A shard is a results file, or the output folder of a run. All must have the same suite, spec, backend and selection of cases. Give
     every shard: a missing one is an error.
@@ -21,7 +21,7 @@ def command(shards: tuple[Path, ...], out: Path) -> None:
     from dmlcts.conformance.runner.options import UsageError
     from dmlcts.conformance.runner.run import exit_code
     from dmlcts.reports.merge import MergeError, merge
-    from dmlcts.reports.record import write_record
+    from dmlcts.reports.record import SEARCH, write_record
 
     try:
         record = merge([read_run(path) for path in shards])
@@ -29,5 +29,7 @@ def command(shards: tuple[Path, ...], out: Path) -> None:
         raise UsageError(str(error)) from None
     out.parent.mkdir(parents=True, exist_ok=True)
     write_record(record, out)
-    click.echo(f"{len(record.results):,} results of {len(shards)} shards in {out}")
+    click.echo(
+        f"{len(record.results):,} results of {len(shards)} {'searches' if record.manifest.level == SEARCH else 'shards'} in {out}"
+    )
     raise click.exceptions.Exit(exit_code(record))

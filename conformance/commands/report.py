@@ -8,6 +8,7 @@ import click
 
 from dmlcts.conformance.commands.summary import print_summary
 from dmlcts.conformance.commands.supplement import SpecSupplement
+from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain
 from dmlcts.conformance.runner.journal import read_run
 from dmlcts.conformance.runner.out_folder import claimed
 from dmlcts.conformance.runner.run import exit_code
@@ -26,6 +27,7 @@ def command(results: Path, out: Path) -> None:
     """
     record = read_run(results)
     with claimed(out):
-        write_all(record, out, SpecSupplement(record.manifest.level))
-    print_summary(record, console(), out)
+        explanations = explain(record, MOST_OPERATORS)
+        write_all(record, out, SpecSupplement(record.manifest.level), explanations)
+    print_summary(record, console(), out, explanations)
     raise click.exceptions.Exit(exit_code(record))

@@ -15,6 +15,8 @@ from dmlcts.generator.case import LEVELS
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dmlcts.conformance.runner.options import RunOptions
+    from dmlcts.conformance.runner.signals import Stopped
     from dmlcts.reports.record import Record
 
 OUT, OUT_OF_CASES = "results", "results-case"
@@ -32,42 +34,32 @@ class _Processes(click.IntRange):
         return int(super().convert(value, param, context))
 
 
-@click.command("run")
-@click.argument("operators", nargs=-1, metavar="[OPERATOR]...")
-@click.option(
+operators_argument = click.argument("operators", nargs=-1, metavar="[OPERATOR]...")
+backend_option = click.option(
     "--backend",
     "-b",
     default="reference",
     show_default=True,
     help="what to test: reference, directml, python:MODULE:CLASS, process:COMMAND ...; see `dmlcts backends`",
 )
-@click.option(
-    "--level",
-    "-l",
-    type=click.Choice(LEVELS),
-    default="core",
-    show_default=True,
-    help="how many cases; each level includes the one before",
-)
-@click.option(
+basis_option = click.option(
     "--basis",
     type=click.Choice(["documented", "measured"]),
     default="documented",
     show_default=True,
     help="documented promises only, or also what DirectML.dll was measured to do",
 )
-@click.option("--feature-level", default="", help="highest feature level, such as 4_1  [default: the backend's]")
-@click.option(
+feature_level_option = click.option(
+    "--feature-level", default="", help="highest feature level, such as 4_1  [default: the backend's]"
+)
+operator_option = click.option(
     "--operator",
     "more_operators",
     multiple=True,
     metavar="NAME",
     help="only this operator, like OPERATOR: its name, which may lack ELEMENT_WISE_ or ACTIVATION_, or a pattern with *; may be repeated",
 )
-@click.option(
-    "-k", "expression", default="", metavar="EXPR", help="only cases with these words in the id: 'ROUND and not negative'"
-)
-@click.option(
+processes_option = click.option(
     "-n",
     "processes",
     type=_Processes(0),
@@ -76,6 +68,35 @@ class _Processes(click.IntRange):
     help="number of worker processes; auto is one a core; 0 runs all cases in this one",
     show_default=True,
 )
+timeout_option = click.option(
+    "--timeout",
+    type=Seconds(),
+    default=30.0,
+    show_default=True,
+    help="limit for one dispatch, in seconds; no effect on reference and inprocess:",
+)
+waivers_option = click.option("--waivers", multiple=True, type=click.Path(), help="a YAML file of known failures; may be repeated")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the summary")
+
+
+@click.command("run")
+@operators_argument
+@backend_option
+@click.option(
+    "--level",
+    "-l",
+    type=click.Choice(LEVELS),
+    default="core",
+    show_default=True,
+    help="how many cases; each level includes the one before",
+)
+@basis_option
+@feature_level_option
+@operator_option
+@click.option(
+    "-k", "expression", default="", metavar="EXPR", help="only cases with these words in the id: 'ROUND and not negative'"
+)
+@processes_option
 @click.option(
     "--shard", default="", metavar="I/N", help="only the I-th of N parts, for several machines; combine with `dmlcts merge`"
 )
@@ -92,13 +113,7 @@ class _Processes(click.IntRange):
     "--maxfail", type=click.IntRange(1), metavar="N", help="stop after N failures; the other cases are reported as not run"
 )
 @click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
-@click.option(
-    "--timeout",
-    type=Seconds(),
-    default=30.0,
-    show_default=True,
-    help="limit for one dispatch, in seconds; no effect on reference and inprocess:",
-)
+@timeout_option
 @click.option(
     "--require",
     multiple=True,
@@ -106,14 +121,14 @@ class _Processes(click.IntRange):
     help="an operator, a data type, OPERATOR/TYPE, `validation` (of invalid descs) or a profile file (YAML): unsupported there is a failure; "
     "may be repeated",
 )
-@click.option("--waivers", multiple=True, type=click.Path(), help="a YAML file of known failures; may be repeated")
+@waivers_option
 @click.option(
     "--out",
     "-o",
     type=click.Path(file_okay=False),
     help=f"folder for results and reports; replaces an older run's; other folders must be empty  [default: {OUT}; with --case, {OUT_OF_CASES}]",
 )
-@click.option("--quiet", "-q", is_flag=True, help="print only the summary")
+@quiet_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -143,37 +158,53 @@ def command(
     130 stopped by Ctrl-C, 128 + N stopped by signal N.
     """
     # Imported here, so that `--help` is quick.
-    from dmlcts.conformance.commands.summary import print_summary
-    from dmlcts.conformance.commands.supplement import SpecSupplement
-    from dmlcts.conformance.runner import journal
     from dmlcts.conformance.runner.options import RunOptions
-    from dmlcts.conformance.runner.progress import Progress
     from dmlcts.conformance.runner.requirements import requirements
-    from dmlcts.conformance.runner.run import EXIT_INTERRUPTED, command_line, exit_code, running
-    from dmlcts.conformance.runner.signals import as_interrupt
-    from dmlcts.reports import write_all
+    from dmlcts.conformance.runner.run import exit_code
 
     given["required"] = requirements(require)
     terminal = console()
     if rerun_failed is not None:
         given |= failed_cases(rerun_failed, {**given, "operators": operators + more_operators}, context, terminal)
     by_name = bool(given["cases"] or given["case_files"])
-    folder = Path(out or (OUT_OF_CASES if by_name else OUT))
-    options = RunOptions(out=str(folder), operators=operators + more_operators, maxfail=maxfail or 0, **given)
+    folder = out or (OUT_OF_CASES if by_name else OUT)
+    options = RunOptions(out=folder, operators=operators + more_operators, maxfail=maxfail or 0, **given)
+    record, stopped = reported(options, processes, terminal, quiet, resume)
+    if not by_name and (hint := more_to_run(record)):
+        terminal.print(hint, style="dim")
+    raise click.exceptions.Exit(stopped.exit_code(exit_code(record)) if record.manifest.interrupted else exit_code(record))
+
+
+def reported(
+    options: RunOptions, processes: int, terminal: Console, quiet: bool, resume: bool = False, endless: bool = False
+) -> tuple[Record, Stopped]:
+    """Runs what options describe, writes the reports to the output folder, and prints the summary.
+
+    Returns the record, and which signal stopped the run. A search is ``endless``. Raises as ``running``, and Exit if there is no record.
+    """
+    from dmlcts.conformance.commands.summary import print_summary
+    from dmlcts.conformance.commands.supplement import SpecSupplement
+    from dmlcts.conformance.runner import journal
+    from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain
+    from dmlcts.conformance.runner.progress import Progress
+    from dmlcts.conformance.runner.run import EXIT_INTERRUPTED, command_line, running
+    from dmlcts.conformance.runner.signals import as_interrupt
+    from dmlcts.reports import write_all
+
+    folder = Path(options.out)
     with as_interrupt() as stopped:
         try:
-            with running(options, processes, Progress(terminal, quiet), command_line(), resume) as record:
-                write_all(record, folder, SpecSupplement(record.manifest.level))
+            with running(options, processes, Progress(terminal, quiet, endless), command_line(), resume) as record:
+                explanations = explain(record, MOST_OPERATORS)
+                write_all(record, folder, SpecSupplement(record.manifest.level), explanations)
                 journal.end(folder)
         except KeyboardInterrupt:  # before the first case, or while the reports are written
             journaled = (folder / journal.FOLDER).is_dir()
             hint = f"; `dmlcts report {folder} --out {folder}` writes the reports of what ran" if journaled else ""
             click.echo(f"interrupted{hint}", err=True)
             raise click.exceptions.Exit(stopped.exit_code(EXIT_INTERRUPTED)) from None
-    print_summary(record, terminal, folder)
-    if not by_name and (hint := more_to_run(record)):
-        terminal.print(hint, style="dim")
-    raise click.exceptions.Exit(stopped.exit_code(exit_code(record)) if record.manifest.interrupted else exit_code(record))
+    print_summary(record, terminal, folder, explanations)
+    return record, stopped
 
 
 def failed_cases(results: Path, given: dict[str, Any], context: click.Context, terminal: Console) -> dict[str, Any]:
@@ -215,7 +246,9 @@ def failed_cases(results: Path, given: dict[str, Any], context: click.Context, t
             markup=False,
         )
     manifest, default = record.manifest, click.core.ParameterSource.DEFAULT
-    of_record = {"backend": manifest.backend_spec, "level": manifest.level, "seed": manifest.seed}
+    of_record = {"backend": manifest.backend_spec}
+    if manifest.level in LEVELS:  # a search has another
+        of_record |= {"level": manifest.level, "seed": manifest.seed}
     kept = {name: value for name, value in of_record.items() if value and context.get_parameter_source(name) is default}
     return {**kept, "cases": tuple(known)}
 

@@ -11,7 +11,7 @@ from dmlcts.conformance.commands.common import json_option, print_json
 from dmlcts.conformance.runner.options import RunOptions, UsageError
 from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.conformance.runner.terminal import console
-from dmlcts.generator.case import LEVELS, Case, to_json
+from dmlcts.generator.case import LEVELS, OFFSETS, Case, to_json
 from dmlcts.generator.data import inputs
 from dmlcts.generator.suite import find_case
 from dmlcts.spec.desc_json import write_desc
@@ -52,6 +52,8 @@ def _print_case(case: Case) -> None:
     out.print(escape(expected.get(case.expect, f"expected: {case.expect}")))
     if case.in_place:
         out.print("in place: " + ", ".join(f"{output} on {alias}" for output, alias in case.in_place.items()))
+    if case.offset != OFFSETS[0] or case.resource:
+        out.print(f"the first tensor begins at byte {case.offset} of its resource; in one resource: {case.resource or 'none'}")
     out.print(escape(json.dumps(write_desc(case.desc), indent=1)), soft_wrap=True)
     for name, array in inputs(case).items():
         values = ", ".join(str(value) for value in array.ravel()[:16])

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from dmlcts.conformance.commands import spec_new
+from dmlcts.conformance.commands import spec_factors, spec_new
 from dmlcts.conformance.commands.common import json_option, mapper, operator_named, print_json, processes_option
 from dmlcts.conformance.commands.spec_show import print_operator
 from dmlcts.conformance.execution import binding_checks
@@ -46,6 +46,8 @@ def command() -> None:
 
 
 command.add_command(spec_new.command)
+command.add_command(spec_factors.factors)
+command.add_command(spec_factors.arrays)
 
 
 @command.command("list")
@@ -174,11 +176,17 @@ def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str
 
 @command.command("coverage")
 @click.argument("operators", nargs=-1)
+@click.option("--interactions", "together", is_flag=True, help="count the pairs and triples of factor values in the cases instead")
 @json_option
 @processes_option
-def coverage_(operators: tuple[str, ...], as_json: bool, processes: int) -> None:
-    """Lists the promises of the specs that no case tests, and what is wrong with the cases. Exits with 1 if there is anything."""
+def coverage_(operators: tuple[str, ...], together: bool, as_json: bool, processes: int) -> None:
+    """Lists the promises of the specs that no case tests, and what is wrong with the cases. Exits with 1 if there is anything.
+
+    With --interactions it exits with 1 if an operator has less than all pairs at level core, or less than 99 % of the triples at level full.
+    """
     names = [operator.name for operator in [operator_named(name) for name in operators] or sound()]
+    if together:
+        raise click.exceptions.Exit(0 if spec_factors.print_interactions(names, processes, as_json) else 1)
     stderr = Console(stderr=True)
     with mapper(processes) as mapped:
         results = mapped(_covered, names)

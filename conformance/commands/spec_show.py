@@ -49,6 +49,10 @@ def print_operator(out: Console, operator: Operator) -> None:
     }
     _block(out, "cases: configurations", configurations)
     _print(out, "cases: sizes", ((symbol, flow(plain(sizes))) for symbol, sizes in operator.sizes.items()))
+    _print(
+        out, "cases: turning sizes", ((name, flow(plain(value))) for name, value in _present(plain(operator.turning) or {}).items())
+    )
+    _block(out, "cases: workloads", {label: _present(plain(workload)) for label, workload in operator.workloads.items()})
     _block(out, "cases: data of tensors", {name: _values(values) for name, values in operator.values.items()})
     _print(out, "cases: further layouts", ((layout,) for layout in operator.layouts))
     _block(out, "cases: relations", {r.label: _without_defaults(plain(r), "label") for r in operator.relations})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -9,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dmlcts.reports.claim import claim_of
+from dmlcts.reports.explanation import MOST_SHOWN, Explanation, more
 from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, STATUSES, Record
 from dmlcts.reports.verdict import SYMBOLS, interruption, unused_waivers
 
@@ -25,8 +27,8 @@ _STYLES = {
 }
 
 
-def print_summary(record: Record, console: Console, out: Path | None = None) -> None:
-    """Prints counts by operator, the first failures with the command that runs each again, and the claim."""
+def print_summary(record: Record, console: Console, out: Path | None = None, explanations: Sequence[Explanation] = ()) -> None:
+    """Prints counts by operator, what explains the failures, the first failures with the command that runs each again, and the claim."""
     claimed = claim_of(record)
     shown = [status for status in STATUSES if claimed.counts[status] or status == PASS]
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -40,6 +42,9 @@ def print_summary(record: Record, console: Console, out: Path | None = None) -> 
     for operator, counts in by_operator.items():
         table.add_row(operator, *(f"{counts[status]:,}" if counts[status] else "" for status in shown))
     console.print(table)
+    print_explanations(explanations[:MOST_SHOWN], console)
+    if note := more(explanations):
+        console.print(f"[dim]{escape(note)}[/]")
     failures = [result for result in record.results if result.status in FAILURES]
     for result in failures[:_SHOWN]:
         console.print(f"\n[bold red]{SYMBOLS[result.status]} {escape(result.case)}[/]\n  {escape(result.message)}")
@@ -53,7 +58,19 @@ def print_summary(record: Record, console: Console, out: Path | None = None) -> 
         console.print(f"\n[yellow]{escape(note)}[/]")
     console.print(f"\n{escape(claimed.sentence)}", style="green" if claimed.ok else "bold")
     if record.manifest.seconds:
-        ran = len(record.results) - record.counts()[NOT_RUN]
+        ran = sum(claimed.counts.values()) - claimed.counts[NOT_RUN]
         console.print(f"{record.manifest.seconds:.1f} s, {ran / record.manifest.seconds:,.0f} cases a second", style="dim")
     if out is not None:
         console.print(f"report: {escape(str(out / 'index.html'))}", style="dim", soft_wrap=True)
+
+
+def print_explanations(explanations: Sequence[Explanation], console: Console) -> None:
+    """Prints each on a line, below it what is left open and the command that tells."""
+    if explanations:
+        console.print()
+    for explanation in explanations:
+        console.print(f"[bold]{escape(explanation.where)}[/]: {escape(explanation.text)}", soft_wrap=True)
+        if explanation.question:
+            console.print(f"  [dim]{escape(explanation.question)}[/]", soft_wrap=True)
+        if explanation.command:
+            console.print(f"  [dim]these cases tell: {escape(explanation.command)}[/]", soft_wrap=True)

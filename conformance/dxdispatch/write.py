@@ -2,7 +2,8 @@
 
 Inputs are laid out by their strides, with the same bytes between elements as in execution. They are in the model if they are few and
 packed, otherwise in files of raw bytes beside it, or as bytes in a model that has no folder. What DxDispatch does not support is expressed in other terms: 4-bit tensors are resources
-of bytes with an explicit total size, and a scalar that is not finite is a member of its union.
+of bytes with an explicit total size, and a scalar that is not finite is a member of its union. Each tensor has a resource of its own, from
+the first byte on: the description says so where the case places them otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.dxdispatch.model_json import dumps
 from dmlcts.conformance.dxdispatch.values import numbers, packed
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.generator.case import REFERENCE, VALUES, Case
+from dmlcts.generator.case import OFFSETS, REFERENCE, VALUES, Case
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.desc_json import write_desc
@@ -67,8 +68,9 @@ def model_text(case: Case, arrays: Mapping[str, NDArray[Any]], folder: Path | No
         "desc": desc_fields(case.desc, operator),
         "bindings": _bindings({name: holder[name] for name in tensors if name in owned}),
     }
+    elsewhere = "offsets and shared resources are left out" if case.offset != OFFSETS[0] or case.resource else ""
     model = {
-        "description": f"{case.id}: {case.note}" if case.note else case.id,
+        "description": ": ".join(part for part in (case.id, case.note, elsewhere) if part),
         "resources": resources,
         "dispatchables": {"operator": {key: value for key, value in dispatchable.items() if value}},
         "commands": [

@@ -16,11 +16,11 @@ from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendIn
 from dmlcts.conformance.execution.answers import answers_of, computed_answers, flush_denormals, holds_bits
 from dmlcts.conformance.execution.judgement import judged
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.conformance.execution.memory import trespasses
+from dmlcts.conformance.execution.memory import lacking, trespasses, without_memory
 from dmlcts.conformance.execution.outcome import Outcome, attempt, result_of, traceback_of
 from dmlcts.generator.case import REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs as case_inputs
-from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.reports.record import ERROR, FAIL, MEMORY, PASS, UNSUPPORTED, Result
 from dmlcts.spec import clean
 
 Array = NDArray[Any]
@@ -42,6 +42,8 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     excluded = undeclared(case, info)
     if excluded is not None:
         return excluded
+    if shortage := lacking(case, backend):
+        return Outcome(UNSUPPORTED, shortage, undeclared=MEMORY)
     inputs = case_inputs(case)
     if case.expect == REJECTION:
         return _rejection_outcome(case, backend, inputs, timeout)
@@ -50,7 +52,7 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     layout = lay_out(case, inputs, first, timeout)
     failure = attempt(backend, layout.dispatch)
     if failure is not None:
-        return failure
+        return without_memory(case, failure)
     trespass = trespasses(case, layout)
     if trespass:
         return Outcome(FAIL, trespass, evidence={"memory": trespass})

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.backends.buffers import write_tensor
-from dmlcts.generator.case import Case
+from dmlcts.generator.case import ALL, INPUTS, OFFSETS, Case
 from dmlcts.reference.answer import Answer, host
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
@@ -26,6 +26,12 @@ Array = NDArray[Any]
 
 GUARD = 64
 """Guard bytes before and after each binding: more than a vector store reaches, and a multiple of the alignment of a binding."""
+
+_ALIGNED = 16
+"""The alignment of bindings, in bytes."""
+
+_APART = 37 * _ALIGNED
+"""How far the offsets of a case lie from each other that are none of OFFSETS: no multiple of a power of two above 16."""
 
 GUARD_BYTE, _GAP_BYTE, _INPUT_BYTE = 0xA5, 0xC3, 0x3C
 """Fill bytes before and after an output, between its elements, and around and between those of an input. They differ, so that an operator
@@ -44,31 +50,78 @@ class Layout:
     snapshot: tuple[Bytes, ...]
 
 
-def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answer], timeout: float | None = None) -> Layout:
-    """Resources and bindings for a case: one guarded resource for each tensor, shared if the case is in place."""
-    resources: list[Bytes] = []
-    bindings: dict[str, BufferBinding] = {}
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor lies: in its part of the resource called ``of`` from ``offset`` on, where the part has ``length`` bytes from ``begin`` on.
+
+    ``size`` are its bytes. Tensors that share a resource in place have one place.
+    """
+
+    of: str
+    begin: int
+    length: int
+    offset: int
+    size: int
+
+
+def places(case: Case) -> dict[str, Place]:
+    """Where each bound tensor of a case lies."""
+    found: dict[str, Place] = {}
+    lengths: dict[str, int] = {}
     outputs = output_names(case.operator, case.desc)
     for name, tensor in case.desc.tensors():
         special = case.bindings.get(name)
         if special is not None and special.absent:
             continue
         if name in case.in_place:
-            bindings[name] = bindings[case.in_place[name]]
+            found[name] = found[case.in_place[name]]
             continue
         size = _bound_bytes(tensor)
-        # A different offset for each, so that swapped offsets show; a multiple of the required alignment.
-        offset = GUARD + 16 * len(resources) + (special.offset if special else 0)
+        offset = _offset(case, len(found)) + (special.offset if special else 0)
+        length = _ALIGNED * -(-(offset + size + GUARD + (16 if special else 0)) // _ALIGNED)
+        of = case.resource if case.resource == ALL or (case.resource == INPUTS and name not in outputs) else ""
+        found[name] = Place(of or name, lengths.get(of or name, 0), length, offset, size)
+        lengths[of or name] = found[name].begin + length
+    return found
+
+
+def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answer], timeout: float | None = None) -> Layout:
+    """Resources and bindings for a case: a guarded resource for each tensor, or for several where the case says so or is in place."""
+    outputs = output_names(case.operator, case.desc)
+    found = places(case)
+    tensors = dict(case.desc.tensors())
+    lengths: dict[str, int] = {}
+    for place in found.values():
+        lengths[place.of] = max(lengths.get(place.of, 0), place.begin + place.length)
+    resources = {of: np.empty(length, np.uint8) for of, length in lengths.items()}
+    for name, place in found.items():
+        if name in case.in_place:
+            continue
         written = name in outputs or name in case.in_place.values()
-        resource = np.full(offset + size + GUARD + (16 if special else 0), GUARD_BYTE if written else _INPUT_BYTE, np.uint8)
-        resource[offset : offset + size] = _GAP_BYTE if written else _INPUT_BYTE
-        content = inputs[name] if name in inputs else poison(answers.get(name), tensor) if name in outputs else None
+        part = resources[place.of][place.begin : place.begin + place.length]
+        part[...] = GUARD_BYTE if written else _INPUT_BYTE
+        part[place.offset : place.offset + place.size] = _GAP_BYTE if written else _INPUT_BYTE
+        content = inputs[name] if name in inputs else poison(answers.get(name), tensors[name]) if name in outputs else None
         if content is not None:
-            write_tensor(resource, tensor, content, offset)
-        bindings[name] = BufferBinding(len(resources), offset, size - (special.short if special else 0))
-        resources.append(resource)
-    dispatch = Dispatch(case.desc, resources, MappingProxyType(bindings), tuple(n for n in outputs if n in bindings), timeout)
-    return Layout(dispatch, tuple(resources), tuple(resource.copy() for resource in resources))
+            write_tensor(part, tensors[name], content, place.offset)
+    index = {of: at for at, of in enumerate(resources)}
+    short = {name: special.short for name, special in case.bindings.items()}
+    bindings = {
+        name: BufferBinding(index[place.of], place.begin + place.offset, place.size - short.get(case.in_place.get(name, name), 0))
+        for name, place in found.items()
+    }
+    every = tuple(resources.values())
+    dispatch = Dispatch(case.desc, list(every), MappingProxyType(bindings), tuple(n for n in outputs if n in bindings), timeout)
+    return Layout(dispatch, every, tuple(resource.copy() for resource in every))
+
+
+def _offset(case: Case, index: int) -> int:
+    """Where the tensor with this index begins in its part of a resource; different for each, so that swapped offsets show."""
+    if case.offset == OFFSETS[0]:
+        return GUARD + _ALIGNED * index
+    if case.offset in OFFSETS:
+        return OFFSETS[(OFFSETS.index(case.offset) + index) % len(OFFSETS)]
+    return case.offset + _APART * index
 
 
 def _bound_bytes(tensor: TensorDesc) -> int:

@@ -1,34 +1,90 @@
-"""Checks of the bytes after a run: guards, the bytes past an output, inputs, and the gaps between the elements of a strided output."""
+"""The memory that a case needs, and checks of the bytes after a run: guards, the bytes past an output, inputs, and the gaps between the elements of a strided output."""
 
 from __future__ import annotations
 
-from dmlcts.conformance.backends.backend import Bytes
+from collections.abc import Collection, Mapping
+
+import psutil
+
+from dmlcts.conformance.backends.backend import Backend, Bytes
 from dmlcts.conformance.backends.buffers import element_bytes
-from dmlcts.conformance.execution.layout import GUARD_BYTE, Layout
-from dmlcts.generator.case import Case
+from dmlcts.conformance.backends.process import ProcessBackend
+from dmlcts.conformance.execution.layout import Layout, places
+from dmlcts.conformance.execution.outcome import Outcome
+from dmlcts.generator.case import HUGE, Case
+from dmlcts.reports.record import MEMORY, UNSUPPORTED
+
+_PIECE = 1 << 26
+"""So many bytes are compared at once."""
+
+_OUT_OF_MEMORY = ("0x8007000E", "E_OUTOFMEMORY", "MemoryError")
+"""How backends name a lack of memory."""
+
+_COPIES, _COPIES_ELSEWHERE = 2, 4
+"""The resources of a dispatch and what they held before; and what a backend in a process of its own may have: what it received, what it uploads,
+the device's, what it reads back."""
+
+
+def lacking(case: Case, backend: Backend) -> str:
+    """What the machine lacks to run a case of level huge, in words; empty if it has the memory, and for cases of other levels."""
+    if case.level != HUGE:
+        return ""
+    size = sum({(place.of, place.begin): place.length for place in places(case).values()}.values())
+    needed = size * (_COPIES + (_COPIES_ELSEWHERE if isinstance(backend, ProcessBackend) else 0))
+    free = psutil.virtual_memory().available
+    return f"needs {needed / 2**30:.1f} GiB of memory, of which {free / 2**30:.1f} GiB are available" if needed > free else ""
+
+
+def without_memory(case: Case, failure: Outcome) -> Outcome:
+    """The outcome of a case of level huge for which the device, or the backend's process, had no memory: it is not wrong, but unsupported."""
+    if case.level == HUGE and any(name in failure.message for name in _OUT_OF_MEMORY):
+        return Outcome(UNSUPPORTED, f"the backend has too little memory: {failure.message}", undeclared=MEMORY)
+    return failure
 
 
 def trespasses(case: Case, layout: Layout) -> str:
-    """Describes forbidden writes: to guard bytes, inputs, and gaps if the case checks them. Empty if there were none."""
-    dispatch = layout.dispatch
-    written = {dispatch.bindings[name].resource for name in dispatch.outputs}
-    for name, binding in dispatch.bindings.items():
-        now, before = layout.resources[binding.resource], layout.snapshot[binding.resource]
-        end = (
-            binding.offset + dispatch.desc.tensor(name).bytes
-        )  # an operator may overwrite the total size, but not further bytes of the binding
-        if binding.resource not in written:
-            if now.tobytes() != before.tobytes():
-                return f"the input {name} was changed, first at byte {_first(now, before) - binding.offset}"
-            continue
-        past = now[end:] != before[end:]  # an aliased input that is wider than the output has its own bytes there
-        if past.any():
-            return f"{past.sum()} bytes past the end of {name} were overwritten, first {int(past.argmax())} bytes after it"
-        if (now[: binding.offset] != GUARD_BYTE).any():
-            return f"bytes before the beginning of {name} were overwritten"
+    """Describes forbidden writes: outside the outputs, and to gaps if the case checks them. Empty if there were none.
+
+    An operator may overwrite an output's total size, but not further bytes of its binding.
+    """
+    bindings, outputs = layout.dispatch.bindings, layout.dispatch.outputs
+    ranges = {name: (b.resource, b.offset, b.offset + case.desc.tensor(name).bytes) for name, b in bindings.items()}
+    for index, (now, before) in enumerate(zip(layout.resources, layout.snapshot, strict=True)):
+        here = {name: (start, end) for name, (resource, start, end) in ranges.items() if resource == index}
+        first, count = _changed(now, before, [here[name] for name in outputs if name in here])
+        if count:
+            return _described(first, count, here, outputs)
     if "gaps" in case.checks:
         return _overwritten_gaps(case, layout)
     return ""
+
+
+def _changed(now: Bytes, before: Bytes, written: Collection[tuple[int, int]]) -> tuple[int, int]:
+    """The first byte that changed outside what may be written, and how many did. In pieces: a mask of all bytes would be a third copy."""
+    first = count = 0
+    for begin in range(0, now.size, _PIECE):
+        changed = now[begin : begin + _PIECE] != before[begin : begin + _PIECE]
+        for start, end in written:
+            changed[max(0, start - begin) : max(0, end - begin)] = False
+        if changed.any():
+            first = first if count else begin + int(changed.argmax())
+            count += int(changed.sum())
+    return first, count
+
+
+def _described(first: int, count: int, ranges: Mapping[str, tuple[int, int]], outputs: Collection[str]) -> str:
+    """What was overwritten in a resource whose tensors lie at these bytes."""
+    written = {name: ranges[name] for name in outputs if name in ranges}
+    starts = {start for start, _ in written.values()}
+    inputs = {name: each for name, each in ranges.items() if each[0] not in starts}  # an input in place is an output
+    nearest = min(inputs, key=lambda name: max(inputs[name][0] - first, first - inputs[name][1] + 1, 0), default="")
+    if nearest and (not written or inputs[nearest][0] <= first < inputs[nearest][1]):
+        return f"the input {nearest} was changed, first at byte {first - inputs[nearest][0]}"
+    past = {name: end for name, (_, end) in written.items() if end <= first}
+    if not past:
+        return f"bytes before the beginning of {min(written, key=written.__getitem__)} were overwritten"
+    name = max(past, key=past.__getitem__)
+    return f"{count} bytes past the end of {name} were overwritten, first {first - past[name]} bytes after it"
 
 
 def _overwritten_gaps(case: Case, layout: Layout) -> str:
@@ -41,7 +97,3 @@ def _overwritten_gaps(case: Case, layout: Layout) -> str:
         if changed.any():
             return f"{changed.sum()} bytes between elements of {name} were overwritten, first at byte {int(changed.argmax())}"
     return ""
-
-
-def _first(now: Bytes, before: Bytes) -> int:
-    return int((now != before).argmax())

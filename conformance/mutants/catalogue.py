@@ -15,6 +15,8 @@ from types import ModuleType
 
 from dmlcts.conformance.mutants import families, transforms
 from dmlcts.conformance.mutants.fault import Fault, Faults
+from dmlcts.conformance.mutants.interactions.planting import PREFIX, planted_as
+from dmlcts.conformance.mutants.legal import legal_of
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.reviewed import MEASURED as ON_MEASURED
 from dmlcts.conformance.mutants.reviewed import NO_FAULT, OPEN, ReviewError, review, unused
@@ -62,12 +64,14 @@ def mutants() -> Iterator[Mutant]:
 
 
 def find_mutant(name: str) -> Mutant:
-    """The mutant called ``OPERATOR/LABEL``. Raises KeyError; the message names the nearest."""
+    """The mutant called ``OPERATOR/LABEL``, one under conditions (``OPERATOR/if-SEED-NUMBER``) or a legal variation too. Raises KeyError; the message names the nearest."""
     operator, _, label = name.partition("/")
     if operator not in mutated_operators():
         near = get_close_matches(operator, mutated_operators(), n=3, cutoff=0.3)
         raise KeyError(f"no mutant {name!r}, for there are none of {operator!r}; near it: {', '.join(near) or 'none'}")
-    known = mutants_of(operator)
+    if label.startswith(PREFIX):
+        return planted_as(operator, label).mutant
+    known = {**mutants_of(operator), **legal_of(operator)}
     if label not in known:
         near = get_close_matches(label, known, n=3, cutoff=0.3)
         raise KeyError(f"no mutant {name!r}; near it: {', '.join(f'{operator}/{other}' for other in near) or 'none'}")

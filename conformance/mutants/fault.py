@@ -14,6 +14,7 @@ that go over any operator (``transforms``).
 | ``around`` | what happens before or after the dispatch | dispatch, what runs one |
 | ``accepts`` | the rules that are found broken, where some are | dispatch, those that are |
 | ``refuses`` | whether a valid dispatch is refused | dispatch |
+| ``where`` | whether the other hooks are used: where a condition is about bindings or data | dispatch |
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ class Fault:
     around: Around | None = None
     accepts: Accepts | None = None
     refuses: Callable[[Dispatch], bool] | None = None
+    where: Callable[[Dispatch], bool] | None = None
     kinds: tuple[str, ...] = ()
 
     def applies(self, desc: OperatorDesc) -> bool:

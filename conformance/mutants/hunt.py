@@ -7,7 +7,7 @@ cases last; a case for which a mutant computes what is right, bit for bit, is no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
 from time import process_time
@@ -17,7 +17,7 @@ from dmlcts.conformance.mutants.fault import Array
 from dmlcts.conformance.mutants.mutant import Mutant, MutantBackend
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.session import Session
-from dmlcts.generator.case import REJECTION, Case
+from dmlcts.generator.case import REJECTION, Case, beyond
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.suite import operator_cases, select
 from dmlcts.reports.record import ERROR, FAIL, PASS, Result
@@ -101,12 +101,12 @@ class Hunter:
         """The kinds that its cases are of."""
         return list(dict.fromkeys(trial.case.kind for trial in self.trials))
 
-    def hunt(self, mutant: Mutant, *kinds: str) -> Kill | None:
+    def hunt(self, mutant: Mutant, *kinds: str, meets: Callable[[Trial], bool] = lambda trial: True) -> Kill | None:
         """The first case, of these kinds or of any, that fails or ends in an error on the mutant; None if there is none.
 
-        What is unsupported neither finds a mutant nor clears it. Raises ReferenceFails.
+        ``meets`` says in which cases the fault may show. What is unsupported neither finds a mutant nor clears it. Raises ReferenceFails.
         """
-        chosen = (trial for trial in self._in_order(mutant) if not kinds or trial.case.kind in kinds)
+        chosen = (trial for trial in self._in_order(mutant) if (not kinds or trial.case.kind in kinds) and meets(trial))
         return next((kill for trial in chosen if (kill := self.try_one(mutant, trial)) is not None), None)
 
     def try_one(self, mutant: Mutant, trial: Trial) -> Kill | None:
@@ -142,11 +142,17 @@ class Hunter:
             cost.seconds += trial.seconds
         return found
 
-    def _in_order(self, mutant: Mutant) -> list[Trial]:
+    def _in_order(self, mutant: Mutant) -> Iterator[Trial]:
+        """The most promising first; those of level full only where the few of core find nothing."""
         kinds = mutant.fault.kinds
         rejections = mutant.fault.accepts is not None
-        fitting = (trial for trial in self.trials if (trial.case.expect == REJECTION) == rejections)
-        return sorted(fitting, key=lambda trial: (trial.case.kind == PROPERTY, trial.case.kind not in kinds, -trial.promise))
+        for last in (False, True):
+            fitting = (
+                t for t in self.trials if (t.case.expect == REJECTION) == rejections and beyond(t.case.level, "core") == last
+            )
+            yield from sorted(
+                fitting, key=lambda trial: (trial.case.kind == PROPERTY, trial.case.kind not in kinds, -trial.promise)
+            )
 
     def _computes_right(self, trial: Trial, backend: MutantBackend) -> bool:
         """Whether the mutant, whose fault is in what it computes alone, gives the right outputs bit for bit."""

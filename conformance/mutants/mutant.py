@@ -71,6 +71,9 @@ class MutantBackend(ReferenceBackend):
             if claimed:
                 self.refuse(claimed, dispatch)
             return  # what is accepted and should not be is left alone: that nothing was refused is fault enough
+        if fault.where is not None and not fault.where(dispatch):
+            super().run(dispatch)
+            return
         if fault.refuses is not None and fault.applies(dispatch.desc) and fault.refuses(dispatch):
             self.refuse([Violation("field/refused", "refused")], dispatch)
         if fault.around is None or not fault.applies(dispatch.desc):

@@ -7,7 +7,7 @@ for (a cell of a table, a layout, an alignment); those that it forbids carry the
 |---|---|---|
 | data types, dimension counts | every cell of every table | each other type and count, alone and with the tensors tied to it |
 | sizes | | one more, one, and exchanged, in one tensor |
-| layouts, in place | as in the generator's cases | outputs whose elements lie in one place |
+| layouts, in place | each alone | outputs whose elements lie in one place |
 | total size | larger, by a multiple of 4 | too small, or no multiple of 4 |
 | alignment | powers of two from the element's size on | anything else |
 | flags | OWNED_BY_DML on an input | on an output; unknown flags |
@@ -28,12 +28,11 @@ import numpy as np
 from dmlcts.conformance.backends.backend import Backend, BufferBinding, Dispatch
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.execution.outcome import attempt
+from dmlcts.conformance.probing.listed import listed_cases
 from dmlcts.generator.build import support_cells
 from dmlcts.generator.case import REJECTION, Case
 from dmlcts.generator.negatives import negatives, resized
-from dmlcts.generator.placement import in_place_cases, layout_cases
 from dmlcts.generator.plan import Plan, plan_of
-from dmlcts.generator.tables import cell_cases, other_count_cases
 from dmlcts.generator.types import TypeChoice, padded_run
 from dmlcts.reports.record import FAIL
 from dmlcts.spec.abi import FeatureLevel, abi, feature_level
@@ -147,7 +146,7 @@ def _from_the_start(dispatch: Dispatch) -> Dispatch:
 def probes(operator: Operator, level: FeatureLevel) -> Iterator[Probe]:
     """Every probe of an operator for a backend of a feature level, which later levels' tables promise nothing."""
     plan = plan_of(operator)
-    for case in (*cell_cases(plan), *other_count_cases(plan), *layout_cases(plan), *in_place_cases(plan)):
+    for case in listed_cases(plan):
         if feature_level(case.feature_level) <= level:
             promises = dict.fromkeys((*support_cells(plan, case.desc), *case.covers))
             types, *way = case.id.split("/")[1:]

@@ -24,6 +24,7 @@ from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.execution.memory import trespasses
 from dmlcts.conformance.execution.outcome import Outcome, attempt
+from dmlcts.conformance.properties.computed import Computed, computed
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import REFERENCE, Case
 from dmlcts.generator.plan import Plan, plan_of
@@ -33,7 +34,7 @@ from dmlcts.reports.record import FAIL
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
 from dmlcts.spec.loader import load
-from dmlcts.spec.model import ABSENT, PRESENT, Operator, Relation
+from dmlcts.spec.model import ABSENT, PRESENT, Operator, Relation, Tolerance
 
 Array = NDArray[Any]
 
@@ -77,7 +78,7 @@ class _Called:
     sizes: tuple[int, ...] | None
 
 
-def dispatching(trial: Trial, relation: Relation, sizes: tuple[int, ...] | None) -> dict[str, Callable[..., Array]]:
+def dispatching(trial: Trial, relation: Relation, sizes: tuple[int, ...] | None) -> dict[str, Callable[..., Computed]]:
     """``f``, and the other operators that the relation uses. ``sizes`` are those of all variables, None if they differ."""
     desc = trial.case.desc
     count = next(desc.tensors())[1].DimensionCount
@@ -100,7 +101,7 @@ def in_rows(operator: Operator) -> bool:
     return plan_of(operator).uniform
 
 
-def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Array:
+def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Computed:
     """One dispatch of tensors that have the variables' sizes."""
     operator, sizes = called.plan.operator, called.sizes
     assert sizes is not None
@@ -118,10 +119,11 @@ def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Array:
         content = _content(operator, field.name, argument, tensor.data_type, sizes_in_law(tensor, sizes))
         given[field.name] = content.reshape(tensor.sizes)
     output = operator.outputs()[0].name
-    return _dispatched(trial, operator, desc, given, output).reshape(sizes_in_law(desc.tensor(output), sizes))
+    own = sizes_in_law(desc.tensor(output), sizes)
+    return _dispatched(trial, operator, desc, given, output).moved(lambda array: array.reshape(own))
 
 
-def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = "", **named: Any) -> Array:
+def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = "", **named: Any) -> Computed:
     """One dispatch of tensors with different sizes.
 
     ``named`` are further inputs, attributes in place of the case's, and the sizes of outputs that do not follow from the inputs'.
@@ -154,7 +156,7 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
     return _dispatched(trial, operator, desc, content, output or operator.outputs()[0].name)
 
 
-def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Array:
+def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Computed:
     """What one dispatch writes to the output ``name``, as values for a law. Raises Incomplete."""
     case: Case = replace(trial.case, desc=desc, operator=operator, expect=REFERENCE, data={})
     prefix = "" if operator is trial.operator else f"{operator.name}, which the law uses: "
@@ -170,7 +172,12 @@ def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Map
         raise Incomplete(Outcome(FAIL, f"{prefix}{trespass}"))
     tensor, binding = desc.tensor(name), layout.dispatch.bindings[name]
     output = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
-    if tolerance_of(operator, name, desc).compare == "bits":
+    return computed(case, name, given, output, _in_law(output, tensor, tolerance_of(operator, name, desc)), trial.info)
+
+
+def _in_law(output: Array, tensor: TensorDesc, tolerance: Tolerance) -> Array:
+    """An output's elements as a law has them."""
+    if tolerance.compare == "bits":
         return output.view(bits_dtype(tensor.data_type))
     if tensor.type.is_float:
         return output.astype(np.float64)

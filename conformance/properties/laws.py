@@ -19,6 +19,7 @@ A law is an expression over variables, which take the values of tensors, and fun
 | ``like(x, value)`` | an array of ``x``'s sizes, filled with a number |
 | ``where``, ``minimum``, ``maximum``, ``floor``, ``isnan``, ``sign``, ``sqrt`` | NumPy's |
 | ``implies(p, q)`` | ``q`` holds wherever ``p`` does |
+| ``==`` | equal; between what two dispatches gave, within both tolerances (conformance/properties/computed) |
 | ``width`` | the bits of an element of the first variable |
 
 Subscripts and slices are NumPy's. Real numbers are float64 throughout, which holds what any tensor
@@ -42,6 +43,7 @@ from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, Given
 from dmlcts.conformance.execution.judge.compare import within
 from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.conformance.execution.outcome import Outcome
+from dmlcts.conformance.properties.computed import moving
 from dmlcts.conformance.properties.law_dispatch import Incomplete, Trial, dispatching, in_rows
 from dmlcts.reference.answer import Answer
 from dmlcts.reports.record import FAIL, PASS
@@ -135,11 +137,11 @@ def _functions(trial: Trial) -> dict[str, Callable[..., Any]]:
         "sqrt": np.sqrt,
         "sums": lambda x, axes: np.sum(np.asarray(x), axis=_axes(axes), keepdims=True, dtype=np.float64),
         "largest": lambda x, axes: np.max(np.asarray(x), axis=_axes(axes), keepdims=True),
-        "concat": lambda a, b, axis: np.concatenate((a, b), axis=axis),
+        "concat": moving(lambda a, b, axis: np.concatenate((a, b), axis=axis)),
         "sizes": np.shape,
-        "swapped": np.swapaxes,
-        "reshaped": lambda x, sizes: np.reshape(x, tuple(sizes)),
-        "padded": lambda x, before, after: np.pad(x, list(zip(before, after, strict=True))),
+        "swapped": moving(np.swapaxes),
+        "reshaped": moving(lambda x, sizes: np.reshape(x, tuple(sizes))),
+        "padded": moving(lambda x, before, after: np.pad(x, list(zip(before, after, strict=True)))),
         "like": np.full_like,
         "total": lambda x: np.sum(np.asarray(x), axis=-1, keepdims=True, dtype=np.float64),
         "where": np.where,

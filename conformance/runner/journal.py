@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dmlcts.reports.atomic import replacing
 from dmlcts.reports.ctrf import remove_ctrf
+from dmlcts.reports.explanation import FILE as EXPLANATIONS
 from dmlcts.reports.junit import remove_junit
 from dmlcts.reports.record import (
     Manifest,
@@ -44,7 +45,7 @@ EXAMPLES = "examples"
 JUNIT, CTRF = "junit", "ctrf"
 """The folders for JUnit XML and CTRF JSON."""
 
-_REPORTS = ("results.jsonl", "claim.json", "summary.md", "index.html")
+_REPORTS = ("results.jsonl", "claim.json", "summary.md", "index.html", EXPLANATIONS)
 OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, JUNIT, CTRF, "data"})
 """The names that a run uses in its output folder."""
 
@@ -86,6 +87,16 @@ def write_list(parts: Path, number: int, cases: Iterable[Result]) -> None:
 def listed(parts: Path, number: int) -> list[Result]:
     """The cases that ``write_list`` wrote. Raises RecordError."""
     return [read_result(data) for _, _, data in read_entries(parts / LISTED.format(number=number))]
+
+
+def is_listed(parts: Path, number: int) -> bool:
+    """Whether there is such a list."""
+    return (parts / LISTED.format(number=number)).exists()
+
+
+def unlist(parts: Path, number: int) -> None:
+    """Removes a list."""
+    (parts / LISTED.format(number=number)).unlink(missing_ok=True)
 
 
 def crashed(parts: Path, result: Result) -> None:

@@ -24,7 +24,7 @@ class RunOptions:
 
     ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds; ``maxfail`` 0 means no limit.
     ``operators`` are patterns of names (conformance/runner/selection); none select all.
-    ``required`` are requirements as in a manifest (conformance/runner/requirements).
+    ``required`` are requirements as in a manifest (conformance/runner/requirements). ``minutes`` limit a search; 0 means no limit.
     """
 
     backend: str = "reference"
@@ -42,6 +42,7 @@ class RunOptions:
     maxfail: int = 0
     out: str = "results"
     required: tuple[str, ...] = ()
+    minutes: float = 0.0
 
     def to_json(self) -> str:
         """The options as one line."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -24,7 +24,7 @@ class Plan:
 
     ``unlisted`` are the operators whose cases nobody has made yet or is making; ``ids`` are the cases that were made, by operator, and
     ``left`` the indices in it of those still to run. ``done`` has the cases with a result from before, and their statuses; ``statuses`` has
-    those and what this run reported. After ``maxfail`` failures (0: no limit) the remaining cases are listed but not run.
+    those and what this run reported; ``further`` counts results that are not kept. After ``maxfail`` failures (0: no limit) the remaining cases are listed but not run.
     """
 
     def __init__(self, operators: Sequence[str], watcher: Watcher, done: Mapping[str, str] | None = None, maxfail: int = 0) -> None:
@@ -35,6 +35,7 @@ class Plan:
         self.ids: dict[str, list[str]] = {}
         self.left: dict[str, deque[int]] = {}
         self.failures = 0
+        self.further: Counter[str] = Counter()
 
     def add(self, operator: str, ids: list[str]) -> None:
         """The cases of an operator are made."""
@@ -70,6 +71,10 @@ class Plan:
     def stopped(self) -> bool:
         """Whether enough cases failed."""
         return 0 < self.maxfail <= self.failures
+
+    def ended(self, interrupted: bool) -> bool:
+        """Whether the run came to its end; an interrupted one did not."""
+        return not interrupted
 
     @property
     def not_listed(self) -> tuple[str, ...]:

@@ -160,7 +160,7 @@ class Pool:
             plan.unlisted.appendleft(process.operator)
         elif process.indices and process.began:
             index = process.indices.popleft()
-            result = journal.listed(self.folder, plan.operators.index(process.operator))[index]
+            result = journal.listed(self.folder, self.selection.number(process.operator))[index]
             crash = self.session.settled(replace(result, status=ERROR, message="the process that ran it died"))
             journal.crashed(self.folder, crash)
             plan.give_back(process.operator, process.indices)

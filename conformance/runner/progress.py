@@ -19,10 +19,10 @@ _EVERY = 5.0
 
 
 class Progress:
-    """Counts cases as they are made and run. A context manager for the time of the run."""
+    """Counts cases as they are made and run. A context manager for the time of the run. ``endless``: there is no total."""
 
-    def __init__(self, console: Console, quiet: bool = False) -> None:
-        self.console, self.quiet = console, quiet
+    def __init__(self, console: Console, quiet: bool = False, endless: bool = False) -> None:
+        self.console, self.quiet, self.endless = console, quiet, endless
         self.counts: Counter[str] = Counter()
         self.total = self.before = 0
         self.operators = self.made = 0
@@ -72,18 +72,24 @@ class Progress:
         if self.console.is_terminal:
             if now - self.last > 0.1 or done == self.total:
                 self.last = now
-                whole = self.made == self.operators
-                part = "" if whole else f"{self.made} of {counted(self.operators, 'operator')} begun; "
+                whole = self.whole
+                part = "" if whole or self.endless else f"{self.made} of {counted(self.operators, 'operator')} begun; "
                 self.bar.update(
                     self.task, completed=done, total=self.total if whole else None, description=part + self.counts_text()
                 )
         elif now - self.last > _EVERY:
             self.last = now
-            self.console.print(f"{done:,} of {self._total_text()}: {self.counts_text()}")
+            of = "cases" if self.endless else f"of {self._total_text()}"
+            self.console.print(f"{done:,} {of}: {self.counts_text()}")
+
+    @property
+    def whole(self) -> bool:
+        """Whether all cases are made; never, if new ones are drawn on and on."""
+        return self.made == self.operators and not self.endless
 
     def _total_text(self) -> str:
         """How many cases there are, as far as they are made."""
-        if self.made == self.operators:
+        if self.whole:
             return f"{self.total:,}"
         return f"{self.total:,} cases of {self.made} operators (of {self.operators})"
 

@@ -23,12 +23,14 @@ from dmlcts.conformance.runner.out_folder import claimed
 from dmlcts.conformance.runner.plan import Plan
 from dmlcts.conformance.runner.pool import Pool
 from dmlcts.conformance.runner.progress import Progress
-from dmlcts.conformance.runner.selection import Selection, no_case, selection_of
+from dmlcts.conformance.runner.search import work_of
+from dmlcts.conformance.runner.selection import Selection, no_case
 from dmlcts.conformance.runner.session import Session
 from dmlcts.conformance.runner.terminal import command_text
 from dmlcts.conformance.runner.worker import Worker, not_run
+from dmlcts.generator.case import HUGE
 from dmlcts.reports.claim import claim_of
-from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, Manifest, Record, RecordError, Result
+from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, SEARCH, Manifest, Record, RecordError, Result
 from dmlcts.reports.waivers import unused
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.promises import spec_version
@@ -55,15 +57,17 @@ def running(
     the run in the output folder: cases that have a result are not run again.
 
     Raises:
-        UsageError: no case is selected, the output folder is in use, not a run's, or not writable, or the run in it cannot be resumed.
+        UsageError: no case is selected, level huge in several processes, the output folder is in use, not a run's, or not writable, or the run in it cannot be resumed.
         BackendUnavailable: the backend cannot be started. WaiverError: the waiver file is wrong.
     """
+    if options.level == HUGE and processes > 1:
+        raise UsageError("cases of level huge need gigabytes each: run them one at a time, without -n or with -n 1")
     if is_in_process(options.backend):
         processes = max(processes, 1)  # foreign code must not be able to end the controlling process
     with contextlib.ExitStack() as stack:
         session = stack.enter_context(Session(options, opened_to_describe(options.backend)))
         options = replace(options, feature_level=options.feature_level or session.info.feature_level)
-        selection = selection_of(options)
+        selection = work_of(options)
         if not selection.has_case():
             raise no_case(options)
         if resume and not Path(options.out).is_dir():
@@ -87,7 +91,7 @@ def running(
 
         clock = perf_counter()
         progress.begin(len(selection.operators), processes)
-        plan = Plan(selection.operators, progress, {case: result.status for case, result in done.items()}, options.maxfail)
+        plan = selection.plan(progress, folder, {case: result.status for case, result in done.items()})
         interrupted = False
         try:
             with progress:
@@ -107,15 +111,24 @@ def running(
                 pool.end()
         except KeyboardInterrupt:  # all cases may have run, and have their reports
             interrupted = True
-        if interrupted:
+        complete = plan.ended(interrupted)
+        if not complete:
             _list_rest(plan, selection, folder)
         record = journal.read_parts(folder)
         without_case: tuple[str, ...] = ()
-        if not interrupted:
+        if complete:
             record = _complete(record, plan)
-            without_case = unused(session.waivers, [result.case for result in record.results])
+            if options.level != SEARCH:  # what a search did not draw says nothing about a waiver
+                without_case = unused(session.waivers, [result.case for result in record.results])
         seconds = manifest.seconds + perf_counter() - clock
-        ended = replace(record.manifest, finished=_now(), seconds=seconds, interrupted=interrupted, unused_waivers=without_case)
+        ended = replace(
+            record.manifest,
+            finished=_now(),
+            seconds=seconds,
+            interrupted=not complete,
+            unused_waivers=without_case,
+            further=dict(plan.further),
+        )
         yield replace(record, manifest=ended)
 
 
@@ -130,13 +143,16 @@ def _begun(out: Path, manifest: Manifest, before: Iterable[Result]) -> Path:
 def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object]) -> None:
     """Runs a plan in this process."""
     with worker:
-        for number, operator in enumerate(plan.operators):
+        first = True
+        while plan.unlisted:
+            operator = plan.unlisted.popleft()
             plan.add(operator, worker.listed(operator))
             while operator in plan.left:
                 (index,) = plan.take(operator, 1)
                 plan.ran(operator, index, worker.run(operator, index))
-            if not number:
+            if first:
                 after_the_first()
+            first = False
 
 
 _LISTING = 5.0

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from dmlcts.conformance.runner.options import RunOptions, UsageError, read_case, shard_of
+from dmlcts.conformance.runner.plan import Plan, Watcher
 from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.matching import matcher, may_match, words_of
 from dmlcts.generator.suite import find_case, operator_cases, select
@@ -45,6 +46,18 @@ class Selection:
             return sum(len(self.cases(operator)) for operator in self.operators) > 0  # asks all, to find an unknown id
         levels = dict.fromkeys((LEVELS[0], self.options.level))
         return any(self._at_level(operator, level) for operator in self.operators for level in levels)
+
+    def number(self, operator: str) -> int:
+        """The number of the operator's list of cases in the journal."""
+        return self.operators.index(operator)
+
+    def keeps(self, operator: str, status: str) -> bool:
+        """Whether the operator's results of that status are kept."""
+        return True
+
+    def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> Plan:
+        """The plan that runs the cases; ``done`` are those with a result from before. ``folder`` is the journal."""
+        return Plan(self.operators, watcher, done, self.options.maxfail)
 
     def _at_level(self, operator: str, level: str) -> list[Case]:
         given = self.options

@@ -15,11 +15,14 @@ from typing import Self
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.execution.execute import execute
+from dmlcts.conformance.properties.drawn import execute_drawn
 from dmlcts.conformance.properties.relations import EXAMPLES, execute_property
 from dmlcts.conformance.runner.journal import EXAMPLES as EXAMPLES_FOLDER
 from dmlcts.conformance.runner.options import RunOptions, read_case
 from dmlcts.conformance.runner.terminal import command_text
-from dmlcts.generator.case import AGREEMENT, RELATION, Case
+from dmlcts.generator.case import AGREEMENT, RELATION, Case, to_json
+from dmlcts.generator.drawn import KIND as DRAWN
+from dmlcts.generator.numbered import find_numbered
 from dmlcts.reports.claim import REQUIRED, required
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.reports.waivers import apply_waivers, read_waivers
@@ -47,6 +50,8 @@ class Session:
         if case.expect in (RELATION, AGREEMENT):
             examples = EXAMPLES[self.options.level]
             result = execute_property(case, self.backend, self.info, self.options.timeout, examples, self.options.seed)
+        elif case.kind == DRAWN:
+            result = execute_drawn(case, self.backend, self.info, self.options.timeout)
         else:
             result = execute(case, self.backend, self.info, self.options.timeout)
         return self.settled(result)
@@ -72,9 +77,11 @@ class Session:
                 print(f"dmlcts: the backend failed to close: {clean.line(error)}", file=sys.stderr)
 
     def _repro(self, result: Result) -> str:
-        """The command that runs the case again; a shrunken example is saved for it."""
+        """The command that runs the case again; a shrunken example, or a drawn case, is saved for it."""
         file = self._files.get(result.case)
         example = result.evidence.get("example")
+        if example is None and result.kind == DRAWN and (case := find_numbered(result.case)):  # its process died
+            example = to_json(case)
         if example is not None:
             folder = Path(self.options.out) / EXAMPLES_FOLDER
             folder.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,8 @@ from typing import Any, TextIO
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.selection import Selection, selection_of
+from dmlcts.conformance.runner.search import work_of
+from dmlcts.conformance.runner.selection import Selection
 from dmlcts.conformance.runner.session import Session
 from dmlcts.generator.case import Case
 from dmlcts.reports.record import ERROR, NOT_RUN, Result, result_json, write_line
@@ -47,24 +48,25 @@ class Worker:
         self.stream: TextIO | None = None
 
     def cases(self, operator: str) -> list[Case]:
-        """The selected cases of an operator, made once."""
+        """The selected cases of an operator, made once as long as no other's are asked for."""
         if operator not in self.made:
-            self.made[operator] = self.selection.cases(operator)
+            self.made = {operator: self.selection.cases(operator)}
         return self.made[operator]
 
     def listed(self, operator: str) -> list[str]:
         """Makes the cases of an operator, notes them in the journal as not run, and returns their ids."""
         cases = self.cases(operator)
-        journal.write_list(self.folder, self.selection.operators.index(operator), map(not_run, cases))
+        journal.write_list(self.folder, self.selection.number(operator), map(not_run, cases))
         return [case.id for case in cases]
 
     def run(self, operator: str, index: int) -> str:
-        """Runs a case, writes its result to the journal, and returns the status."""
+        """Runs a case, writes its result to the journal if it is kept, and returns the status."""
         if self.stream is None:
             self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
         result = result_in(self.session, self.cases(operator)[index])
-        write_line(self.stream, "result", result_json(result))
-        self.stream.flush()
+        if self.selection.keeps(operator, result.status):
+            write_line(self.stream, "result", result_json(result))
+            self.stream.flush()
         return result.status
 
     def __enter__(self) -> Worker:
@@ -118,7 +120,7 @@ def main() -> None:
         return
     say("ready")
     folder = Path(run_options.out) / journal.FOLDER
-    with session, Worker(session, selection_of(run_options), folder, process) as worker:
+    with session, Worker(session, work_of(run_options), folder, process) as worker:
         while (command := queue.get()) is not None:
             match command:
                 case ["list", operator]:

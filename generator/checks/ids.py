@@ -7,16 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from dmlcts.generator.case import Case, from_json, to_json
+from dmlcts.generator.case import LONGEST_ID, Case, from_json, to_json
 from dmlcts.generator.checks.given import Check, Given
 from dmlcts.generator.matching import may_match
 from dmlcts.spec.loader import load
 
 PART = r"[A-Za-z0-9_.+=,\[\]-]+"
 ID = re.compile(rf"[A-Z0-9_]+/[A-Z0-9]+(-[A-Z0-9]+)*/{PART}(/{PART})*")
-
-LONGEST_ID = 240
-"""An id becomes the name of a file, which may have 255 bytes."""
 
 
 def short_and_unique(given: Given) -> Iterator[str]:
@@ -40,7 +37,7 @@ def true_to_the_case(given: Given) -> Iterator[str]:
             yield f"{case.id}: is of {case.desc.type}, and {given.operator.name} was to be tested"
         if types.split("-")[0] != case.data_type:
             yield f"{case.id}: is called {types} and is of {case.data_type}"
-        if kind != case.kind and not (case.kind == "table" and re.fullmatch(r"[1-8]d", kind)):
+        if kind != case.kind and not (case.kind in ("table", "combination") and re.fullmatch(r"[1-8]d", kind)):
             yield f"{case.id}: is called {kind} and is a case of kind {case.kind}"
 
 

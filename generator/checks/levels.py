@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dmlcts.generator.case import LEVELS, Case
+from dmlcts.generator.case import LEVELS, Case, beyond
 from dmlcts.generator.checks.given import Check, Given
 from dmlcts.generator.emit import TITLES
 from dmlcts.spec.abi import abi
@@ -20,26 +20,30 @@ def smoke_is_small_and_has_every_type(given: Given) -> Iterator[str]:
         yield f"{name}: level smoke has no case of {data_type}, which the tables have"
     for data_type in sorted(tried - listed):
         yield f"{name}: level smoke has a case of {data_type}, which no table gives the first tensor"
-    most = 25 + len({case.id.split("/")[1] for case in smoke})
+    most = 70 + len({case.id.split("/")[1] for case in smoke})
     if len(smoke) >= most:
         yield f"{name}: level smoke has {len(smoke)} cases, fewer than {most} are wanted; see generator/tables.py"
-    for level in LEVELS:
+    for level in LEVELS[: LEVELS.index("full") + 1]:
         if not any(case.level == level for case in given.cases):
             yield f"{name}: no case has level {level}"
 
 
-def core_tries_every_width_and_a_large_tensor(given: Given) -> Iterator[str]:
-    """Core finds what depends on the width of elements, and on sizes above what one thread group or 16 bits hold."""
-    core = [case for case in given.cases if case.level in ("smoke", "core")]
+def every_width_and_a_large_tensor_are_tried(given: Given) -> Iterator[str]:
+    """Core finds what depends on the width of elements, and full what depends on sizes above what one thread group or 16 bits hold.
+
+    Laws and gaps, of which core has each once, have all widths in full.
+    """
+    core = [case for case in given.cases if not beyond(case.level, "core")]
     widths = {_width(case) for case in given.cases}
-    for kind in ("layout", "sizes", "values", "property", "gaps"):
-        for width in sorted(widths - {_width(case) for case in core if case.kind == kind}):
-            yield f"{given.operator.name}: level core has no {kind} case of {width}-bit elements"
+    for level, cases, kinds in (("core", core, ("combination", "values")), ("full", given.cases, ("property", "gaps"))):
+        for kind in kinds:
+            for width in sorted(widths - {_width(case) for case in cases if case.kind == kind}):
+                yield f"{given.operator.name}: level {level} has no {kind} case of {width}-bit elements"
     named = given.operator.sizes  # then the large sizes are the operator's own
     if named and not any("65537" in case.id or _largest(case) > 500 for case in given.cases):
         yield f"{given.operator.name}: no case has a tensor of more than 500 elements; add a large size to cases.sizes"
-    if not named and not any("65537" in case.id for case in core):
-        yield f"{given.operator.name}: no case of level core has a size of 65537"
+    if not named and not any("65537" in case.id for case in given.cases):
+        yield f"{given.operator.name}: no case has a size of 65537"
 
 
 def _width(case: Case) -> int:
@@ -50,6 +54,16 @@ def _largest(case: Case) -> int:
     return max(tensor.count for _, tensor in case.desc.tensors())
 
 
+def core_has_each_rule_law_and_gap(given: Given) -> Iterator[str]:
+    """Of what full tries with other types and places too, core has each once."""
+    for kind, about in (("negative", "rejects/"), ("property", "relation/"), ("gaps", "gaps/")):
+        cases = [case for case in given.cases if case.kind == kind]
+        tried = {label for case in cases if not beyond(case.level, "core") for label in case.covers}
+        for label in dict.fromkeys(label for case in cases for label in case.covers if label.startswith(about)):
+            if label not in tried:
+                yield f"{given.operator.name}: level core has no {kind} case of {label}"
+
+
 def simplest_first(given: Given) -> Iterator[str]:
     """What a person understands first runs first."""
     order = list(TITLES)
@@ -58,4 +72,9 @@ def simplest_first(given: Given) -> Iterator[str]:
             yield f"{case.id}: a {case.kind} case comes after one of {before.kind}"
 
 
-CHECKS: tuple[Check, ...] = (smoke_is_small_and_has_every_type, core_tries_every_width_and_a_large_tensor, simplest_first)
+CHECKS: tuple[Check, ...] = (
+    smoke_is_small_and_has_every_type,
+    every_width_and_a_large_tensor_are_tried,
+    core_has_each_rule_law_and_gap,
+    simplest_first,
+)

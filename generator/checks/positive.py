@@ -11,7 +11,7 @@ from dmlcts.spec.abi import abi, feature_level
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.rules import violations
 
-MOST_ELEMENTS = 1 << 24
+MOST_ELEMENTS = 17 << 20
 """Of one tensor: what a backend, the reference and the judge can hold several times over."""
 
 

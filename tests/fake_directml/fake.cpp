@@ -9,6 +9,7 @@ namespace {
 
 constexpr uint32_t element_wise_round = 99, bit_or = 122, bit_xor = 123;
 constexpr uint32_t halves_to_nearest_even = 0, toward_zero = 1;
+constexpr uint64_t part = 8;  // bytes of each kind of memory that shows-memory gives
 
 // Read as volatile, or the compiler would know what stands there.
 volatile const char mode[64] = "the mode of this fake";
@@ -63,20 +64,89 @@ struct Compiled : Child<dml::ICompiledOperator> {
         // absurd-sizes: more memory than any machine has
         const uint64_t size = is("absurd-sizes") ? uint64_t{1} << 60 : 0;
         *returned = {1, size, size};
+        if (is("shows-memory")) *returned = {1, (3u << 20) + 7, 2 * part};
         return returned;
     }
 };
 
 struct Initializer : Child<dml::IOperatorInitializer> {
     dml::BindingProperties* STDMETHODCALLTYPE GetBindingProperties(dml::BindingProperties* returned) override {
-        *returned = {1, 0, 0};
+        *returned = {1, is("shows-memory") ? (1u << 20) + 5 : 0u, 0};
         return returned;
     }
     HRESULT STDMETHODCALLTYPE Reset(UINT, dml::ICompiledOperator* const*) override { return S_OK; }
 };
 
+/// What is bound, for shows-memory.
+struct Table : Child<dml::IBindingTable> {
+    void STDMETHODCALLTYPE BindInputs(UINT, const dml::BindingDesc*) override {}
+    void STDMETHODCALLTYPE BindOutputs(UINT, const dml::BindingDesc* outputs) override { output = buffer(outputs); }
+    void STDMETHODCALLTYPE BindTemporaryResource(const dml::BindingDesc* desc) override { temporary = buffer(desc); }
+    void STDMETHODCALLTYPE BindPersistentResource(const dml::BindingDesc* desc) override { persistent = buffer(desc); }
+    HRESULT STDMETHODCALLTYPE Reset(const dml::BindingTableDesc*) override { return E_NOTIMPL; }
+
+    static dml::BufferBinding buffer(const dml::BindingDesc* desc) { return *static_cast<const dml::BufferBinding*>(desc->desc); }
+
+    dml::BufferBinding output{}, temporary{}, persistent{};
+};
+
+/// shows-memory: initialization keeps in persistent memory the end of its temporary memory, and bytes of 0x5A, which it puts at the begin
+/// of temporary memory as well. The operator gives the begin and the end of its temporary memory, and its persistent memory.
 struct Recorder : Child<dml::ICommandRecorder> {
-    void STDMETHODCALLTYPE RecordDispatch(ID3D12CommandList*, dml::IDispatchable*, dml::IBindingTable*) override {}
+    void STDMETHODCALLTYPE RecordDispatch(ID3D12CommandList* commands, dml::IDispatchable* what, dml::IBindingTable* bound) override {
+        if (!is("shows-memory")) return;
+        list = static_cast<ID3D12GraphicsCommandList*>(commands);
+        const Table& table = *static_cast<Table*>(bound);
+        const dml::BufferBinding &temporary = table.temporary, &output = table.output;
+        dml::BindingProperties properties;
+        const bool initializes = !what->GetBindingProperties(&properties)->persistent_resource_size;
+        if (initializes) {
+            copy(output, 0, temporary.buffer, temporary.size_in_bytes - part);
+            copy(output, part, marks, 0);
+            copy(temporary, 0, marks, 0);
+        } else {
+            copy(output, 0, temporary.buffer, 0);
+            copy(output, part, temporary.buffer, temporary.size_in_bytes - part);
+            copy(output, 2 * part, table.persistent.buffer, 0);
+            copy(output, 3 * part, table.persistent.buffer, part);
+        }
+    }
+
+    void copy(const dml::BufferBinding& to, uint64_t at, ID3D12Resource* from, uint64_t start) {
+        change(to.buffer, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_DEST);
+        if (from != marks) change(from, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_SOURCE);
+        list->CopyBufferRegion(to.buffer, to.offset + at, from, start, part);
+        change(to.buffer, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+        if (from != marks) change(from, D3D12_RESOURCE_STATE_COPY_SOURCE, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+    }
+
+    void change(ID3D12Resource* buffer, D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after) {
+        D3D12_RESOURCE_BARRIER barrier{};
+        barrier.Transition = {buffer, D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES, before, after};
+        list->ResourceBarrier(1, &barrier);
+    }
+
+    /// Makes `marks`, `part` bytes of 0x5A.
+    void prepare(ID3D12Device* device) {
+        D3D12_HEAP_PROPERTIES heap{};
+        heap.Type = D3D12_HEAP_TYPE_UPLOAD;
+        D3D12_RESOURCE_DESC desc{};
+        desc.Dimension = D3D12_RESOURCE_DIMENSION_BUFFER;
+        desc.Width = part;
+        desc.Height = desc.DepthOrArraySize = desc.MipLevels = 1;
+        desc.SampleDesc.Count = 1;
+        desc.Layout = D3D12_TEXTURE_LAYOUT_ROW_MAJOR;
+        void* bytes = nullptr;
+        if (FAILED(device->CreateCommittedResource(&heap, D3D12_HEAP_FLAG_NONE, &desc, D3D12_RESOURCE_STATE_GENERIC_READ, nullptr,
+                                                   __uuidof(ID3D12Resource), reinterpret_cast<void**>(&marks))) ||
+            FAILED(marks->Map(0, nullptr, &bytes))) {
+            crash();
+        }
+        std::memset(bytes, 0x5A, part);
+    }
+
+    ID3D12GraphicsCommandList* list = nullptr;
+    ID3D12Resource* marks = nullptr;
 };
 
 /// A device that computes nothing.
@@ -111,7 +181,9 @@ struct Device : Object<dml::IDevice1> {
         return S_OK;
     }
     HRESULT STDMETHODCALLTYPE CreateBindingTable(const dml::BindingTableDesc*, REFIID, void** out) override {
-        return gives_nothing(out);  // no-table
+        if (!is("shows-memory")) return gives_nothing(out);  // no-table
+        *out = new Table;
+        return S_OK;
     }
     HRESULT STDMETHODCALLTYPE Evict(UINT, void* const*) override { return S_OK; }
     HRESULT STDMETHODCALLTYPE MakeResident(UINT, void* const*) override { return S_OK; }
@@ -219,6 +291,7 @@ extern "C" __declspec(dllexport) HRESULT WINAPI DMLCreateDevice1(ID3D12Device* d
     for (const char* proxy : {"right", "hangs", "crashes", "exits", "two-wrong"}) {
         if (is(proxy)) return create_proxy(d3d12, flags, level, out);
     }
+    if (is("shows-memory")) device.recorder.prepare(d3d12);
     *out = static_cast<dml::IDevice1*>(&device);
     return S_OK;
 }

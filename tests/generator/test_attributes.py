@@ -14,6 +14,7 @@ from dmlcts.generator.attributes import (
 from dmlcts.generator.build import attribute_parts
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import make_cases
+from dmlcts.generator.tables import value_cases
 from dmlcts.spec.desc import ScaleBias, TensorDesc
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load_text
@@ -128,7 +129,7 @@ def test_names() -> None:
 
 
 def test_every_case_is_valid_and_every_value_stands_in_one() -> None:
-    cases = make_cases(SPEC)
+    cases = make_cases(SPEC, "core")
     wrong = [(case.id, violations(SPEC, case.desc)) for case in cases if case.expect != "rejection"]
     assert [(name, found) for name, found in wrong if found] == []
     rejected = {case.rule for case in cases if case.expect == "rejection"}
@@ -139,7 +140,7 @@ def test_every_case_is_valid_and_every_value_stands_in_one() -> None:
 
 
 def test_an_operators_own_set_of_values() -> None:
-    cases = {case.id: case for case in make_cases(SPEC) if case.kind == "values"}
+    cases = {case.id: case for case in value_cases(plan_of(SPEC))}
     sizes = {case.data_type: case.desc.tensor("InputTensor").count for case in cases.values()}
     assert sizes == {"FLOAT32": 6, "UINT8": 2}  # 1e-60 is no FLOAT32; 255 and 0x80 alone are UINT8s
 
@@ -149,7 +150,9 @@ def test_a_part_of_a_set() -> None:
         "sets: {ends:", "sets: {inner: {of: ones, where: (x > -2) & (x < 2)}, ends:"
     )
     sizes = {
-        case.data_type: case.desc.tensor("InputTensor").count for case in make_cases(load_text(text)) if "values/inner" in case.id
+        case.data_type: case.desc.tensor("InputTensor").count
+        for case in value_cases(plan_of(load_text(text)))
+        if "values/inner" in case.id
     }
     assert sizes == {"FLOAT32": 8, "UINT8": 1}  # of 14 those beside 1, 0.5 and their negatives
     with pytest.raises(SpecError, match="unknown name: 'y'"):

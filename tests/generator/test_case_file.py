@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dmlcts.generator.case import to_json
+from dmlcts.generator.case import MOST_OFFSET, to_json
 from dmlcts.generator.case_file import CaseError, parse_case, read_case_file
 from dmlcts.generator.suite import operator_cases
 
@@ -21,6 +21,11 @@ INPUT = GOOD["desc"]["InputTensor"]
 @pytest.mark.parametrize("expect", CASES)
 def test_a_case_comes_back_as_it_was_written(expect: str) -> None:
     assert to_json(parse_case(json.dumps(CASES[expect]))) == CASES[expect]
+
+
+@pytest.mark.parametrize("offset", [0, 80, 65_552, MOST_OFFSET - 16])
+def test_a_tensor_may_begin_at_any_multiple_of_16(offset: int) -> None:
+    assert parse_case(json.dumps(changed(offset=offset))).offset == offset
 
 
 def changed(**entries: Any) -> dict[str, Any]:
@@ -58,6 +63,11 @@ def changed(**entries: Any) -> dict[str, Any]:
             "0 elements, but",
         ),
         (changed(in_place={"OutputTensor": "OutputTensor"}), "in_place.OutputTensor: OutputTensor is not a tensor before it"),
+        (changed(offset=7), "offset: 7 is not a multiple of 16 from 0 to 1048560"),
+        (changed(offset=40), "offset: 40 is not a multiple of 16"),
+        (changed(offset=MOST_OFFSET), "offset: 1048576 is not a multiple of 16 from 0 to 1048560"),
+        (changed(offset=-16), "offset: -16 is less than"),
+        (changed(resource="outputs"), 'resource: "outputs" is not one of'),
         (changed(bindings={"InputTensor": {"offset": -1}}), "bindings.InputTensor.offset: -1 is less than"),
         (changed(checks=["nosuch"]), "checks"),
         (changed(desc={**GOOD["desc"], "OutputTensor": {**INPUT, "Sizes": [4000000000, 4]}}), "its tensors need .* bytes"),

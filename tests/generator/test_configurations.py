@@ -6,10 +6,11 @@ import pytest
 from product_operator import SPEC, product_operator
 
 from dmlcts.generator.attributes import Combination
+from dmlcts.generator.combinations import combination_cases
 from dmlcts.generator.data import inputs
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import make_cases
-from dmlcts.generator.tables import data_cases, symbol_cases
+from dmlcts.generator.tables import data_cases, symbol_cases, value_cases
 from dmlcts.spec.loader import SpecError
 from dmlcts.spec.model import Operator
 from dmlcts.spec.rules import violations
@@ -116,7 +117,7 @@ def test_other_data_has_cases_of_its_own() -> None:
             "ATensor": "quarters",
             "BTensor": recipe,
         }
-    assert {case.covers[-1] for case in make_cases(operator)} >= {"values/BTensor/large"}
+    assert {case.covers[-1] for case in make_cases(operator, "core")} >= {"values/BTensor/large"}
 
 
 def test_tables_of_attributes_hold_for_them_alone() -> None:
@@ -139,8 +140,7 @@ def test_tables_of_attributes_hold_for_them_alone() -> None:
     assert len(plan_of(operator).covering) == 2
     cells = {
         (case.data_type, case.desc.fields["Function"], case.desc.tensor("ATensor").DimensionCount)
-        for case in make_cases(operator)
-        if case.kind == "table"
+        for case in combination_cases(plan_of(operator), "core")
     }
     assert {count for _, function, count in cells if function == "MAX"} == {4}
     assert {count for _, function, count in cells if function == "SUM"} == {2, 3, 4, 5, 6, 7, 8}
@@ -164,7 +164,7 @@ def test_a_set_that_is_longer_than_its_tensor_goes_on_in_further_cases() -> None
         **SPEC["cases"]["values"],
         "ATensor": {**SPEC["cases"]["values"]["ATensor"], "special": ["counted"], "sets": {"counted": points}},
     }
-    cases = [case for case in make_cases(product_operator(values=values)) if case.covers[-1] == "values/ATensor/counted"]
+    cases = [case for case in value_cases(plan_of(product_operator(values=values))) if case.covers[-1] == "values/ATensor/counted"]
     cases = [case for case in cases if case.data_type == "FLOAT32" and "Scale=1" in case.id and "no-C" not in case.id]
     room = cases[0].desc.tensor("ATensor").count
     assert 1 < room < len(points)

@@ -8,7 +8,7 @@ import yaml
 
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.plan import MOST_BYTES, plan_of
-from dmlcts.generator.solver import solved
+from dmlcts.generator.solver import Ends, solved
 from dmlcts.generator.suite import make_cases
 from dmlcts.generator.tables import symbol_cases
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
@@ -180,6 +180,23 @@ def test_a_number_for_several_sizes_is_one_of_them() -> None:
     assert sizes_of(operator, (2, 3, 4, 5), symbols={"Before": (7, 9)})["InputTensor"] == (7, 7, 9, 5)
 
 
+def test_ends_are_the_first_the_last_and_the_largest_of_those_between() -> None:
+    ends = Ends(5, 9, 6, at=1, others=(1, 2, 11))
+    assert [ends.sized(count) for count in range(5)] == [(), (6,), (5, 6), (5, 9, 6), (5, 2, 9, 6)]
+    assert ends.sized(6) == (5, 2, 9, 1, 2, 6)  # others are no larger than the one that is meant
+
+
+@pytest.mark.parametrize(
+    ("place", "sizes"),
+    [(-1, (2, 3, 1, 4097)), (-2, (2, 3, 4097, 4)), (-4, (4097, 3, 1, 4)), (-5, (2, 3, 1, 4))],
+)
+def test_a_long_size_is_at_its_place_from_the_end_if_there_is_such(place: int, sizes: tuple[int, ...]) -> None:
+    assert Ends(2, 3, 4, others=(1,), long=(place, 4097)).sized(4) == sizes
+    operator = operator_with([{"sizes": {"InputTensor": ["N", "*S"], "OutputTensor": ["N", "*S"]}}])
+    wanted = {"N": 7, "S": Ends(2, 3, 4, others=(1,), long=(place, 4097))}
+    assert sizes_of(operator, (1,) * 5, symbols=wanted)["OutputTensor"] == (7, *sizes)
+
+
 def test_a_tensor_that_is_too_large_for_a_case_is_named_with_what_made_it() -> None:
     shapes = [{"sizes": {"InputTensor": ["N", "K"], "FilterTensor": ["K", "M"], "OutputTensor": ["N", "M"]}}]
     plan = plan_of(replace(operator_with(shapes), sizes={"N": (3, 65537), "M": (1, 20001)}))
@@ -204,8 +221,9 @@ def test_an_attribute_may_be_nan() -> None:
     (choice,) = plan_of(nan).choices
     desc = plan_of(nan).desc(choice.types, (2, 3), choice.attributes[0], known={"InputTensor": (2, 3)})
     assert str(desc.fields["Alpha"]) == "nan"
-    found = {case.id.rsplit("/", 1)[-1] for case in make_cases(nan) if case.kind == "table"}
-    assert found == {"Alpha=nan", "Alpha=2"}
+    cases = make_cases(nan, "smoke")
+    assert {case.id.rsplit("/", 1)[-1] for case in cases if case.kind == "table"} == {"Alpha=nan"}  # the usual value is the first
+    assert {case.id.rsplit("/", 1)[-1] for case in cases if case.kind == "combination"} == {"Alpha=nan", "Alpha=2"}
 
 
 def test_attributes_and_sizes_that_chase_each_other_are_named() -> None:

@@ -26,10 +26,10 @@ def ids(cases: list[Case]) -> list[str]:
 
 
 def test_each_level_contains_the_ones_before_it() -> None:
-    smoke, core, full = (set(ids(select(EVERY, level=level, basis="measured"))) for level in LEVELS)
+    smoke, core, full = (set(ids(select(EVERY, level=level, basis="measured"))) for level in LEVELS[:3])
     assert smoke < core < full
     assert len(full) == len(EVERY)
-    assert len(smoke) < 100
+    assert len(smoke) < 200
     assert {case.level for case in select(EVERY, level="smoke")} == {"smoke"}
 
 
@@ -199,9 +199,9 @@ def test_words_are_no_python() -> None:
 
 
 def test_select_uses_the_expression_on_ids() -> None:
-    found = select(EVERY, matching=matcher("bit_count and uint16-uint32 and gaps and not padded"))
+    found = select(EVERY, matching=matcher("bit_count and uint16-uint32 and gaps and spread"))
     assert ids(found) == []  # they are measured
-    found = select(EVERY, matching=matcher("bit_count and uint16-uint32 and gaps and not padded"), basis="measured")
+    found = select(EVERY, matching=matcher("bit_count and uint16-uint32 and gaps and spread"), basis="measured")
     assert ids(found) == ["ELEMENT_WISE_BIT_COUNT/UINT16-UINT32/gaps/Output-spread"]
 
 
@@ -209,7 +209,7 @@ def test_select_uses_the_expression_on_ids() -> None:
 
 
 def test_a_case_is_found_by_its_id() -> None:
-    assert find_case("ELEMENT_WISE_ROUND/FLOAT32/4d/TOWARD_ZERO").kind == "table"
+    assert find_case("ELEMENT_WISE_ROUND/FLOAT32/4d/HALVES_TO_NEAREST_EVEN").kind == "table"
 
 
 @pytest.mark.parametrize(

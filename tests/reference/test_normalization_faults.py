@@ -11,9 +11,10 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.generator.case import Case
+from dmlcts.generator.combinations import combination_cases
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.generator.plan import plan_of
-from dmlcts.generator.tables import cell_cases, data_cases, size_cases, value_cases
+from dmlcts.generator.tables import data_cases, size_cases, value_cases
 from dmlcts.reference.registry import compute
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.dtypes import numpy_dtype
@@ -25,7 +26,7 @@ Computation = Callable[[OperatorDesc, Inputs], Array]
 """The result before the fused activation, in whatever precision."""
 
 INFO = BackendInfo("honest")
-MAKERS = (cell_cases, size_cases, data_cases, value_cases)
+MAKERS = (combination_cases, size_cases, data_cases, value_cases)
 SINGLE = np.float32
 
 
@@ -72,7 +73,7 @@ def single(inputs: Inputs, name: str, default: float) -> Array:
 
 
 def next_channel(x: Array) -> Array:
-    return np.roll(x, 1, axis=min(1, x.ndim - 1))
+    return np.roll(x, 1, axis=min(1, x.ndim - 1)) if x.ndim else x  # one factor for all, where the tensor is absent
 
 
 def mean_variance(

@@ -15,7 +15,7 @@ from records import ALL_SEVEN, MANIFEST, of, result, run
 from dmlcts.reports import write_all
 from dmlcts.reports.claim import claim_json, claim_of, required, share_text
 from dmlcts.reports.markdown import plain
-from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record
+from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record
 from dmlcts.reports.verdict import WORDS, interruption
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "reports" / "schema" / "claim.schema.json").read_text(encoding="utf-8"))
@@ -67,6 +67,17 @@ def test_a_device_may_lack_a_data_type_at_any_feature_level() -> None:
     claim = claim_of(run(result(), result(UNSUPPORTED, data_type="FLOAT64", undeclared="data type")))
     assert claim.claim.endswith("in 1 data type (FLOAT16), within what it declares")
     assert claim.statements[0].undeclared == {"data type": 1}
+
+
+def test_level_huge_is_not_claimed_where_memory_was_lacking() -> None:
+    lacking = result(UNSUPPORTED, 1, undeclared="memory")
+    whole, part = (claim_of(run(result(), *more, level="huge")) for more in ((), (lacking,)))
+    assert (", level huge, for" in whole.claim, ", level full, for" in part.claim) == (True, True)
+    assert part.sentence.endswith("1 of 2 documented cases passed, 50 % supported; 1 unsupported, which the claim excludes.")
+    assert part.ok
+    assert "level huge" not in part.claim + part.sentence
+    assert not claim_of(run(lacking, level="huge")).ok
+    assert not claim_of(run(result(FAIL), result(number=1), level="huge")).claim
 
 
 def test_a_waived_case_keeps_the_claim_and_is_named() -> None:
@@ -155,6 +166,18 @@ def test_smoke_is_a_first_look_that_claims_nothing() -> None:
     failed = claim_of(run(result(), result(FAIL, 1), level="smoke"))
     assert (failed.claim, failed.ok) == ("", False)
     assert "1 of 2 cases pass, 1 failed; smoke makes no claim" in failed.sentence
+
+
+def test_a_random_search_claims_nothing_and_counts_what_it_does_not_keep() -> None:
+    claim = claim_of(run(result(), result(number=1), level=SEARCH, seed="7", further={PASS: 1000, UNSUPPORTED: 3}))
+    assert (claim.claim, claim.ok, claim.unsupported) == ("", True, 0)
+    assert [statement.holds for statement in claim.statements] == [None]
+    assert claim.counts[PASS] == 1002
+    assert claim.sentence == (
+        "impl 2.0, feature level 6.4: random search, seed 7: 1,002 of 1,005 cases pass, 3 unsupported, of which 1,003 are counted only; "
+        "fuzz makes no claim."
+    )
+    assert not claim_of(run(result(), result(FAIL, 1), level=SEARCH)).ok
 
 
 @pytest.mark.parametrize(

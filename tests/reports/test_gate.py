@@ -14,7 +14,7 @@ from records import result, run
 
 from dmlcts.conformance.commands.cli import main
 from dmlcts.reports.gate import SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
-from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, write_record
+from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, write_record
 from dmlcts.reports.waivers import Waiver
 
 TODAY = date(2026, 7, 1)
@@ -117,6 +117,13 @@ def test_slower_is_a_warning_unless_a_limit_is_given(before: float, after: float
 
 def test_a_failure_is_not_slow() -> None:
     assert gated(run(OTHER, result(FAIL, seconds=9.0)), run(OTHER, result(FAIL, seconds=0.1))).counts["slower"] == 0
+
+
+def test_no_case_vanishes_from_a_random_search() -> None:
+    """What it did not draw again says nothing; what fails in it is new."""
+    gate = gated(run(OTHER, result(FAIL, 2), level=SEARCH), run(OTHER, result(), level=SEARCH))
+    assert (gate.counts["vanished"], gate.counts["newly_fails"]) == (0, 1)
+    assert gated(run(OTHER), run(OTHER, result())).counts["vanished"] == 1
 
 
 # ---- What is never green

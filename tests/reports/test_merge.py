@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dmlcts.reports.merge import MergeError, merge
-from dmlcts.reports.record import Manifest, Record, Result
+from dmlcts.reports.record import SEARCH, Manifest, Record, Result
 
 MANIFEST = Manifest(
     suite_version="0.1.0",
@@ -145,3 +145,29 @@ def test_a_waiver_is_unused_if_no_shard_has_a_case_for_it() -> None:
         for record, unused in ((FIRST, ("x", "y")), (SECOND, ("y", "z")))
     ]
     assert merge(shards).manifest.unused_waivers == ("y",)
+
+
+def searched(seed: str, *cases: str, **more: Any) -> Record:
+    """A random search with a seed."""
+    return Record(replace(MANIFEST, level=SEARCH, seed=seed, shard="", **more), results(*cases))
+
+
+def test_searches_with_different_seeds_are_merged() -> None:
+    merged = merge([searched("1", "a", further={"pass": 5}), searched("2", "b", "c", further={"pass": 2, "unsupported": 1})])
+    assert [result.case for result in merged.results] == ["a", "b", "c"]
+    assert (merged.manifest.seed, merged.manifest.further) == ("1, 2", {"pass": 7, "unsupported": 1})
+    assert merged.manifest.command == "dmlcts merge, of 2 searches"
+    more = merge([merged, searched("3", "d")])
+    assert (more.manifest.seed, len(more.results)) == ("1, 2, 3", 4)
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_a_search_cannot_be_merged_twice(seed: str) -> None:
+    merged = merge([searched("1", "a"), searched("2", "b")])
+    with pytest.raises(MergeError, match=f"a search is given twice: seed {seed}; give each machine a seed of its own"):
+        merge([merged, searched(seed, "c")])
+
+
+def test_a_search_and_a_run_are_not_merged() -> None:
+    with pytest.raises(MergeError, match="level is 'core' and 'fuzz'"):
+        merge([FIRST, searched("1", "b")])

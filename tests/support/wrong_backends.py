@@ -17,7 +17,7 @@ from dmlcts.spec.desc import OperatorDesc
 
 OR = "ELEMENT_WISE_BIT_OR/UINT8/4d"
 XOR = "ELEMENT_WISE_BIT_XOR/UINT32/4d"
-ROUND = "ELEMENT_WISE_ROUND/FLOAT32/4d/TOWARD_ZERO"
+ROUND = "ELEMENT_WISE_ROUND/FLOAT32/4d/HALVES_TO_NEAREST_EVEN"
 NEGATIVE = "ELEMENT_WISE_BIT_OR/UINT32/negative/same-sizes/BTensor-size2"
 # The first operators; then attributes of every kind, tensors of several types of which one may be absent, and sizes with symbols.
 SAMPLE = (

@@ -13,7 +13,10 @@ from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.mutants.fault import Array, Fault, Inputs, Where, has
 from dmlcts.conformance.mutants.transforms.tensors import types_of
 from dmlcts.generator.attributes import has_value, value_text
-from dmlcts.generator.layouts import laid_out, layouts_of
+from dmlcts.generator.combinations import array_of
+from dmlcts.generator.covering import NONE
+from dmlcts.generator.factors import model_of
+from dmlcts.generator.layouts import layout_of, layouts_of
 from dmlcts.generator.plan import plan_of
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
@@ -26,8 +29,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
         yield f"wrong-for/{label}", Fault(f"goes wrong in the last element {words}", _last_wrong, when=where)
     for label, (words, test) in _DISPATCHES.items():
         if not label.startswith("in-place") or _permits(operator, together=label.endswith("together")):
-            kinds = ("in-place",) if label.startswith("in-place") else ("slack", "offset", "placement")
-            yield f"refuses/{label}", Fault(f"refuses {words}", refuses=test, kinds=kinds)
+            yield f"refuses/{label}", Fault(f"refuses {words}", refuses=test, kinds=("combination",))
 
 
 def _last_wrong(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
@@ -58,10 +60,13 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
         yield f"{count}d", f"where a tensor has {count} dimensions", _of_rank(count)
     for field in tensors:
         for layout in layouts_of(operator, field):
-            yield f"{field.name}/{layout}", f"where {field.name} is {layout}", _of_layout({field.name: layout})
+            if _can_be(operator, {field.name: layout}):
+                yield f"{field.name}/{layout}", f"where {field.name} is {layout}", _of_layout({field.name: layout})
     first, last = operator.inputs()[:1], operator.outputs()[0].name
     for one, other in _PAIRS if first else ():
-        yield f"layout/{one}-{other}", f"where {one} input and {other} output meet", _of_layout({first[0].name: one, last: other})
+        meet = {first[0].name: one, last: other}
+        if _can_be(operator, meet):
+            yield f"layout/{one}-{other}", f"where {one} input and {other} output meet", _of_layout(meet)
     for label, (words, test) in _SIZES.items():
         yield f"sizes/{label}", f"where {words}", _of_last(test)
     for attribute, value in plan_of(operator).constant_values():
@@ -78,6 +83,18 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
     yield "odd-bytes", "where a tensor has no multiple of 4 bytes", _any_tensor(lambda t: t.count * t.type.bits % 32 != 0)
     yield "total-size", "where a total size is more than the least", _any_tensor(lambda t: (t.total_size or 0) > t.least_bytes)
     yield "alignment", "where an alignment is guaranteed", _any_tensor(lambda tensor: tensor.alignment > 0)
+
+
+def _can_be(operator: Operator, layouts: Mapping[str, str]) -> bool:
+    """Whether some desc has these layouts: not of a tensor of one element, or of two dimensions for planes. An array has every pair that can be."""
+    plan = plan_of(operator)
+    model = model_of(plan)
+    wanted = {place: layout for name, layout in layouts.items() if (place := model.place.get(f"layout {name}")) is not None}
+    factors = model.factors
+    return any(
+        all(row[place] != NONE and factors[place].values[row[place]] == layout for place, layout in wanted.items())
+        for row in array_of(plan, "core").rows
+    )
 
 
 def _of_tensor(name: str, test: Callable[[TensorDesc], bool]) -> Where:
@@ -106,7 +123,7 @@ def _of_type(name: str, data_type: str) -> Where:
 
 def _of_layout(layouts: Mapping[str, str]) -> Where:
     def is_so(layout: str, tensor: TensorDesc) -> bool:
-        return tensor.strides == laid_out(tensor, layout).strides
+        return layout_of(tensor) == layout
 
     return lambda desc: all(_of_tensor(name, partial(is_so, layout))(desc) for name, layout in layouts.items())
 
@@ -117,11 +134,11 @@ def _different_strides(desc: OperatorDesc) -> bool:
 
 
 _PAIRS = (
-    ("broadcast", "permuted"),
-    ("broadcast-all", "padded"),
+    ("broadcast-last", "permuted"),
+    ("broadcast-all", "padded-rows"),
     ("permuted", "spread"),
     ("spread", "permuted"),
-    ("padded", "padded"),
+    ("padded-rows", "padded-rows"),
     ("packed", "spread"),
 )
 """Layouts of an input and of an output that meet."""
@@ -148,13 +165,15 @@ def _permits(operator: Operator, together: bool) -> bool:
     return any(not together or (permission.together and len(permission.inputs) > 1) for permission in operator.in_place)
 
 
-def _resources(dispatch: Dispatch) -> int:
-    return len({binding.resource for binding in dispatch.bindings.values()})
+def _below_output(dispatch: Dispatch) -> int:
+    """How many tensors lie where an output does."""
+    bound = dispatch.bindings
+    return max((sum(bound[name] == bound[output] for name in bound if name != output) for output in dispatch.outputs), default=0)
 
 
 _DISPATCHES: Mapping[str, tuple[str, Callable[[Dispatch], bool]]] = {
-    "in-place": ("in-place execution", lambda d: _resources(d) < len(d.bindings)),
-    "in-place-together": ("in-place execution on several inputs", lambda d: len(d.bindings) > 2 and _resources(d) == 1),
+    "in-place": ("in-place execution", lambda d: _below_output(d) > 0),
+    "in-place-together": ("in-place execution on several inputs", lambda d: _below_output(d) > 1),
     "offsets": ("bindings that do not begin the resource", lambda d: any(b.offset for b in d.bindings.values())),
     "larger-binding": (
         "bindings larger than the tensor",

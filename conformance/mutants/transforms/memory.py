@@ -26,11 +26,11 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     for label, (does, written) in _LOSSES.items():
         if label in ("outside-last-4d", "outside-last-5d") and most <= int(label[-2]):
             continue
-        yield f"lost/{label}", Fault(f"does not write {does}", write=_losing(written), kinds=("sizes",))
+        yield f"lost/{label}", Fault(f"does not write {does}", write=_losing(written), kinds=("combination", "sizes"))
     widths = {data_type(of).bits for field in operator.outputs() for of in types_of(operator, field)}
     for width in sorted(widths):
         does = f"does not write the last of an odd number of {width}-bit elements"
-        yield f"lost/odd-{width}-bit", Fault(does, write=_losing(_odd(width)), kinds=("sizes",))
+        yield f"lost/odd-{width}-bit", Fault(does, write=_losing(_odd(width)), kinds=("combination", "sizes"))
     for label, (does, spoil) in _SPOILS.items():
         if label != "rounded-to-4-elements" or max(widths) > 8:  # four bytes are no more than what a tensor of bytes takes anyway
             yield f"memory/{label}", Fault(does, around=_after(spoil), kinds=("gaps",) if "gap" in label else ())
@@ -183,26 +183,31 @@ def _in_place(operator: Operator) -> Iterator[tuple[str, Fault]]:
     allowed = [name for name in names if any(name in permission.inputs for permission in operator.in_place)]
     for name in allowed:
         does = f"in place on {name}, writes the result to a copy"
-        yield f"in-place/copy/{name}", Fault(does, around=_in_a_copy(name), kinds=("in-place",))
+        yield f"in-place/copy/{name}", Fault(does, around=_in_a_copy(name), kinds=("combination",))
     if any(permission.together and len(permission.inputs) > 1 for permission in operator.in_place):
         does = "in place on all inputs, writes the result to a copy"
-        yield "in-place/copy/together", Fault(does, around=_in_a_copy(*allowed), kinds=("in-place",))
+        yield "in-place/copy/together", Fault(does, around=_in_a_copy(*allowed), kinds=("combination",))
     if allowed:
         does = "in place, overwrites elements before it reads them"
-        yield "in-place/blocks-overlap", Fault(does, around=_blocks_overlap, kinds=("in-place",))
-        yield "in-place/twice", Fault("in place, runs twice", around=_again, kinds=("in-place",))
+        yield "in-place/blocks-overlap", Fault(does, around=_blocks_overlap, kinds=("combination",))
+        yield "in-place/twice", Fault("in place, runs twice", around=_again, kinds=("combination",))
     if len(names) > 1 and names[1] in allowed:
         does = f"in place on {names[1]}, overwrites it with {names[0]}"
-        yield "in-place/first-copied", Fault(does, around=_copied_first, kinds=("in-place",))
+        yield "in-place/first-copied", Fault(does, around=_copied_first, kinds=("combination",))
 
 
 def _shared(dispatch: Dispatch, *inputs: str) -> tuple[str, str] | None:
     """The first of these inputs (of all, if none are given) that an output lies on, and that output; None if there is none."""
     for name in inputs or [name for name in dispatch.bindings if name not in dispatch.outputs]:
         for output in dispatch.outputs:
-            if name in dispatch.bindings and dispatch.bindings[name].resource == dispatch.bindings[output].resource:
+            if name in dispatch.bindings and _begin(dispatch.bindings[name]) == _begin(dispatch.bindings[output]):
                 return name, output
     return None
+
+
+def _begin(binding: BufferBinding) -> tuple[int, int]:
+    """Where a tensor begins: inputs and outputs may also lie side by side in one resource."""
+    return binding.resource, binding.offset
 
 
 def _in_a_copy(*inputs: str) -> Around:

@@ -34,7 +34,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
                 continue
             when = _changes(name, misreading)
             read, write = (_read(name, misreading), None) if is_input else (None, _write(misreading))
-            fault = Fault(f"{does} of {name}", when=when, output=name, read=read, write=write, kinds=("layout",))
+            fault = Fault(f"{does} of {name}", when=when, output=name, read=read, write=write, kinds=("combination",))
             yield f"strides/{label}/{name}", fault
 
 

@@ -42,16 +42,16 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
         if operator.tolerance.compare != "bits":
             for label, (kinds, does, of, change) in _NUMBERS.items():
                 if field.kind in kinds and types & set(of) and _is_tried(operator, field, label):
-                    yield f"{field.name}/{label}", _changing(field, does, change, of)
+                    yield f"{field.name}/{label}", changing(field, does, change, of)
         for label, (does, change) in _ORDERS.items():
-            yield f"{field.name}/{label}", _changing(field, does, change)
+            yield f"{field.name}/{label}", changing(field, does, change)
         wide = tuple(of for of in types if data_type(of).bits > 8)
         if wide:
-            yield f"{field.name}/big-endian", _changing(field, "reads {} as big-endian", lambda x: x.byteswap(), wide)
+            yield f"{field.name}/big-endian", changing(field, "reads {} as big-endian", lambda x: x.byteswap(), wide)
         for axis in axes_of(operator, field):
             for label, (does, change_along) in _ALONG.items():
                 name = f"axis {axis}" if axis >= 0 else "the last axis" if axis == -1 else f"the axis {-1 - axis} before the last"
-                fault = _changing(field, f"{does} along {name}", change_along(axis), (), axis)
+                fault = changing(field, f"{does} along {name}", change_along(axis), (), axis)
                 yield f"{field.name}/{label}-along-{axis_label(axis)}", fault
         if field.kind == "input" and field.optional and _may_be_absent(operator, field):
             yield f"{field.name}/absent", Fault(f"ignores {field.name}", inputs=without_input(field.name), when=has(field.name))
@@ -127,7 +127,7 @@ def _may_be_same(size: str, other: str) -> bool:
     return size.startswith("*") == other.startswith("*") and (size == other or not (size.isdigit() or other.isdigit()))
 
 
-def _changing(field: Field, does: str, change: Change, types: tuple[str, ...] = (), axis: int | None = None) -> Fault:
+def changing(field: Field, does: str, change: Change, types: tuple[str, ...] = (), axis: int | None = None) -> Fault:
     """The fault of one tensor. It is no fault of an absent one, of other types, nor along an axis of one element."""
     name = field.name
 

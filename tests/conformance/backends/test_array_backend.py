@@ -57,7 +57,7 @@ def test_ten_lines_pass_every_case_of_their_type_in_every_layout() -> None:
         for case in operator_cases("ELEMENT_WISE_BIT_OR")
         if case.data_type == "UINT32" and case.kind not in ("negative", "property") and case.level != "full"
     ]
-    assert {case.kind for case in tried} >= {"table", "values", "sizes", "layout", "slack", "in-place", "gaps"}
+    assert {case.kind for case in tried} >= {"table", "combination", "values", "gaps"}
     assert [(case.id, result.message) for case in tried if (result := execute(case, backend, backend.info)).status != "pass"] == []
 
 

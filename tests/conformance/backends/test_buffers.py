@@ -79,7 +79,7 @@ def test_what_is_written_is_read_back_and_the_rest_is_left(name: str, layout: st
 def test_reading_by_hand_agrees(name: str) -> None:
     """Every element where sum(index * stride) says, in bits."""
     width = data_type(name).bits
-    desc = laid_out(TensorDesc(name, (2, 3, 4)), "padded")
+    desc = laid_out(TensorDesc(name, (2, 3, 4)), "padded-rows")
     raw = np.random.default_rng(7).integers(0, 256, desc.bytes, np.uint8)
     number = int.from_bytes(raw.tobytes(), "little")
     found = read_tensor(raw, desc)
@@ -90,16 +90,16 @@ def test_reading_by_hand_agrees(name: str) -> None:
         assert bits == expected
 
 
-@pytest.mark.parametrize("layout", ["broadcast", "broadcast-all"])
+@pytest.mark.parametrize("layout", ["broadcast-last", "broadcast-all"])
 @pytest.mark.parametrize("name", ["UINT4", "UINT8", "FLOAT32"])
 def test_broadcasts_are_read_as_repeated_elements(name: str, layout: str) -> None:
     desc = laid_out(TensorDesc(name, (2, 3)), layout)
     whole = np.zeros(desc.bytes, np.uint8)
-    values = np.array([[1, 1, 1], [2, 2, 2]]) if layout == "broadcast" else np.full((2, 3), 3)
+    values = np.array([[1, 1, 1], [2, 2, 2]]) if layout == "broadcast-last" else np.full((2, 3), 3)
     write_tensor(whole, desc, values.astype(numpy_dtype(name)))
     assert read_tensor(whole, desc).tolist() == values.tolist()
     assert element_bytes(desc).sum() == {"UINT4": 1, "UINT8": 1, "FLOAT32": 4}[name] * (
-        2 if layout == "broadcast" and name != "UINT4" else 1
+        2 if layout == "broadcast-last" and name != "UINT4" else 1
     )
 
 

@@ -100,7 +100,7 @@ def test_the_exit_codes_of_run_are_in_its_help(capsys: pytest.CaptureFixture[str
         (["spec", "compare", "nosuch.md"], "nosuch.md: cannot be read"),
         (["show", "ELEMENT_WISE_BIT_OR/UINT8/4dd"], f"similar ids: {CASE}"),
         (["show", "-k", "(("], "not an expression"),
-        (["show", "--level", "huge"], "'huge' is not one of"),
+        (["show", "--level", "largest"], "'largest' is not one of"),
         (["report", "nosuch", "--out", "o"], "'nosuch' does not exist"),
         (["report", "{empty}", "--out", "o"], "neither results.jsonl nor a folder parts"),
         (["report", "{file}", "--out", "o"], "not a line of a results file"),

@@ -143,6 +143,30 @@ def test_documented_basis_plants_nothing_that_measured_cases_find(monkeypatch: p
     assert len(as_json()) == 2
 
 
+def test_faults_under_conditions(tmp_path: Path) -> None:
+    result = invoke("--interactions", "6", "--seed", "3", "--json", "--out", str(tmp_path))
+    found = json.loads(result.stdout)
+    assert (found["seed"], found["level"], found["basis"]) == (3, "smoke", "measured")
+    assert [fault["name"] for fault in found["faults"]] == [f"{ROUND}/if-3-{number}" for number in range(6)]
+    counted = [fault for fault in found["faults"] if fault["fate"] in ("found", "survives")]
+    assert sum(share["planted"] for share in found["shares"]["family"]) == len(counted)
+    survivors = [fault for fault in counted if fault["fate"] == "survives"]
+    assert result.exit_code == (1 if survivors else 0)
+    assert {path.name for path in tmp_path.iterdir()} == {f"{fault['name'].replace('/', '-')}.json" for fault in survivors}
+    assert all(fault["kill"] for fault in counted if fault["fate"] == "found")
+    shown = invoke("--interactions", "6", "--seed", "3").stdout
+    assert f"of {len(counted)} faults on two and three conditions are found" in shown
+    assert all(fault["name"] in shown for fault in survivors)
+    assert survivors, "another seed is needed: none of these is left over at level smoke"
+
+
+def test_legal_variations() -> None:
+    add = CliRunner().invoke(module.command, ["ELEMENT_WISE_ADD1", "--legal", "--level", "smoke", "--json"])
+    assert add.exit_code == 0
+    assert json.loads(add.stdout) == {"variations": {"ELEMENT_WISE_ADD1": 1}, "alarms": []}
+    assert "0 of 0 legal variations are called faults" in invoke("--legal").stdout
+
+
 def test_processes_find_the_same() -> None:
     assert as_json("-k", "lost", "-n", "2") == as_json("-k", "lost")
 

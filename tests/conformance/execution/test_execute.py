@@ -95,7 +95,7 @@ def last_is_old(dispatch: Dispatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [OR, XOR, ROUND, "ELEMENT_WISE_BIT_COUNT/INT16-UINT8/4d", "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT64/8d"]
+    "case", [OR, XOR, ROUND, "ELEMENT_WISE_BIT_COUNT/INT16-UINT8/4d", "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT64/4d"]
 )
 def test_an_element_left_unwritten_is_wrong_and_no_other_is(case: str) -> None:
     result = run(case, Good(instead=last_is_old))
@@ -114,7 +114,9 @@ def test_two_elements_exchanged_are_both_wrong(case: str) -> None:
 def test_nothing_written_is_wrong_in_every_element(name: str) -> None:
     idle = Good(instead=lambda _: None)
     for case in select(operator_cases(name), level="core", basis="measured"):
-        if case.kind in ("table", "values", "example", "layout", "gaps"):
+        if case.in_place:
+            continue  # the output begins as the input, which may be right: A | A is A
+        if case.kind in ("table", "values", "example", "gaps") or (case.kind == "combination" and case.level == "smoke"):
             result = run(case, idle)
             assert result.status == "fail", case.id
             # The complement of 127 is 128, which is right where a tolerance lets a byte be off by one.
@@ -138,7 +140,7 @@ def test_any_nan_is_right_and_a_number_is_not() -> None:
         assert rounded(NANS, lambda x: np.full_like(x, -np.nan)).status == "pass"
         zero = rounded(NANS, lambda x: np.zeros_like(x))
         assert (zero.status, zero.wrong) == ("fail", 8)
-        numbers = rounded(ROUND, lambda x: np.where(x == x.flat[0], np.nan, np.trunc(x)).astype(x.dtype))
+        numbers = rounded(ROUND, lambda x: np.where(x == x.flat[0], np.nan, np.rint(x)).astype(x.dtype))
         assert (numbers.status, numbers.wrong) == ("fail", 1)
 
 

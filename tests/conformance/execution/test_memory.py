@@ -2,22 +2,76 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from wrong_backends import OR, Good, after, end, output, put, resource, run, start, swapped, write
 
-from dmlcts.conformance.backends.backend import Dispatch
+from dmlcts.conformance.backends.backend import BackendFault, Dispatch
 from dmlcts.conformance.backends.buffers import element_bytes
+from dmlcts.conformance.backends.process import ProcessBackend
 from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.execution import memory
+from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.execution.layout import GUARD, lay_out
 from dmlcts.conformance.execution.memory import trespasses
+from dmlcts.generator.case import ALL, INPUTS, OFFSETS, Binding, Case
 from dmlcts.generator.data import inputs
 from dmlcts.generator.suite import find_case
 from dmlcts.reference.registry import compute
 
+# Memory that a case needs
+
+HUGE = replace(find_case(OR), level="huge")
+
+
+@pytest.mark.parametrize("free", [0, 1 << 40])
+def test_a_case_of_level_huge_is_unsupported_where_the_machine_lacks_memory(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
+    result = execute(HUGE, Good(), Good().describe())
+    assert (result.status, result.undeclared) == (("pass", "") if free else ("unsupported", "memory"))
+    assert free or result.message == "needs 0.0 GiB of memory, of which 0.0 GiB are available"
+    assert run(OR, Good()).status == "pass"  # of another level: nobody asks
+
+
+def test_a_process_of_its_own_needs_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=0))
+    one, two = (memory.lacking(find_case("ACTIVATION_RELU/FLOAT32/huge/offset"), backend) for backend in (Good(), _Process()))
+    assert (one.split()[1], two.split()[1]) == ("8.0", "24.0")
+
+
+@pytest.mark.parametrize("error", [BackendFault("CreateCommittedResource failed with 0x8007000E"), MemoryError()])
+def test_a_device_without_memory_fails_no_case_of_level_huge(error: Exception) -> None:
+    results = [execute(case, _Raising(error), Good().describe()) for case in (HUGE, find_case(OR))]
+    assert [(result.status, result.undeclared) for result in results] == [("unsupported", "memory"), ("error", "")]
+    assert results[0].message.startswith("the backend has too little memory: ")
+
+
+class _Process(ProcessBackend):
+    def __init__(self) -> None:
+        """Starts nothing."""
+
+
+class _Raising(Good):
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def run(self, dispatch: Dispatch) -> None:
+        raise self.error
+
+
 # Places where nothing may be written
+
+
+def test_bytes_are_compared_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    for piece in (1, 7, 16):
+        monkeypatch.setattr(memory, "_PIECE", piece)
+        result = after(OR, lambda d: resource(d)[end(d) + 2 :].fill(0))
+        assert result.message == "62 bytes past the end of OutputTensor were overwritten, first 2 bytes after it"
+        assert run(OR, Good()).status == "pass"
 
 
 def test_bindings_are_guarded_on_both_sides_and_aligned() -> None:
@@ -94,7 +148,8 @@ def test_guards_of_inputs_do_not_make_the_guard_of_an_output(operation: Callable
 
 
 @pytest.mark.parametrize(
-    "case", ["ELEMENT_WISE_BIT_OR/UINT8/gaps/Output-padded", "ELEMENT_WISE_ROUND/FLOAT16/gaps/Output-spread/HALVES_TO_NEAREST_EVEN"]
+    "case",
+    ["ELEMENT_WISE_BIT_OR/UINT8/gaps/Output-padded-rows", "ELEMENT_WISE_ROUND/FLOAT16/gaps/Output-spread/HALVES_TO_NEAREST_EVEN"],
 )
 def test_every_byte_of_every_gap_is_looked_at(case: str) -> None:
     tensor = find_case(case).desc.tensor("OutputTensor")
@@ -110,7 +165,7 @@ def test_every_byte_of_every_gap_is_looked_at(case: str) -> None:
 
 def test_gaps_may_be_overwritten_where_the_case_does_not_ask() -> None:
     """The documentation lets an output overwrite its total size."""
-    case = replace(find_case("ELEMENT_WISE_BIT_OR/UINT8/gaps/Output-padded"), checks=())
+    case = replace(find_case("ELEMENT_WISE_BIT_OR/UINT8/gaps/Output-padded-rows"), checks=())
 
     def overwritten(dispatch: Dispatch) -> None:
         values = output(dispatch)
@@ -127,8 +182,11 @@ def test_more_room_in_a_binding_is_not_the_tensors_and_in_its_total_size_it_is(n
         tensor = dispatch.desc.tensor("OutputTensor")
         put(dispatch, start(dispatch) + tensor.least_bytes, 0)
 
-    assert after(f"{name}/slack/Output-total-size", next_byte).status == "pass"
-    result = after(f"{name}/slack/Output-binding", next_byte)
+    plain = find_case(f"{name}/4d")
+    output = plain.desc.tensor("OutputTensor")
+    larger = plain.desc.with_fields(OutputTensor=replace(output, total_size=output.bytes + 16))
+    assert after(replace(plain, desc=larger), next_byte).status == "pass"
+    result = after(replace(plain, bindings={"OutputTensor": Binding(short=-16)}), next_byte)
     assert result.message == "1 bytes past the end of OutputTensor were overwritten, first 0 bytes after it"
 
 
@@ -145,13 +203,14 @@ def test_values_are_not_judged_where_memory_was_overwritten() -> None:
 # In place
 
 
-IN_PLACE = "ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/in-place/Output-on-{}/packed"
+def in_place(shared: str) -> Case:
+    return replace(find_case("ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/4d"), in_place={"OutputTensor": f"{shared}Tensor"})
 
 
 @pytest.mark.parametrize("shared", ["A", "B"])
 def test_in_place_both_tensors_are_bound_to_one_resource(shared: str) -> None:
     seen: dict[str, Any] = {}
-    result = after(IN_PLACE.format(shared), lambda d: seen.update(d.bindings, count=len(d.resources)))
+    result = after(in_place(shared), lambda d: seen.update(d.bindings, count=len(d.resources)))
     assert result.status == "pass"
     assert seen["OutputTensor"] == seen[f"{shared}Tensor"]
     assert seen["count"] == 2
@@ -166,7 +225,7 @@ def test_a_hazard_shows_only_in_place(shared: str) -> None:
         ReferenceBackend().run(dispatch)
 
     assert run("ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/4d", Good(instead=clearing)).status == "pass"
-    result = run(IN_PLACE.format(shared), Good(instead=clearing))
+    result = run(in_place(shared), Good(instead=clearing))
     assert (result.status, result.message.partition(":")[0]) == ("fail", "OutputTensor")
 
 
@@ -184,13 +243,91 @@ def test_element_after_element_in_the_wrong_order_is_a_hazard(shared: str) -> No
                 out[i + 1] = 0  # scratch
 
     assert run("ELEMENT_WISE_BIT_SHIFT_RIGHT/UINT32/4d", Good(instead=rolling)).status == "pass"
-    assert run(IN_PLACE.format(shared), Good(instead=rolling)).status == "fail"
+    assert run(in_place(shared), Good(instead=rolling)).status == "fail"
 
 
 def test_in_place_the_other_input_must_stay_and_guards_too() -> None:
-    case = IN_PLACE.format("A")
+    case = in_place("A")
     assert (
         after(case, lambda d: put(d, start(d, "BTensor"), 99, "BTensor")).message
         == "the input BTensor was changed, first at byte 0"
     )
     assert "past the end of" in after(case, lambda d: put(d, end(d), 0)).message
+
+
+# Offsets, and parts of one resource
+
+
+def placed(offset: int = OFFSETS[0], resource: str = "") -> Case:
+    return replace(find_case(OR), offset=offset, resource=resource)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_each_tensor_begins_at_another_offset_the_first_at_the_cases(offset: int) -> None:
+    seen: dict[str, int] = {}
+    assert after(placed(offset), lambda d: seen.update({name: b.offset for name, b in d.bindings.items()})).status == "pass"
+    assert seen["ATensor"] == offset
+    assert len(set(seen.values())) == len(seen)
+    assert all(at % 16 == 0 for at in seen.values())
+
+
+@pytest.mark.parametrize(
+    ("resource", "together"), [("", []), (INPUTS, ["ATensor", "BTensor"]), (ALL, ["ATensor", "BTensor", "OutputTensor"])]
+)
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_tensors_share_a_resource_as_the_case_says_and_do_not_overlap(resource: str, together: list[str], offset: int) -> None:
+    case = placed(offset, resource)
+    layout = lay_out(case, inputs(case), compute(case.desc, inputs(case)))
+    bindings = layout.dispatch.bindings
+    assert len(layout.resources) == 3 - max(len(together) - 1, 0)
+    assert len({bindings[name].resource for name in together}) <= 1
+    ends = 0
+    for name in together:
+        binding = bindings[name]
+        assert (binding.offset % 16, binding.offset >= ends) == (0, True)
+        ends = binding.offset + binding.size + GUARD
+        assert layout.resources[binding.resource].size >= ends
+    for name, array in inputs(case).items():
+        binding = bindings[name]
+        part = layout.resources[binding.resource][binding.offset : binding.offset + binding.size]
+        assert part[: array.nbytes].tobytes() == array.tobytes()
+    assert after(case, lambda d: None).status == "pass"
+    assert trespasses(case, layout) == ""
+
+
+@pytest.mark.parametrize(
+    ("resource", "change", "message"),
+    [
+        (ALL, lambda d: put(d, start(d, "ATensor") + 2, 1, "ATensor"), "the input ATensor was changed, first at byte 2"),
+        (ALL, lambda d: put(d, start(d, "BTensor"), 99, "BTensor"), "the input BTensor was changed, first at byte 0"),
+        (ALL, lambda d: put(d, start(d) - 1, 0), "bytes before the beginning of OutputTensor were overwritten"),
+        (ALL, lambda d: put(d, end(d) + 3, 0), "1 bytes past the end of OutputTensor were overwritten, first 3 bytes after it"),
+        (INPUTS, lambda d: put(d, start(d, "BTensor"), 99, "BTensor"), "the input BTensor was changed, first at byte 0"),
+        (INPUTS, lambda d: put(d, start(d, "BTensor") - 1, 99, "BTensor"), "the input BTensor was changed, first at byte -1"),
+        (INPUTS, lambda d: put(d, start(d, "ATensor") + 5, 99, "ATensor"), "the input ATensor was changed, first at byte 5"),
+    ],
+)
+@pytest.mark.parametrize("offset", [64, 16, 65_552])
+def test_a_write_to_another_tensors_part_is_found(
+    resource: str, change: Callable[[Dispatch], object], message: str, offset: int
+) -> None:
+    result = after(placed(offset, resource), change)
+    assert (result.status, result.message) == ("fail", message)
+
+
+def test_an_output_at_the_beginning_of_the_resource_is_not_found_at_its_end() -> None:
+    """Bindings from the first byte on: what takes the offset of one tensor for another's reads or writes the wrong bytes."""
+
+    def at_the_beginning(dispatch: Dispatch) -> None:
+        bindings = {name: replace(binding, offset=0) for name, binding in dispatch.bindings.items()}
+        ReferenceBackend().run(replace(dispatch, bindings=bindings))
+
+    assert run(placed(48), Good(instead=at_the_beginning)).status == "fail"
+    assert run(placed(48, ALL), Good(instead=at_the_beginning)).status == "fail"
+
+
+def test_the_same_tensor_bound_twice_is_one_binding() -> None:
+    case = replace(find_case(OR), in_place={"BTensor": "ATensor"})
+    seen: dict[str, Any] = {}
+    assert after(case, lambda d: seen.update(d.bindings)).status == "pass"
+    assert seen["ATensor"] == seen["BTensor"] != seen["OutputTensor"]

@@ -205,7 +205,7 @@ def test_strides_are_misread_where_that_makes_a_difference() -> None:
     seen = {
         case.desc.tensor("ATensor").strides is not None: ignored.applies(case.desc)
         for case in operator_cases(ADD, "core")
-        if case.kind == "layout"
+        if case.kind == "combination"
     }
     assert not seen.get(False, False)
     assert any(ignored.applies(case.desc) for case in operator_cases(ADD, "core"))

@@ -20,9 +20,10 @@ from threading import Timer
 from time import monotonic, sleep
 from typing import cast
 
+import numpy as np
 import pytest
 
-from dmlcts.conformance.backends.backend import Backend, BackendUnavailable, Dispatch
+from dmlcts.conformance.backends.backend import Backend, BackendUnavailable, BufferBinding, Dispatch
 from dmlcts.conformance.backends.directml import stack, windows
 from dmlcts.conformance.backends.directml.dll import read_dll
 from dmlcts.conformance.backends.process import ProcessBackend, split_command
@@ -34,6 +35,7 @@ from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.conformance.runner.session import Session
 from dmlcts.generator.data import inputs
 from dmlcts.reports.record import ERROR, FAIL, PASS, Result
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
 
 HERE = Path(__file__).resolve().parents[3]
@@ -201,6 +203,25 @@ def test_absurd_sizes_of_working_memory_are_an_error(opened: Open) -> None:
     found = results(opened("absurd-sizes"), RunOptions(cases=(XOR, OR)))
     assert [r.status for r in found] == [ERROR, ERROR]
     assert all("0x8007000E" in r.message for r in found)
+
+
+def test_temporary_memory_is_nan_before_each_dispatch_and_persistent_memory_is_kept(opened: Open) -> None:
+    """Also its last byte, where its size is no multiple of anything, and where initialization has written to it."""
+    tensor = TensorDesc("UINT8", (32,))
+    resources = [np.zeros(32, np.uint8) for _ in range(3)]
+    names = ("ATensor", "BTensor", "OutputTensor")
+    work = Dispatch(
+        OperatorDesc("ELEMENT_WISE_BIT_XOR", dict.fromkeys(names, tensor)),
+        resources,
+        {name: BufferBinding(index, 0, 32) for index, name in enumerate(names)},
+        names[2:],
+    )
+    backend = opened("shows-memory")
+    for _ in range(2):  # the second time the memory was used before
+        backend.run(work)
+        begin, end, end_at_initialization, kept = (resources[2][i : i + 8].tobytes() for i in range(0, 32, 8))
+        assert (begin, end, end_at_initialization) == (b"\xff" * 8,) * 3
+        assert kept == b"\x5a" * 8
 
 
 @pytest.mark.parametrize(

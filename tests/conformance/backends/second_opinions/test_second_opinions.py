@@ -26,7 +26,7 @@ from dmlcts.conformance.backends.second_opinions.table import KINDS, Table, Way,
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.case import Case
 from dmlcts.generator.plan import plan_of
-from dmlcts.generator.tables import cell_cases, example_cases
+from dmlcts.generator.tables import example_cases, usual_cases
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
@@ -169,7 +169,7 @@ def test_a_library_answers_as_python_computes(library: str, operator: str) -> No
 def cases(operator: str) -> list[Case]:
     """Every example that the documentation demands, and a case for each table of the operator."""
     spec = load(operator)
-    found = [*example_cases(plan_of(spec), "full"), *cell_cases(plan_of(spec), "smoke")]
+    found = [*example_cases(plan_of(spec), "full"), *usual_cases(plan_of(spec), "smoke")]
     return [case for case in found if case.basis == "documented"]
 
 

@@ -7,6 +7,9 @@
 
 namespace {
 
+/// The most bytes of the pattern that fills temporary memory, again and again.
+constexpr uint64_t pattern_size = 1 << 20;
+
 /// Stages as the protocol calls them.
 constexpr const char *at_create = "create", *at_compile = "compile", *at_initialize = "initialize", *at_bind = "bind",
                      *at_dispatch = "dispatch";
@@ -55,17 +58,19 @@ public:
 
     void upload(const uint8_t* contents) {
         guard::doing("the upload");
-        D3d12Device::Mapped& staged = d3d12_.upload(request_.total);
-        if (request_.total) std::memcpy(staged.bytes, contents, static_cast<size_t>(request_.total));
-        copy_all(staged.buffer.get(), D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
-        if (const uint64_t size = std::max(initializing_.temporary_resource_size, executing_.temporary_resource_size)) {
-            temporary_ = d3d12_.buffer(size);
-        }
+        const uint64_t temporary = std::max(initializing_.temporary_resource_size, executing_.temporary_resource_size);
+        const uint64_t pattern = std::min(temporary, pattern_size);
+        staged_ = &d3d12_.upload(request_.total + pattern);
+        if (request_.total) std::memcpy(staged_->bytes, contents, static_cast<size_t>(request_.total));
+        if (pattern) std::memset(staged_->bytes + request_.total, 0xFF, static_cast<size_t>(pattern));
+        copy_all(staged_->buffer.get(), D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+        if (temporary) temporary_ = d3d12_.buffer(temporary);
         if (executing_.persistent_resource_size) persistent_ = d3d12_.buffer(executing_.persistent_resource_size);
     }
 
     void initialize() {
         guard::doing("recording the initialization");
+        fill_temporary(initializing_);
         const uint32_t count = initializing_.required_descriptor_count;
         heap_ = d3d12_.descriptors(std::max(count + executing_.required_descriptor_count, 1u));
         d3d12_.list()->SetDescriptorHeaps(1, &heap_);
@@ -102,6 +107,7 @@ public:
 
     void dispatch() {
         guard::doing("recording the dispatch");
+        fill_temporary(executing_);
         device_.recorder()->RecordDispatch(d3d12_.list(), compiled_.get(), tables_[1].get());
         still_there(at_dispatch, "RecordDispatch");
     }
@@ -122,7 +128,7 @@ private:
         if (in) {
             for (const uint64_t size : request_.resources) buffers_.push_back(d3d12_.buffer(size));
         } else {
-            transition(before, after);
+            transition(all_buffers(), before, after);
         }
         uint64_t offset = 0;
         for (size_t i = 0; i < buffers_.size(); ++i) {
@@ -132,15 +138,34 @@ private:
             if (size && !in) d3d12_.list()->CopyBufferRegion(staged, offset, buffer, 0, size);
             offset += size;
         }
-        if (in) transition(before, after);
+        if (in) transition(all_buffers(), before, after);
     }
 
-    void transition(D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after) {
+    /// What is bound of temporary memory holds NaN of every float type before a dispatch: an operator that reads what it did not write shows.
+    void fill_temporary(const dml::BindingProperties& properties) {
+        const uint64_t total = properties.temporary_resource_size;
+        if (!total) return;
+        if (filled_) transition({temporary_.get()}, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_DEST);
+        for (uint64_t offset = 0; offset < total; offset += pattern_size) {
+            const uint64_t size = std::min(pattern_size, total - offset);
+            d3d12_.list()->CopyBufferRegion(temporary_.get(), offset, staged_->buffer.get(), request_.total, size);
+        }
+        transition({temporary_.get()}, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+        filled_ = true;
+    }
+
+    std::vector<ID3D12Resource*> all_buffers() const {
+        std::vector<ID3D12Resource*> found;
+        for (const Com<ID3D12Resource>& buffer : buffers_) found.push_back(buffer.get());
+        return found;
+    }
+
+    void transition(const std::vector<ID3D12Resource*>& buffers, D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after) {
         std::vector<D3D12_RESOURCE_BARRIER> barriers;
-        for (const Com<ID3D12Resource>& buffer : buffers_) {
+        for (ID3D12Resource* buffer : buffers) {
             D3D12_RESOURCE_BARRIER barrier{};
             barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_TRANSITION;
-            barrier.Transition.pResource = buffer.get();
+            barrier.Transition.pResource = buffer;
             barrier.Transition.Subresource = D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES;
             barrier.Transition.StateBefore = before;
             barrier.Transition.StateAfter = after;
@@ -213,6 +238,8 @@ private:
     dml::BindingProperties initializing_{}, executing_{};
     std::vector<Com<ID3D12Resource>> buffers_;
     Com<ID3D12Resource> temporary_, persistent_;
+    D3d12Device::Mapped* staged_ = nullptr;  // the contents of all resources, and then the pattern of temporary memory
+    bool filled_ = false;                    // temporary memory, at least once: until then it is in the common state
     ID3D12DescriptorHeap* heap_ = nullptr;
     Com<dml::IBindingTable> tables_[2];  // for initialization, and for execution
 };

@@ -1,0 +1,119 @@
+"""``dmlcts spec factors`` and ``arrays``, and ``spec coverage --interactions``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from dmlcts.conformance.commands.common import json_option, mapper, operator_named, print_json, processes_option
+from dmlcts.conformance.runner.terminal import console
+from dmlcts.generator.arrays import store, stored
+from dmlcts.generator.combinations import computed, digest
+from dmlcts.generator.factors import model_of
+from dmlcts.generator.interactions import NAMES, Covered, interactions
+from dmlcts.generator.plan import plan_of
+from dmlcts.spec.loader import load, operator_names
+
+LEAST = {"pairs": 1.0, "triples": 0.99}
+"""The share of tuples that cases must have."""
+
+
+@click.command("factors")
+@click.argument("operator")
+@json_option
+def factors(operator: str, as_json: bool) -> None:
+    """Prints the factors of an operator: what its cases vary, and the values that they combine."""
+    model = model_of(plan_of(operator_named(operator)))
+    array = stored(model.plan.operator.name, digest(model))
+    if as_json:
+        print_json(
+            {
+                "operator": model.plan.operator.name,
+                "factors": [{"name": factor.name, "values": list(factor.values)} for factor in model.factors],
+                "rows": dict(array.ends) if array else None,
+            }
+        )
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("factor")
+    table.add_column("values", overflow="fold")
+    for factor in model.factors:
+        table.add_row(escape(factor.name), escape(" · ".join(factor.values)))
+    console().print(table)
+    if array:
+        click.echo(", ".join(f"{rows} rows at level {level}" for level, rows in array.ends.items()))
+    else:
+        click.echo(f"no array is stored for these factors; `dmlcts spec arrays {model.plan.operator.name}` computes one")
+
+
+@click.command("arrays")
+@click.argument("operators", nargs=-1)
+@click.option("--check", is_flag=True, help="compute nothing; exit with 1 if an array is stale")
+@processes_option
+def arrays(operators: tuple[str, ...], check: bool, processes: int) -> None:
+    """Computes the covering arrays of operators whose promises or factors have changed, and stores them."""
+    names = [operator_named(name).name for name in operators] or list(operator_names())
+    stale = [name for name in names if _is_stale(name)]
+    if check:
+        for name in stale:
+            click.echo(f"{name}: its covering array is stale; `dmlcts spec arrays {name}` computes it anew")
+        click.echo(f"{len(names) - len(stale)} of {len(names)} covering arrays are up to date")
+        raise click.exceptions.Exit(1 if stale else 0)
+    with mapper(processes) as mapped:
+        for name, ends in zip(stale, mapped(_store, stale), strict=True):
+            click.echo(f"{name}: {', '.join(f'{rows} rows at level {level}' for level, rows in ends.items())}")
+
+
+def _is_stale(name: str) -> bool:
+    return stored(name, digest(model_of(plan_of(load(name))))) is None
+
+
+def _store(name: str) -> dict[str, int]:
+    found = computed(plan_of(load(name)))
+    store(name, found)
+    return dict(found.ends)
+
+
+def print_interactions(names: Sequence[str], processes: int, as_json: bool) -> bool:
+    """Prints the pairs and triples of each operator. Whether they are as many as they must be."""
+    with mapper(processes) as mapped:
+        found = dict(zip(names, mapped(_interactions, names), strict=True))
+    enough = {name: not _too_few(counts) for name, counts in found.items()}
+    if as_json:
+        entries = [
+            {
+                "operator": name,
+                "enough": enough[name],
+                **{k: {"feasible": c.feasible, "covered": c.covered, "missing": list(c.missing)} for k, c in counts.items()},
+            }
+            for name, counts in found.items()
+        ]
+        print_json({"operators": entries})
+        return all(enough.values())
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("operator", *(f"{name} at {level}" for level, name in NAMES.items())):
+        table.add_column(column, justify="left" if column == "operator" else "right")
+    for name, counts in found.items():
+        shown = {kind: f"{c.covered:,} of {c.feasible:,} ({100 * c.share:.2f} %)" for kind, c in counts.items()}
+        table.add_row(name, *(shown.get(kind, "–") for kind in NAMES.values()))
+    out = console()
+    out.print(table)
+    for name, counts in found.items():
+        for kind in _too_few(counts):
+            for values in counts[kind].missing:
+                out.print(f"[red]no case:[/] {name} {escape(values)}", soft_wrap=True)
+    out.print(
+        f"{sum(enough.values())} of {len(found)} operators have every pair at level core and 99 % of the triples at level full"
+    )
+    return all(enough.values())
+
+
+def _interactions(name: str) -> dict[str, Covered]:
+    return interactions(load(name))
+
+
+def _too_few(counts: dict[str, Covered]) -> list[str]:
+    return [kind for kind, covered in counts.items() if covered.share < LEAST[kind]]

@@ -1,0 +1,161 @@
+"""``dmlcts fuzz``: a search without end among drawn cases (generator/numbered), as a run whose operators' cases come in batches.
+
+A batch is called ``OPERATOR/NUMBER``. Where an operator's last batch ended stands in the journal, so any process can draw the next one, and
+seed and numbers alone decide which cases run. The first batches' results are all kept, those of later ones only where something failed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from functools import cache
+from math import inf
+from pathlib import Path
+from time import monotonic
+
+from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.options import RunOptions, UsageError
+from dmlcts.conformance.runner.plan import Plan, Watcher
+from dmlcts.conformance.runner.selection import Selection, operators_named, selection_of
+from dmlcts.generator.case import LEVELS, Case
+from dmlcts.generator.numbered import Seen, find_numbered
+from dmlcts.generator.suite import select
+from dmlcts.reports.record import FAILURES, PASS, SEARCH, UNSUPPORTED
+from dmlcts.spec.abi import feature_level
+
+BATCH = 20
+"""The cases of a batch."""
+
+MOST_FAILURES = 50
+"""After so many failures of an operator the search leaves it: what fails often needs no search."""
+
+_KEPT, _LEAST_KEPT = 1000, 10
+"""So many batches in all have all their results kept, and at least so many of each operator."""
+
+_SAYS_LITTLE = (PASS, UNSUPPORTED)
+"""The results that are not kept of later batches, but counted."""
+
+
+def work_of(options: RunOptions) -> Selection:
+    """The cases of a run, or the search that options describe. Raises UsageError."""
+    if options.level != SEARCH:
+        return selection_of(options)
+    try:
+        if options.feature_level:
+            feature_level(options.feature_level)
+    except KeyError as error:
+        raise UsageError(str(error.args[0])) from None
+    return Search(options, operators_named(options.operators), {}, {})
+
+
+class Search(Selection):
+    """The batches of a search. ``operators`` are the operators themselves."""
+
+    def cases(self, operator: str) -> list[Case]:
+        """The cases of a batch: drawn, or made again if they are listed already."""
+        name, folder, number = _operator(operator), Path(self.options.out) / journal.FOLDER, self.number(operator)
+        if journal.is_listed(folder, number):
+            return [case for result in journal.listed(folder, number) if (case := find_numbered(result.case))]
+        seen, state = _seen(name), folder / f"{name}.npz"
+        if state.exists():
+            seen.restore(state)
+        else:
+            seen.reset()
+        found = list(seen.draw(int(self.options.seed), BATCH, self._wanted))
+        seen.save(state)
+        return found
+
+    def _wanted(self, case: Case) -> bool:
+        at = feature_level(self.options.feature_level) if self.options.feature_level else None
+        return bool(select([case], level=LEVELS[-1], basis=self.options.basis, at=at))
+
+    def has_case(self) -> bool:
+        """Is not known before some are drawn."""
+        return True
+
+    def number(self, operator: str) -> int:
+        """The number of a batch's list in the journal."""
+        return _batch(operator) * len(self.operators) + self.operators.index(_operator(operator))
+
+    def keeps(self, operator: str, status: str) -> bool:
+        """Whether a batch's results of that status are kept."""
+        return status not in _SAYS_LITTLE or _batch(operator) < max(_LEAST_KEPT, _KEPT // len(self.operators))
+
+    def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> Plan:
+        """The plan of the search."""
+        return SearchPlan(self, watcher, folder)
+
+
+@cache
+def _seen(operator: str) -> Seen:
+    return Seen(operator)
+
+
+def _operator(batch: str) -> str:
+    return batch.rpartition("/")[0]
+
+
+def _batch(batch: str) -> int:
+    return int(batch.rpartition("/")[2])
+
+
+class SearchPlan(Plan):
+    """The batches of a search, one of each operator in turn, until its time is over."""
+
+    def __init__(self, search: Search, watcher: Watcher, folder: Path) -> None:
+        super().__init__([f"{name}/0" for name in search.operators], watcher)
+        self.search, self.folder = search, folder
+        self.until = monotonic() + 60 * search.options.minutes if search.options.minutes else inf
+        self.failed: Counter[str] = Counter()
+        self.waiting: dict[str, int] = {}
+        self.left_alone: set[str] = set()
+
+    def add(self, operator: str, ids: list[str]) -> None:
+        """A batch is drawn; the next one of its operator waits for those of the others."""
+        super().add(operator, ids)
+        self.waiting[operator] = len(ids)
+        if ids and _operator(operator) not in self.left_alone:
+            self.unlisted.append(f"{_operator(operator)}/{_batch(operator) + 1}")
+        self._end_in_time()
+
+    def ran(self, operator: str, index: int, status: str) -> None:
+        """A case has a result."""
+        super().ran(operator, index, status)
+        self.waiting[operator] -= 1
+        name = _operator(operator)
+        self.failed[name] += status in FAILURES
+        none_runs = self.waiting[operator] == 0 and {self.statuses[case] for case in self.ids[operator]} == {UNSUPPORTED}
+        if self.failed[name] >= MOST_FAILURES or none_runs:
+            self.left_alone.add(name)
+            self.unlisted = deque(batch for batch in self.unlisted if _operator(batch) != name)
+        if self.waiting[operator] == 0:
+            self._forget(operator)
+        self._end_in_time()
+
+    def _forget(self, operator: str) -> None:
+        """Counts the results of a batch that are not kept."""
+        gone = [case for case in self.ids[operator] if not self.search.keeps(operator, self.statuses[case])]
+        if not gone:
+            return
+        self.further.update(self.statuses.pop(case) for case in gone)
+        self.ids[operator] = [case for case in self.ids[operator] if case in self.statuses]
+        journal.unlist(self.folder, self.search.number(operator))
+        if not self.ids[operator]:
+            del self.ids[operator]
+        self.waiting.pop(operator, None)
+
+    def _end_in_time(self) -> None:
+        if monotonic() > self.until:
+            self.unlisted.clear()
+            self.left.clear()
+
+    def ended(self, interrupted: bool) -> bool:
+        """Any end is one: what was drawn and has not run is left out."""
+        self.ids = {batch: [case for case in ids if case in self.statuses] for batch, ids in self.ids.items()}
+        for batch in list(self.ids):
+            self._forget(batch)
+        return True
+
+    @property
+    def not_listed(self) -> tuple[str, ...]:
+        """Nothing is missing."""
+        return ()

@@ -1,0 +1,59 @@
+"""Covering arrays as they are stored: one file an operator in ``generator/rows``, written by ``dmlcts spec arrays``.
+
+To compute one takes seconds, to read it milliseconds. A file is text, so that a change can be read: a line of facts, and a line a row with
+a character a factor (``-`` where the factor does not apply).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dmlcts.generator.case import beyond
+from dmlcts.generator.covering import NONE, Row
+
+FOLDER = Path(__file__).with_name("rows")
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True)
+class CoveringArray:
+    """``ends`` has the number of rows of each level, ``feasible`` the number of tuples that can stand together (each value in smoke, pairs
+    in core, threes in full), ``digest`` what the array depends on."""
+
+    digest: str
+    ends: Mapping[str, int]
+    feasible: Mapping[str, int]
+    rows: tuple[Row, ...]
+
+    def levels(self, most: str) -> Iterator[tuple[str, tuple[Row, ...]]]:
+        """The rows that each level adds, up to one."""
+        start = 0
+        for level, end in self.ends.items():
+            if not beyond(level, most):
+                yield level, self.rows[start:end]
+            start = end
+
+
+def stored(operator: str, digest: str) -> CoveringArray | None:
+    """The stored array of an operator; None if there is none with this digest."""
+    path = FOLDER / f"{operator}.txt"
+    if not path.exists():
+        return None
+    first, *lines = path.read_text(encoding="utf-8").splitlines()
+    facts = json.loads(first)
+    if facts["digest"] != digest:
+        return None
+    rows = tuple(tuple(_DIGITS.index(value) if value != "-" else NONE for value in line) for line in lines)
+    return CoveringArray(digest, facts["ends"], facts["feasible"], rows)
+
+
+def store(operator: str, array: CoveringArray) -> None:
+    """Writes an operator's array."""
+    facts = {"digest": array.digest, "ends": dict(array.ends), "feasible": dict(array.feasible)}
+    lines = ["".join("-" if value == NONE else _DIGITS[value] for value in row) for row in array.rows]
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{operator}.txt").write_text("\n".join([json.dumps(facts), *lines, ""]), encoding="utf-8", newline="\n")

@@ -1,0 +1,81 @@
+"""How many pairs and threes of factor values stand together in an operator's cases, of those that can.
+
+What can stand together is what does so in some case, or in one of many valid descs drawn at random, which know nothing of covering arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+
+from dmlcts.generator.case import AGREEMENT, REFERENCE, VALUES
+from dmlcts.generator.combinations import STRENGTHS, Combinations, space_of
+from dmlcts.generator.covering import NONE, Row, Tuples
+from dmlcts.generator.drawn_sizes import is_bounded
+from dmlcts.generator.factors import model_of, symbols_of
+from dmlcts.generator.measures import row_of
+from dmlcts.generator.plan import plan_of
+from dmlcts.generator.suite import make_cases, select
+from dmlcts.spec.model import MEASURED, Operator
+
+SAMPLES = 100
+"""Random descs that are drawn for each operator."""
+
+NAMES = {"core": "pairs", "full": "triples"}
+"""What the cases of a level must have, by its name in reports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covered:
+    """How many tuples can stand together, how many do in some case, and some of those that do not."""
+
+    feasible: int
+    covered: int
+    missing: tuple[str, ...]
+
+    @property
+    def share(self) -> float:
+        """The share that is covered; 1 where nothing can be."""
+        return self.covered / self.feasible if self.feasible else 1.0
+
+
+def interactions(operator: Operator, samples: int = SAMPLES) -> dict[str, Covered]:
+    """The pairs in cases of level core, and the triples in those of level full.
+
+    What can stand together is what does in some case, or in a desc drawn at random, that is no larger than a row of an array may be.
+    """
+    model, space = model_of(plan_of(operator)), space_of(plan_of(operator))
+    cases = [case for case in make_cases(operator) if case.expect in (REFERENCE, VALUES, AGREEMENT)]
+    drawn = list(random_rows(space, samples))
+    rows = {case.id: row_of(model, case) for case in cases}
+    bounded = [rows[case.id] for case in cases if is_bounded(model, symbols_of(operator, case.desc))]
+    found = {}
+    for level, name in NAMES.items():
+        tuples = Tuples(space.counts, min(STRENGTHS[level], len(space.counts)), space.weak)
+        covered = tuples.flags([rows[case.id] for case in select(cases, level=level, basis=MEASURED)])
+        missing = tuples.flags([*bounded, *drawn]) & ~covered
+        some = [model.shown(tuples.at(int(place))) for place in np.flatnonzero(missing)[:5]]
+        found[name] = Covered(int((covered | missing).sum()), int(covered.sum()), tuple(some))
+    return found
+
+
+def random_rows(space: Combinations, count: int) -> Iterator[Row]:
+    """The values of valid descs whose factors are drawn independently, the same every time; fewer where few descs are valid."""
+    random = Random(space.operator.name)  # noqa: S311 (reproducible, no secret)
+    for _ in range(10 * count):
+        if not count:
+            return
+        wanted = tuple(random.randrange(values) for values in space.counts)
+        skeleton = space.skeleton(wanted)
+        if skeleton is None:
+            continue
+        row = list(skeleton.row)
+        for f in random.sample(range(space.structural, len(row)), len(row) - space.structural):
+            allowed = space.allowed(skeleton, row, f)
+            row[f] = random.choice(allowed) if allowed else NONE
+        if space.finish(skeleton, tuple(row)):
+            count -= 1
+            yield tuple(row)

@@ -1,0 +1,168 @@
+"""Drawn cases by number: ``dmlcts fuzz`` searches among them for cases that fail.
+
+Operator, seed and number decide a case completely, so any of them can be made again from its id (``.../fuzz-SEED-NUMBER/...``). Many numbers
+give no case: no desc is valid, or it is too large to be run often. Of some that do, the search runs the one in which the most values of
+factors (generator/factors) stand together for the first time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from math import prod
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from dmlcts.generator.case import Binding, Case
+from dmlcts.generator.combinations import space_of
+from dmlcts.generator.covering import Tuples
+from dmlcts.generator.drawn import Genes, decoded, offset_at
+from dmlcts.generator.factors import LONG, RESOURCES, SLACK, Model, model_of, symbols_of
+from dmlcts.generator.measures import row_of
+from dmlcts.generator.plan import plan_of
+from dmlcts.spec.abi import abi
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.rules import violations
+
+EDGES = tuple(edge + step for edge in (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096) for step in (-1, 0, 1)) + tuple(
+    LONG[3::12]
+)
+"""Sizes on which kernels turn, and long ones; a quarter of all sizes are among them."""
+
+_MOST_WORK, _MOST_BYTES = 1 << 21, 1 << 22
+"""The largest product of the sizes of a case, about its multiplications, and the most bytes of all its tensors."""
+
+_WORK = (1 << 13, 1 << 10, 1 << 13, 1 << 16, 1 << 19)
+"""The product of the free sizes that a case keeps to, one of these: most are small, so that there can be many."""
+
+_USUAL_OFFSETS = 0.8
+"""How many cases begin at one of the usual offsets."""
+
+_CHOICE = 3
+"""Of so many cases, the search runs one."""
+
+_TRIES = 4000
+"""After so many numbers in a row without a case, there is none to be expected."""
+
+_LABEL = re.compile(r"/fuzz-(\d{1,10})-(\d{1,10})(?=/|$)")
+
+
+def numbered(operator: str, seed: int, number: int) -> Case | None:
+    """The case of an operator with that number; None where there is none. Raises KeyError for an unknown operator."""
+    return case_of(_model(operator), genes_of(operator, seed, number), f"fuzz-{seed}-{number}")
+
+
+def number_in(case_id: str) -> tuple[str, int, int] | None:
+    """Operator, seed and number of a drawn case, by its id; None for the id of another."""
+    found = _LABEL.search(case_id)
+    return (case_id.partition("/")[0], int(found[1]), int(found[2])) if found else None
+
+
+def find_numbered(case_id: str) -> Case | None:
+    """The drawn case with this id; None where the number gives no case, or another one, as with another version of the spec."""
+    place = number_in(case_id)
+    case = numbered(*place) if place and place[0] in operator_names() else None
+    return case if case is not None and case.id == case_id else None
+
+
+def genes_of(operator: str, seed: int, number: int) -> Genes:
+    """The random numbers from which a case is made."""
+    return Genes(Random(f"{operator}/{seed}/{number}"))  # noqa: S311 (reproducible, no secret)
+
+
+@cache
+def _model(operator: str) -> Model:
+    return model_of(plan_of(load(operator)))
+
+
+def case_of(model: Model, genes: Genes, label: str) -> Case | None:
+    """The case of these genes, with a label for its id; None where there is none."""
+    case = decoded(model, genes, EDGES, label, _WORK)
+    if case is None or _too_large(case):
+        return None
+    case = _bound(model, case, genes)
+    return None if violations(case.operator, case.desc) else case
+
+
+def _too_large(case: Case) -> bool:
+    sizes = symbols_of(case.operator, case.desc).values()
+    work = prod(prod(size) if isinstance(size, tuple) else size for size in sizes)
+    return work > _MOST_WORK or sum(tensor.bytes for _, tensor in case.desc.tensors()) > _MOST_BYTES
+
+
+def _bound(model: Model, case: Case, genes: Genes) -> Case:
+    """The case with what its bindings may have besides: shared resources, inputs that DirectML owns, and more bytes than needed."""
+    owned = genes.pick("owned", ((), (), *model.owned.values()))
+    aliased = {*case.in_place, *case.in_place.values()}
+    slack = genes.pick("slack", SLACK)
+    changed, bindings = {}, dict(case.bindings)
+    for name, tensor in case.desc.tensors():
+        if name in owned and name not in aliased:
+            tensor = replace(tensor, flags=abi().tensor_flags["OWNED_BY_DML"])
+        if slack == "total-size":
+            tensor = replace(tensor, total_size=tensor.bytes + 16)
+        elif slack == "alignment":
+            tensor = replace(tensor, alignment=16)
+        elif slack == "binding":
+            bindings[name] = replace(bindings.get(name, Binding()), short=-16)
+        changed[name] = tensor
+    offset = offset_at(genes.number("offset at")) if genes.number("offset anywhere") > _USUAL_OFFSETS else case.offset
+    resource = RESOURCES[genes.pick("resource", tuple(RESOURCES))]
+    return replace(case, desc=case.desc.with_fields(**changed), bindings=bindings, offset=offset, resource=resource)
+
+
+class Seen:
+    """Which threes of values of an operator's factors stood together so far, and the next number to draw."""
+
+    def __init__(self, operator: str) -> None:
+        self.operator, self.next = operator, 0
+        self.model = _model(operator)
+        space = space_of(self.model.plan)
+        self.tuples = Tuples(space.counts, min(3, len(space.counts)), space.weak)
+
+    def draw(self, seed: int, count: int, wanted: Callable[[Case], bool]) -> Iterator[Case]:
+        """The next cases of a seed that are wanted: of some, always the one with the most threes that were not seen before.
+
+        There may be fewer than ``count`` where hardly any number gives such a case.
+        """
+        for _ in range(count):
+            found = list(self._some(seed, wanted))
+            if not found:
+                return
+            places = [self.tuples.of(np.array(row_of(self.model, case))) for case in found]
+            best = max(range(len(found)), key=lambda at: int(self.tuples.open[places[at]].sum()))
+            self.tuples.open[places[best]] = False
+            yield found[best]
+
+    def _some(self, seed: int, wanted: Callable[[Case], bool]) -> Iterator[Case]:
+        left = _CHOICE
+        for _ in range(_TRIES):
+            case = numbered(self.operator, seed, self.next)
+            self.next += 1
+            if case is not None and wanted(case):
+                yield case
+                left -= 1
+                if not left:
+                    return
+
+    def reset(self) -> None:
+        """Forgets everything."""
+        self.next = 0
+        self.tuples.open[:] = True
+
+    def save(self, file: Path) -> None:
+        """Writes the state, atomically."""
+        partial = file.with_name(f"{file.name}.partial")
+        with partial.open("wb") as stream:
+            np.savez(stream, next=self.next, open=np.packbits(self.tuples.open))
+        partial.replace(file)
+
+    def restore(self, file: Path) -> None:
+        """Reads a state that ``save`` wrote."""
+        with np.load(file) as state:
+            self.next = int(state["next"])
+            self.tuples.open = np.unpackbits(state["open"], count=len(self.tuples.open)).astype(np.bool_)

@@ -1,0 +1,155 @@
+"""What is bound in a case of a covering array: layouts, tensors in place, owned inputs, offsets, shared resources, slack and data.
+
+A packed desc decides which of these make a difference: a permuted tensor of one dimension is packed, and two tensors share memory only if
+they are alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from random import Random
+
+from dmlcts.generator.build import random_data
+from dmlcts.generator.case import OFFSETS, Binding, Data
+from dmlcts.generator.covering import NONE
+from dmlcts.generator.factors import ANY, USUAL, Factor, Model
+from dmlcts.generator.layouts import laid_out, layout_of, layouts_of
+from dmlcts.spec.abi import abi
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model import DOCUMENTED, Operator
+
+_GAPS = (3, 1, 2, 5, 8, 16, 61)
+"""Elements between the rows, planes... of a tensor with gaps."""
+
+_EXPLICIT = 0.3
+"""How many packed tensors have explicit strides."""
+
+
+def fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
+    """Whether a value makes a difference for this desc, and fits to those chosen (NONE where nothing is chosen yet)."""
+    known = _FITS.get(factor.kind)
+    return known is None or known(model, desc, row, factor, value)
+
+
+def _chosen(model: Model, row: Sequence[int], name: str) -> str:
+    at = model.place.get(name, NONE)
+    return model.factors[at].values[row[at]] if at != NONE and row[at] != NONE else ""
+
+
+def _aliases(model: Model, row: Sequence[int]) -> Mapping[str, str]:
+    return model.aliases.get(_chosen(model, row, "in place"), {})
+
+
+def _layout_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
+    tensor = desc.fields.get(factor.of)
+    if not isinstance(tensor, TensorDesc) or value not in _distinct(tensor, factor.values):
+        return False
+    aliases = _aliases(model, row)
+    if not aliases:
+        return True
+    same = {factor.of, *(name for pair in aliases.items() if factor.of in pair for name in pair)}
+    same |= {name for pair in aliases.items() if same & set(pair) for name in pair}
+    layouts = [_chosen(model, row, f"layout {name}") for name in same]
+    return all(layout in ("", value) for layout in layouts) and _may_have(model.plan.operator, value, same)
+
+
+def _alias_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
+    operator, pairs = model.plan.operator, model.aliases.get(value, {}).items()
+    names = {name for pair in pairs for name in pair}
+    layouts = {_chosen(model, row, f"layout {name}") for name in names} - {""}
+    return (
+        all(desc.fields[name] is not None and desc.fields[name] == desc.fields[on] for name, on in pairs)
+        and len(layouts) < 2
+        and not names & set(model.owned.get(_chosen(model, row, "owned"), ()))
+        and all(_may_have(operator, layout, names) for layout in layouts)
+    )
+
+
+def _owned_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
+    names, aliases = owned_inputs(model, desc, value), _aliases(model, row)
+    enough = len(names) > 1 if value == "all" else len(names) == len(model.owned.get(value, ()))
+    return enough and not {*aliases, *aliases.values()} & set(names)
+
+
+def _data_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
+    values = model.plan.operator.values
+    return value == USUAL or any(value in values[name].data for name in random_data(model.plan.operator, desc) if name in values)
+
+
+def _resource_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
+    inputs = (field for field in model.plan.operator.fields if field.kind == "input" and desc.fields[field.name] is not None)
+    return value != "inputs" or len(list(inputs)) > 1
+
+
+_FITS = {
+    "layout": _layout_fits,
+    "in place": _alias_fits,
+    "owned": _owned_fits,
+    "data": _data_fits,
+    "resource": _resource_fits,
+}
+"""By kind of factor; others fit everywhere."""
+
+
+def _may_have(operator: Operator, layout: str, tensors: Iterable[str]) -> bool:
+    return all(layout in layouts_of(operator, operator.field(name)) for name in tensors)
+
+
+@lru_cache(1 << 14)
+def _distinct(tensor: TensorDesc, layouts: tuple[str, ...]) -> frozenset[str]:
+    """The layouts that make a difference for a tensor of these sizes."""
+    return frozenset(layout for layout in layouts if layout_of(laid_out(tensor, layout)) == layout)
+
+
+def owned_inputs(model: Model, desc: OperatorDesc, value: str) -> tuple[str, ...]:
+    """The present inputs of a value of the factor ``owned``."""
+    return tuple(name for name in model.owned.get(value, ()) if desc.fields[name] is not None)
+
+
+def bound(model: Model, desc: OperatorDesc, values: Mapping[str, str], random: Random) -> tuple[OperatorDesc, dict[str, Binding]]:
+    """A packed desc with the layouts, flags and slack of these values, and its bindings."""
+    gap = random.choice(_GAPS)
+    owned, slack = owned_inputs(model, desc, values.get("owned", "")), values.get("slack", "none")
+    changed: dict[str, object] = {}
+    bindings: dict[str, Binding] = {}
+    for name, tensor in desc.tensors():
+        layout = values.get(f"layout {name}", "packed")
+        laid = laid_out(tensor, layout, gap)
+        if layout == "packed" and random.random() < _EXPLICIT:
+            laid = replace(tensor, strides=tensor.effective_strides)
+        if name in owned:
+            laid = replace(laid, flags=abi().tensor_flags["OWNED_BY_DML"])
+        if slack == "total-size":
+            laid = replace(laid, total_size=laid.bytes + 16)
+        elif slack == "alignment":
+            laid = replace(laid, alignment=16)
+        elif slack == "binding":
+            bindings[name] = Binding(short=-16)
+        changed[name] = laid
+    for name, on in model.aliases.get(values.get("in place", ""), {}).items():
+        if desc.fields[name] == desc.fields[on]:
+            changed[name] = changed[on]
+    return desc.with_fields(**changed), bindings
+
+
+def offset_of(value: str, random: Random) -> int:
+    """An offset of a value of the factor ``offset``, in bytes; of any other, half are small."""
+    if value != ANY:
+        return int(value)
+    found = OFFSETS[0]
+    while found in OFFSETS:
+        found = 16 * (random.randrange(4096) if random.random() < 0.5 else int(4096 ** random.random()))
+    return found
+
+
+def data_of(operator: Operator, desc: OperatorDesc, name: str) -> tuple[dict[str, Data], str]:
+    """The spec's random data of each input, or its further data of that name where it has such, and their basis."""
+    found, basis = random_data(operator, desc), DOCUMENTED
+    for tensor in found:
+        other = operator.values[tensor].data.get(name) if tensor in operator.values else None
+        if other is not None:
+            found[tensor] = Data(other.recipe, other.parameters)
+            basis = other.basis if other.basis != DOCUMENTED else basis
+    return found, basis

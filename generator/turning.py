@@ -1,0 +1,176 @@
+"""Sizes on which kernels turn: one less than a power of two, the power, and one more, in each dimension alone and in two at once.
+
+A kernel takes so many elements, rows or channels at a time, and treats the rest apart. Which dimension it cuts, and into parts of which size,
+nobody outside knows: so every dimension that may be large has every one of these sizes, while the others are small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, pairwise, product
+from math import inf, prod
+from random import Random
+
+from dmlcts.generator.attributes import Combination, NotGenerable, alike
+from dmlcts.generator.build import build
+from dmlcts.generator.case import Case, beyond
+from dmlcts.generator.factors import model_of, symbols_of
+from dmlcts.generator.plan import Plan
+from dmlcts.generator.solver import Sizes
+from dmlcts.generator.types import TypeChoice
+from dmlcts.spec.case_sizes import Turning
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.rules import violations
+from dmlcts.spec.shape import FAILURES
+
+EDGES = (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+SIZES = tuple(dict.fromkeys(size for edge in EDGES for size in (edge - 1, edge, edge + 1) if size))
+"""The sizes on which kernels turn."""
+
+MOST_WORK = 1 << 17
+"""The product of all sizes that a case with two large ones keeps to."""
+
+_ABOUT, _FEWEST = 200, 10
+"""How many cases an operator should have, and how many any two dimensions have at least."""
+
+_SMALL, _SMALLER = (5, 1, 3, 2), (1, 2)
+"""What the other dimensions have in turn: beside one large dimension, and beside two."""
+
+_MOST_GROWING = 65
+"""The most that a dimension has with which others grow, such as a window: no output is smaller than what it reaches."""
+
+_TRIES, _TRIES_OF_TWO = 24, 3
+"""How many choices of data types and attributes are tried for sizes that not all of them can have; with two large ones, others are tried."""
+
+Dimension = tuple[str, int]
+"""A symbol of the shapes and, of one that stands for several sizes, the place from the end, else 0."""
+
+Way = tuple[TypeChoice, Combination]
+
+
+def turning_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """Each dimension with each size, two at once, and what each size meets because the spec says so."""
+    if beyond("full", most):
+        return
+    maker, ids = _Maker(plan), set[str]()
+    for case in (*maker.alone(), *maker.two_at_once(), *maker.along_axes()):
+        if case.id not in ids:
+            ids.add(case.id)
+            yield case
+
+
+class _Maker:
+    """Makes one operator's cases. Data types and attributes take turns.
+
+    ``names`` are the dimensions that can be large with the usual dimension count.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.operator, self.model = plan, plan.operator, model_of(plan)
+        self.turns, self.random = count(), Random(plan.operator.name)  # noqa: S311 (reproducible, no secret)
+        self.names = {at: name for name, at in self.model.dimensions.items()}
+        self.names = {at: name for at, name in self.names.items() if any(self._turn({at: _MOST_GROWING}, _SMALL))}
+
+    def alone(self) -> Iterator[Case]:
+        """Each dimension with each size."""
+        for at, size in product(self.names, SIZES):
+            if size <= _MOST_GROWING or at[0] not in self.model.growing:
+                yield from self._turn({at: size}, _SMALL)
+
+    def two_at_once(self) -> Iterator[Case]:
+        """Two neighbors, and the first dimension with the last."""
+        every = [at for at in self.names if at[0] not in self.model.growing]
+        pairs = list(dict.fromkeys([*pairwise(every), (every[0], every[-1])])) if len(every) > 1 else []
+        each = max(_FEWEST, (_ABOUT - len(every) * len(SIZES)) // max(1, len(pairs)))
+        for one, other in pairs:
+            for size in self.random.sample(SIZES, min(each, len(SIZES))):
+                seconds = [second for second in SIZES if size * second <= MOST_WORK]
+                drawn = ({one: size, other: second} for second in self.random.sample(seconds, len(seconds)))
+                yield from next(filter(None, (list(self._turn(wanted, _SMALLER, MOST_WORK)) for wanted in drawn)), ())
+
+    def along_axes(self) -> Iterator[Case]:
+        """Each size of each axis along which the operator works, with each combination of the attributes that the spec names."""
+        turning = self.operator.turning
+        if turning is None:
+            return
+        for combined in product(*(self.plan.values(self.operator.field(name)) for name in turning.each)):
+            ways = self._ways(turning, dict(zip(turning.each, combined, strict=True)))
+            for at in self.names:
+                own = [way for way in ways if self._works_along(turning.axes, way, at)]
+                for size in SIZES if own else ():
+                    way = own[next(self.turns) % len(own)]
+                    yield from self._made(way, {at: size}, _SMALL)
+
+    def _ways(self, turning: Turning, chosen: Mapping[str, object]) -> list[Way]:
+        """Choices of data types and attributes with the chosen values, each with every value of the axes; the data types change first."""
+        found: dict[str, Way] = {}
+        for value in self.plan.values(self.operator.field(turning.axes)):
+            for choice in self.plan.representatives:
+                for known in choice.attributes:
+                    if all(alike(known[name], other) for name, other in chosen.items()):
+                        attributes = Combination({**known, turning.axes: value}, known.configuration)
+                        found.setdefault(f"{choice.label}/{dict(attributes)}", (choice, attributes))
+        return list(found.values())
+
+    def _run(self, choice: TypeChoice, sizes: Sequence[int]) -> Sizes:
+        """These sizes for the usual dimension count, each time beginning with another."""
+        first = self.random.randrange(len(sizes))
+        return tuple(sizes[(first + index) % len(sizes)] for index in range(choice.usual_count))
+
+    def _works_along(self, axes: str, way: Way, at: Dimension) -> bool:
+        """Whether the axes are, or the axis is, this dimension of the first tensor."""
+        choice, attributes = way
+        desc = choice.desc(self._run(choice, _SMALL), attributes)
+        value = desc.fields[axes]
+        return desc.tensor(self.plan.leading).DimensionCount + at[1] in (value if isinstance(value, tuple) else (value,))
+
+    def _turn(self, wanted: Mapping[Dimension, int], others: Sizes, most: float = inf) -> Iterator[Case]:
+        """The case of the next data types and attributes that can have these sizes, if any can."""
+        choices = self.plan.representatives
+        for turn in (next(self.turns) for _ in range(_TRIES if len(wanted) == 1 else _TRIES_OF_TWO)):
+            choice = choices[turn % len(choices)]
+            found = list(self._made((choice, choice.whole[turn // len(choices) % len(choice.whole)]), wanted, others, most))
+            if found:
+                yield from found
+                return
+
+    def _made(self, way: Way, wanted: Mapping[Dimension, int], others: Sizes, most: float = inf) -> Iterator[Case]:
+        """The case with these sizes, unless it is not valid or its sizes have a larger product than ``most``."""
+        choice, _ = way
+        try:
+            desc = self._desc(way, wanted, self._run(choice, others))
+        except (NotGenerable, *FAILURES):
+            return
+        found = self._sizes(desc) if desc else {}
+        if (
+            desc is None
+            or any(found.get(at) != size for at, size in wanted.items())
+            or prod(found[at] for at in found.keys() & self.names.keys()) > most
+        ):
+            return
+        if self.plan.level_of(desc) is not None and not violations(self.operator, desc):
+            label = ".".join(f"{self.names[at]}={size}" for at, size in wanted.items())
+            yield build("sizes", ("sizes", label), desc, choice, level="full", covers=[f"sizes/{label}"])
+
+    def _desc(self, way: Way, wanted: Mapping[Dimension, int], run: Sizes) -> OperatorDesc | None:
+        """The desc that wants these sizes; None where it has no such dimension."""
+        choice, attributes = way
+        usual = choice.desc(run, attributes)
+        known = self._sizes(usual)
+        if not wanted.keys() <= known.keys():
+            return None
+        known |= wanted
+        symbols = {}
+        for symbol, _ in wanted:
+            row = tuple(size for (name, _), size in known.items() if name == symbol)
+            symbols[symbol] = row if self.model.symbols[symbol] else row[0]
+        return choice.desc(run, attributes, symbols)
+
+    def _sizes(self, desc: OperatorDesc) -> dict[Dimension, int]:
+        """The size of each dimension that may be large."""
+        found: dict[Dimension, int] = {}
+        for symbol, value in symbols_of(self.operator, desc).items():
+            if symbol in self.model.free:
+                row = value if isinstance(value, tuple) else (value,)
+                found |= {(symbol, index - len(row) if self.model.symbols[symbol] else 0): size for index, size in enumerate(row)}
+        return found

@@ -1,0 +1,269 @@
+"""What separates failing from passing cases: the smallest conjunctions of conditions that only failing cases meet.
+
+The search is exact for conjunctions of one to three conditions: one that no passing case meets has, for each passing case, a condition that
+this case does not meet. So it begins with the passing case that the fewest conditions leave out, and branches over these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import comb, log2
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Flags = NDArray[np.bool_]
+
+Score = Callable[[Any, Any, int], Any]
+"""How good conjunctions are that cover so many failures and that so many passing cases meet, with so many conditions each."""
+
+MOST_CONDITIONS = 3
+MOST_SEPARATIONS = 5
+"""How many conditions a conjunction has at most, and how many conjunctions explain the failures of one kind."""
+
+_SEEDS = 3
+"""From how many failures a search begins, where no conjunction covers all."""
+
+_NODES, _ALL_NODES = 500, 4_000
+"""The most branches from one failure, and of a whole search: a limit for hopeless data."""
+
+_PASSING_WEIGHS = 4
+"""How many failures more a conjunction must cover for each passing case that meets it."""
+
+_LIKELY = 0.5
+"""The share of failing cases among those that meet a conjunction, below which it is not worth saying."""
+
+_TELLING, _PAIRS = 800, 40
+"""Where passing cases may meet a conjunction: how many conditions are tried in pairs, and how many pairs with a third."""
+
+_MOST_RIVALS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """A conjunction, as indices of conditions: how many failing and passing cases meet it, and how many failures it covers that none before does.
+
+    ``rivals`` are other conjunctions that are as good for the cases seen, the simplest first.
+    """
+
+    conditions: tuple[int, ...]
+    failing: int
+    passing: int
+    new: int
+    rivals: tuple[tuple[int, ...], ...] = ()
+
+
+def separations(holds: Flags, failing: Flags, passing: Flags, weights: NDArray[np.int64]) -> list[Separation]:
+    """The conjunctions that explain the failures, each with what those before leave unexplained.
+
+    ``holds`` has a row for each condition and a column for each case; of the cases that are neither failing nor passing only their number
+    counts, as a sign of how general a condition is. Preferred are conjunctions that no passing case meets, that cover most failures, and
+    have the fewest and then the simplest conditions. One that passing cases meet is taken only if it covers more failures by far. What is no
+    better than chance is left out, unless it covers all failures; where nothing else is left, the likeliest is given nevertheless.
+    """
+    search = _Search(holds, failing, passing, weights)
+    found: list[Separation] = []
+    left = np.ones(int(failing.sum()), np.bool_)
+    while left.any() and len(found) < MOST_SEPARATIONS and len(search.fails):
+        candidates = [*search.exact(left), *search.rough(left)]
+        gains = [(search.evidence(each, left), -at) for at, each in enumerate(candidates)]
+        best = candidates[-max(gains)[1]] if gains else ()
+        new = int((search.inside(best) & left).sum()) if best else 0
+        whole = not found and new == len(left) and not search.passing_inside(best)
+        if new < min(2, len(left)) or (max(gains)[0] <= 0 and not whole):
+            break
+        found.append(search.separation(best, left))
+        left &= ~search.inside(best)
+    if not found and len(search.fails) and left.any():
+        best = search.likeliest()
+        return [search.separation(best, left)] if best else []
+    return found
+
+
+class _Search:
+    """The conditions, of those alike on all failing and passing cases the simplest."""
+
+    def __init__(self, holds: Flags, failing: Flags, passing: Flags, weights: NDArray[np.int64]) -> None:
+        fails, passes = holds[:, failing], holds[:, passing]
+        general = holds.sum(axis=1)
+        order = np.lexsort((np.arange(len(holds)), -general, weights))
+        packed = np.packbits(np.concatenate([fails, passes], axis=1), axis=1)
+        self.alike: dict[bytes, list[int]] = {}
+        for at in order.tolist():
+            self.alike.setdefault(packed[at].tobytes(), []).append(at)
+        groups = [group for group in self.alike.values() if fails[group[0]].any() and not passes[group[0]].all()]
+        self.groups = groups
+        kept = np.array([group[0] for group in groups], np.int64)
+        self.fails, self.passes = fails[kept], passes[kept]
+        self.weights, self.general = weights[kept], general[kept]
+        self.bits = log2((failing.sum() + passing.sum()) / failing.sum())
+
+    def inside(self, conjunction: Sequence[int]) -> Flags:
+        """The failing cases that meet a conjunction."""
+        found: Flags = np.logical_and.reduce(self.fails[list(conjunction)], axis=0)
+        return found
+
+    def passing_inside(self, conjunction: Sequence[int]) -> int:
+        """How many passing cases meet a conjunction."""
+        return int(self.passes[list(conjunction)].all(axis=0).sum())
+
+    def evidence(self, conjunction: Sequence[int], left: Flags) -> float:
+        """In bits, how much less likely than a failure anywhere the new failures are by chance, less the bits to pick the conjunction from all.
+
+        At 0 or below, chance explains as much: some conjunction of so many conditions covers as many failures whatever the reason.
+        """
+        new = int((self.inside(conjunction) & left).sum()) - _PASSING_WEIGHS * self.passing_inside(conjunction)
+        return new * self.bits - log2(comb(len(self.fails), len(conjunction)))
+
+    def order(self, conjunction: Sequence[int]) -> tuple[int, int, int]:
+        """What makes a conjunction preferable to others that cover as many: fewer, simpler and more general conditions."""
+        at = list(conjunction)
+        return len(at), int(self.weights[at].sum()), -int(self.general[at].sum())
+
+    def separation(self, conjunction: Sequence[int], left: Flags) -> Separation:
+        """A conjunction with what it covers, and the others that cover the same."""
+        inside = self.inside(conjunction)
+        rivals = [
+            other
+            for other in self.equals
+            if other != tuple(conjunction)
+            and len(other) == len(conjunction)
+            and ((self.inside(other) & left) == (inside & left)).all()
+        ]
+        return Separation(
+            tuple(sorted(self.groups[at][0] for at in conjunction)),
+            int(inside.sum()),
+            self.passing_inside(conjunction),
+            int((inside & left).sum()),
+            tuple(self._named([tuple(conjunction), *rivals]))[1:],
+        )
+
+    def _named(self, conjunctions: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Conjunctions by the caller's indices, and beside each those in which one condition is exchanged for one alike."""
+        found: dict[tuple[int, ...], None] = {}
+        for conjunction in conjunctions:
+            first = tuple(self.groups[at][0] for at in conjunction)
+            found[tuple(sorted(first))] = None
+            for place, at in enumerate(conjunction):
+                for other in self.groups[at][1:]:
+                    found[tuple(sorted((*first[:place], other, *first[place + 1 :])))] = None
+        return list(found)[:_MOST_RIVALS]
+
+    # Without a passing case
+
+    budget = _ALL_NODES
+    """How many branches are left for all searches."""
+
+    equals: tuple[tuple[int, ...], ...] = ()
+    """The conjunctions of the last search that are equally good."""
+
+    def exact(self, left: Flags) -> list[tuple[int, ...]]:
+        """The best conjunction that no passing case meets, if there is one."""
+        fails = self.fails[:, left]
+        everywhere = np.flatnonzero(fails.all(axis=1))
+        found = self._branch(everywhere, left)
+        if not found:
+            seeds = np.flatnonzero(left)
+            picked = np.unique(np.linspace(0, len(seeds) - 1, min(_SEEDS, len(seeds))).round().astype(int))
+            for seed in seeds[picked]:
+                found += self._branch(np.flatnonzero(self.fails[:, seed]), left)
+        if not found:
+            self.equals = ()
+            return []
+        most = max(int((self.inside(each) & left).sum()) for each in found)
+        best = sorted({each for each in found if int((self.inside(each) & left).sum()) == most}, key=self.order)
+        self.equals = tuple(best)
+        return best[:1]
+
+    def _branch(self, allowed: NDArray[np.int64], left: Flags) -> list[tuple[int, ...]]:
+        """The conjunctions of allowed conditions that no passing case meets and that cover most of what is left, with the fewest conditions."""
+        fails, passes = self.fails[np.ix_(allowed, left)], self.passes[allowed]
+        if not len(allowed):
+            return []
+        leaves_out = (~passes).sum(axis=0)
+        if (leaves_out == 0).any():
+            return []
+        covered = fails.sum(axis=1)
+        hardest = np.argsort(leaves_out, kind="stable")
+        found: list[tuple[int, ...]] = []
+        best, nodes = 2 if left.sum() > 1 else 1, 0
+
+        def note(conjunction: tuple[int, ...], count: int) -> None:
+            nonlocal best
+            if count > best:
+                best = count
+                found.clear()
+            found.append(conjunction)
+
+        def branch(chosen: tuple[int, ...], failures: Flags, remaining: Flags, depth: int) -> None:
+            nonlocal nodes
+            nodes += 1
+            case = hardest[remaining[hardest].argmax()]
+            options = np.flatnonzero(~passes[:, case])
+            counts = (fails[options] & failures).sum(axis=1)
+            wanted = counts >= best if not found or len(found[0]) >= depth else counts > best
+            options, counts = options[wanted], counts[wanted]
+            order = np.lexsort((self.weights[allowed[options]], -counts))
+            options, counts = options[order], counts[order]
+            if len(chosen) + 1 == depth:
+                clear = ~(passes[options][:, remaining]).any(axis=1)
+                for option, count in zip(options[clear].tolist(), counts[clear].tolist(), strict=True):
+                    if count > best or (count == best and (not found or len(found[0]) >= depth)):
+                        note(tuple(sorted((*chosen, option))), count)
+                return
+            for option, count in zip(options.tolist(), counts.tolist(), strict=True):
+                if nodes > min(_NODES, self.budget) or count < best or (found and len(found[0]) < depth and count == best):
+                    break
+                rest = remaining & passes[option]
+                if rest.any():
+                    branch((*chosen, option), failures & fails[option], rest, depth)
+
+        for depth in range(1, MOST_CONDITIONS + 1):
+            nodes = 0
+            branch((), np.ones(fails.shape[1], np.bool_), np.ones(passes.shape[1], np.bool_), depth)
+            self.budget -= nodes
+            if found and best == int(covered.max()):
+                break
+        return [tuple(int(allowed[at]) for at in each) for each in dict.fromkeys(found)]
+
+    # With some
+
+    def rough(self, left: Flags) -> list[tuple[int, ...]]:
+        """The conjunctions with the highest gain, whether passing cases meet them or not; none where one without covers all."""
+        if any((self.inside(each) | ~left).all() for each in self.equals):
+            return []
+        return self._scored(left, lambda new, inside, length: new - length - _PASSING_WEIGHS * inside)
+
+    def likeliest(self) -> tuple[int, ...]:
+        """The conjunction that comes closest to the failures (the largest F1 score); () if none comes close."""
+        total = self.fails.shape[1]
+        found = self._scored(np.ones(total, np.bool_), lambda new, inside, length: 2 * new / (new + inside + total) - 1e-6 * length)
+        if not found:
+            return ()
+        failing, passing = int(self.inside(found[0]).sum()), self.passing_inside(found[0])
+        usual = total / (total + self.passes.shape[1])
+        share = failing / (failing + passing)
+        return found[0] if failing > 1 and share > max(_LIKELY, min(2 * usual, (1 + usual) / 2)) else ()
+
+    def _scored(self, left: Flags, score: Score) -> list[tuple[int, ...]]:
+        """The conjunction with the best score, of the best pairs and what a third condition makes of them."""
+        tells = self.fails[:, left].mean(axis=1) - self.passes.mean(axis=1)
+        at = np.sort(np.argsort(-tells, kind="stable")[:_TELLING])
+        fails, passes = self.fails[np.ix_(at, left)].astype(np.float32), self.passes[at].astype(np.float32)
+        pairs = np.triu(score(fails @ fails.T, passes @ passes.T, 2))
+        np.fill_diagonal(pairs, score(fails.sum(axis=1), passes.sum(axis=1), 1))
+        pairs[np.tril_indices(len(at), -1)] = -np.inf
+        best = np.argpartition(-pairs, min(_PAIRS, pairs.size - 1), axis=None)[:_PAIRS]
+        found = {tuple(sorted({place // len(at), place % len(at)})) for place in best.tolist()}
+        for pair in [pair for pair in found if len(pair) == 2]:
+            new, inside = fails @ fails[list(pair)].prod(axis=0), passes @ passes[list(pair)].prod(axis=0)
+            found.add(tuple(sorted({*pair, int(np.argmax(score(new, inside, 3)))})))
+
+        def value(each: tuple[int, ...]) -> float:
+            new, inside = fails[list(each)].prod(axis=0).sum(), passes[list(each)].prod(axis=0).sum()
+            return float(score(new, inside, len(each)))
+
+        values = {tuple(at[list(each)].tolist()): value(each) for each in found}
+        return sorted(values, key=lambda each: (-values[each], self.order(each)))[:1]

@@ -1,0 +1,231 @@
+"""Rows become the cases that they want; arrays are stored as they are, computed anew where stale; missing interactions are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dmlcts.generator import arrays
+from dmlcts.generator.arrays import CoveringArray, store, stored
+from dmlcts.generator.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
+from dmlcts.generator.checks.ids import ID
+from dmlcts.generator.combinations import Combinations, Packed, array_of, combination_cases, computed, digest, promoted, space_of
+from dmlcts.generator.covering import NONE, Row, Tuples
+from dmlcts.generator.factors import model_of
+from dmlcts.generator.interactions import interactions, random_rows
+from dmlcts.generator.layouts import layout_of, layouts_of
+from dmlcts.generator.measures import row_of
+from dmlcts.generator.plan import Plan, plan_of
+from dmlcts.generator.suite import make_cases
+from dmlcts.spec.desc import TensorDesc
+from dmlcts.spec.loader import load
+from dmlcts.spec.model import MEASURED
+from dmlcts.spec.rules import violations
+
+ROUND = "ELEMENT_WISE_ROUND"
+SAMPLE = (ROUND, "ELEMENT_WISE_CLIP1", "CUMULATIVE_SUMMATION", "ELEMENT_WISE_BIT_COUNT")
+"""With attributes of every kind, sizes of their own, and tensors of several types."""
+
+
+def plan(name: str) -> Plan:
+    return plan_of(load(name))
+
+
+def rows(name: str, level: str = "core") -> Iterator[tuple[Row, Case]]:
+    """The rows of an operator's array with their cases."""
+    space, array = space_of(plan(name)), array_of(plan(name), level)
+    return ((row, space.case(row)) for _, part in array.levels(level) for row in part)
+
+
+# Rows and cases
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_every_row_becomes_a_valid_case_with_the_values_that_it_has(name: str) -> None:
+    operator, space = load(name), space_of(plan(name))
+    for row, case in rows(name):
+        assert violations(operator, case.desc) == [], case.id
+        skeleton = space.skeleton(row)
+        assert skeleton is not None
+        became = (*skeleton.row[: space.structural], *row[space.structural :])
+        found = row_of(space.model, case)
+        for factor, value, wanted in zip(space.model.factors, found, became, strict=True):
+            if wanted != NONE:
+                assert value == wanted, (case.id, factor.name)
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_ids_are_short_and_different(name: str) -> None:
+    cases = list(combination_cases(plan(name)))
+    assert len({case.id.lower() for case in cases}) == len(cases)
+    for case in cases:
+        assert len(case.id) <= LONGEST_ID
+        assert ID.fullmatch(case.id), case.id
+
+
+def test_an_id_names_what_is_not_usual() -> None:
+    for _, case in rows(ROUND):
+        parts = case.id.split("/")
+        tensor = case.desc.tensor("InputTensor")
+        assert parts[2:4] == [f"{tensor.DimensionCount}d", "x".join(map(str, tensor.sizes))]
+        assert (f"offset-{case.offset if case.offset in OFFSETS else 'any'}" in parts) == (case.offset != 64)
+        assert (f"resource-{case.resource}" in parts) == bool(case.resource)
+        assert ("in-place-Output-on-Input" in parts) == bool(case.in_place)
+        layouts = {f"{short}-{layout_of(case.desc.tensor(f'{short}Tensor'))}" for short in ("Input", "Output")}
+        assert {each for each in layouts if not each.endswith("-packed")} == set(parts[4].split(".")) & layouts
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_what_lies_in_one_place_has_one_desc_and_nothing_else_is_owned_there(name: str) -> None:
+    operator = load(name)
+    permitted = {(entry.output, tensor) for entry in operator.in_place for tensor in entry.inputs}
+    for _, case in rows(name):
+        for tensor, on in case.in_place.items():
+            assert (tensor, on) in permitted or operator.field(tensor).kind == "input", case.id
+            assert case.desc.tensor(tensor) == case.desc.tensor(on), case.id  # of the types of these operators
+            assert not case.desc.tensor(on).flags, case.id
+        for field, _, tensor in case.desc.by_field():
+            assert layout_of(tensor) in layouts_of(operator, operator.field(field)), case.id
+
+
+def test_an_alias_that_was_only_measured_is_not_documented() -> None:
+    found = [case for _, case in rows("ACTIVATION_GELU") if case.in_place]
+    assert found
+    assert {case.basis for case in found} == {MEASURED}
+
+
+def test_levels_add_rows() -> None:
+    levels = {level: {case.id for case in combination_cases(plan(ROUND), level)} for level in LEVELS}
+    assert levels["smoke"] < levels["core"] < levels["full"]
+    for level in LEVELS:
+        found = list(combination_cases(plan(ROUND), level))
+        assert {case.level for case in found} == {each for each in LEVELS[:3] if not beyond(each, level)}
+
+
+def test_random_rows_are_of_valid_descs_and_always_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = Combinations(model_of(plan(ROUND)))
+    made: dict[Row, Row] = {}
+    finish = Combinations.finish
+
+    def noted(space: Combinations, skeleton: Packed, row: Row) -> bool:
+        made[row] = (*skeleton.key, *row[space.structural :])
+        return finish(space, skeleton, row)
+
+    monkeypatch.setattr(Combinations, "finish", noted)
+    found = list(random_rows(space, 20))
+    assert len(set(found)) > 15
+    assert found == list(random_rows(space, 20))
+    for row in found:
+        case = space.case(made[row])
+        assert violations(load(ROUND), case.desc) == []
+        assert all(wanted in (NONE, value) for wanted, value in zip(row, row_of(space.model, case), strict=True))
+
+
+# Stored arrays
+
+
+SMALL = CoveringArray(
+    "abc", {"smoke": 1, "core": 2, "full": 3}, {"smoke": 3, "core": 9, "full": 11}, ((0, 10, NONE), (1, 2, 3), (35, 0, 1))
+)
+
+
+def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "FOLDER", tmp_path / "rows")
+    store("SOME", SMALL)
+    assert stored("SOME", "abc") == SMALL
+    assert stored("SOME", "abd") is None
+    assert stored("OTHER", "abc") is None
+    text = (tmp_path / "rows" / "SOME.txt").read_text(encoding="utf-8")
+    assert text.splitlines()[1:] == ["0a-", "123", "z01"]
+    assert json.loads(text.splitlines()[0])["digest"] == "abc"
+    assert [(level, len(part)) for level, part in SMALL.levels("core")] == [("smoke", 1), ("core", 1)]
+
+
+def test_a_stale_array_is_computed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "FOLDER", tmp_path)
+    now = computed(plan(ROUND), "smoke")
+    store(ROUND, replace(now, digest="of another spec", rows=now.rows[:1]))
+    assert array_of.__wrapped__(plan(ROUND), "smoke") == now
+    store(ROUND, replace(now, rows=now.rows[:1]))
+    assert len(array_of.__wrapped__(plan(ROUND), "smoke").rows) == 1
+
+
+def test_the_digest_depends_on_what_decides_which_rows_can_be() -> None:
+    operator = load(ROUND)
+    now = digest(model_of(plan_of(operator)))
+    assert digest(model_of(plan_of(replace(operator, summary="in other words")))) == now
+    assert digest(model_of(plan_of(replace(operator, in_place=())))) != now
+    assert digest(model_of(plan_of(replace(operator, constraints=operator.constraints[1:])))) != now
+
+
+def test_rows_that_add_to_a_lower_level_move_there() -> None:
+    """Later rows reach a few pairs that the search for pairs did not find."""
+    space, array = space_of(plan(ROUND)), array_of(plan(ROUND), "full")
+    moved = array.ends["core"] - 1
+    late = replace(
+        array, ends={**array.ends, "core": moved}, rows=(*array.rows[:moved], *array.rows[moved + 1 :], array.rows[moved])
+    )
+    found = promoted(space, late)
+    pairs = Tuples(space.counts, 2)
+    core, full = (pairs.flags(map(space.became, found.rows[:end])) for end in (found.ends["core"], None))
+    assert (core == full).all()
+    assert int(core.sum()) == found.feasible["core"]
+    assert sorted(found.rows) == sorted(array.rows)
+    assert found.rows[:moved] == array.rows[:moved]
+    assert moved <= found.ends["core"] < moved + 10
+    assert promoted(space, found) == found
+
+
+@pytest.mark.parametrize("name", [ROUND, "GEMM", "CONVOLUTION"])
+def test_a_long_dimension_needs_as_many_dimensions(name: str) -> None:
+    """The conflicts that are known from the start are true: no random row has both values."""
+    space = space_of(plan(name))
+    names = {space.model.shown(conflict) for conflict in space.conflicts}
+    wanted = {ROUND: "rank 7, long S[-8]", "GEMM": "rank 2, long A[-3]", "CONVOLUTION": "rank 4, long Spatial[-3]"}
+    assert wanted[name] in names
+    for row in random_rows(space, 60):
+        has = dict(enumerate(row))
+        assert not [conflict for conflict in space.conflicts if all(has[f] == value for f, value in conflict)]
+
+
+def test_an_array_computed_again_is_the_same() -> None:
+    one, other = (computed(plan_of(replace(load(ROUND), summary=text)), "core") for text in "ab")
+    assert one == other
+
+
+# Interactions
+
+
+def test_every_pair_and_triple_is_covered() -> None:
+    found = interactions(load(ROUND), samples=20)
+    assert found["pairs"].missing == ()
+    assert (found["pairs"].share, found["pairs"].covered) == (1.0, found["pairs"].feasible)
+    assert found["triples"].share >= 0.99
+    assert found["triples"].feasible > found["pairs"].feasible > 1_000
+
+
+def test_a_pair_that_no_case_has_any_more_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = load(ROUND)
+
+    def gone(case: Case) -> bool:
+        tensor = case.desc.fields["InputTensor"]
+        return isinstance(tensor, TensorDesc) and tensor.DimensionCount == 5 and case.desc.fields["RoundingMode"] == "TOWARD_ZERO"
+
+    left = tuple(case for case in make_cases(operator) if not gone(case))
+    monkeypatch.setattr("dmlcts.generator.interactions.make_cases", lambda operator: left)
+    found = interactions(operator, samples=200)["pairs"]
+    assert found.covered < found.feasible
+    assert "rank 5, RoundingMode TOWARD_ZERO" in found.missing
+
+
+def test_a_pair_that_full_alone_has_is_missing_at_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = tuple(replace(case, level="full") for case in make_cases(load(ROUND)))
+    monkeypatch.setattr("dmlcts.generator.interactions.make_cases", lambda operator: late)
+    found = interactions(load(ROUND), samples=1)
+    assert found["pairs"].covered == 0
+    assert found["pairs"].feasible > 1_800
+    assert found["triples"].share == 1.0

@@ -1,0 +1,41 @@
+"""Level huge: tensors and elements beyond 2^32 bytes, in no other level."""
+
+import pytest
+
+from dmlcts.conformance.execution.layout import places
+from dmlcts.generator.case import HUGE, LEVELS, to_json
+from dmlcts.generator.huge import WORD, huge_cases
+from dmlcts.generator.plan import plan_of
+from dmlcts.generator.suite import find_case, operator_cases, select
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.rules import violations
+
+
+@pytest.mark.parametrize("name", ["ELEMENT_WISE_ADD", "ELEMENT_WISE_BIT_NOT", "REDUCE", "QUANTIZED_LINEAR_CONVOLUTION"])
+def test_tensors_begin_and_elements_lie_beyond_a_word_of_32_bits(name: str) -> None:
+    offset, *strided = huge_cases(plan_of(load(name)), HUGE)
+    assert all(place.begin + place.offset > WORD for place in places(offset).values())
+    for case in strided:
+        (tensor,) = (tensor for _, tensor in case.desc.tensors() if tensor.strides is not None)
+        assert tensor.least_bytes > WORD + 4096
+        assert max(tensor.effective_strides) < WORD
+        assert tensor.count < 1000
+    assert not any(violations(case.operator, case.desc) for case in (offset, *strided))
+
+
+def test_every_operator_has_such_cases_of_its_first_input_and_output() -> None:
+    for name in operator_names():
+        assert len(list(huge_cases(plan_of(load(name)), HUGE))) == 3, name
+
+
+def test_no_other_level_has_them() -> None:
+    for level in LEVELS[:-1]:
+        assert not list(huge_cases(plan_of(load("GEMM")), level))
+    full, huge = (operator_cases("ACTIVATION_RELU", level) for level in ("full", HUGE))
+    assert {case.level for case in full} == set(LEVELS[:-1])
+    assert [case.id for case in select(huge, level="full", basis="measured")] == [case.id for case in full]
+
+
+def test_a_case_is_found_by_its_id() -> None:
+    case = find_case("ACTIVATION_RELU/FLOAT32/huge/offset")
+    assert (case.level, to_json(case)["bindings"]["InputTensor"]["offset"] > WORD) == (HUGE, True)

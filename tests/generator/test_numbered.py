@@ -1,0 +1,138 @@
+"""Drawn cases: a number decides one completely, new combinations are preferred, and a simpler case still has what it was made simpler for."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dmlcts.generator.case import DOCUMENTED, Case, to_json
+from dmlcts.generator.case_file import parse_case
+from dmlcts.generator.drawn import LARGEST, number_of, size_of
+from dmlcts.generator.factors import RESOURCES, SLACK, model_of
+from dmlcts.generator.layouts import layout_of
+from dmlcts.generator.measures import row_of
+from dmlcts.generator.numbered import Seen, case_of, find_numbered, genes_of, number_in, numbered
+from dmlcts.generator.plan import plan_of
+from dmlcts.generator.simpler import Simplifier
+from dmlcts.generator.suite import find_case
+from dmlcts.spec.loader import load
+from dmlcts.spec.rules import violations
+
+ADD, GEMM, CONVOLUTION = "ELEMENT_WISE_ADD", "GEMM", "CONVOLUTION"
+
+
+def any_case(case: Case) -> bool:
+    return True
+
+
+def drawn(operator: str, seed: int, count: int) -> list[Case]:
+    return list(Seen(operator).draw(seed, count, any_case))
+
+
+@pytest.mark.parametrize("operator", [ADD, GEMM, CONVOLUTION])
+def test_a_number_decides_a_case_completely(operator: str) -> None:
+    cases = drawn(operator, 3, 15)
+    assert len({case.id for case in cases}) == 15
+    for case in cases:
+        place = number_in(case.id)
+        assert place is not None
+        assert place[:2] == (operator, 3)
+        assert numbered(*place) == find_numbered(case.id) == find_case(case.id) == case
+        assert not violations(case.operator, case.desc)
+        assert parse_case(json.dumps(to_json(case))) == case
+    assert [case.id for case in drawn(operator, 3, 15)] == [case.id for case in cases]
+    assert not any(case.desc == other.desc for case in drawn(operator, 4, 15) for other in cases)
+
+
+def test_an_id_that_is_not_of_a_number_is_not_found() -> None:
+    case = drawn(ADD, 3, 1)[0]
+    assert find_numbered(case.id.replace("/fuzz-3-", "/fuzz-4-")) is None
+    assert find_numbered(f"{case.id}-simpler") is None
+    assert find_numbered(f"{ADD}/FLOAT32/4d") is None
+    assert find_numbered(case.id.replace(ADD, "NONE")) is None
+
+
+def test_a_search_goes_on_where_its_state_was_saved(tmp_path: Path) -> None:
+    whole = [case.id for case in drawn(ADD, 7, 12)]
+    first, second = Seen(ADD), Seen(ADD)
+    before = [case.id for case in first.draw(7, 5, any_case)]
+    first.save(tmp_path / "state")
+    second.restore(tmp_path / "state")
+    assert before + [case.id for case in second.draw(7, 7, any_case)] == whole
+    second.reset()
+    assert [case.id for case in second.draw(7, 12, any_case)] == whole
+
+
+def test_combinations_that_were_not_seen_are_preferred() -> None:
+    chosen, plain = Seen(ADD), Seen(ADD)
+    cases = list(chosen.draw(1, 60, any_case))
+    every = (numbered(ADD, 1, number) for number in range(10_000))
+    for case in islice(filter(None, every), 60):
+        plain.tuples.open[plain.tuples.of(np.array(row_of(plain.model, case)))] = False
+    assert (~chosen.tuples.open).sum() > 1.1 * (~plain.tuples.open).sum()
+    assert len(cases) == 60
+
+
+def test_only_what_is_wanted_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    documented = list(Seen(ADD).draw(1, 20, lambda case: case.basis == DOCUMENTED and case.data_type == "FLOAT16"))
+    assert {case.data_type for case in documented} == {"FLOAT16"}
+    monkeypatch.setattr("dmlcts.generator.numbered._TRIES", 50)
+    assert not list(Seen(ADD).draw(1, 20, lambda case: False))
+
+
+def test_every_kind_of_factor_is_drawn() -> None:
+    model = model_of(plan_of(load(GEMM)))
+    rows = [row_of(model, case) for case in drawn(GEMM, 2, 120)]
+    values = {factor.name: {factor.values[row[at]] for row in rows if row[at] >= 0} for at, factor in enumerate(model.factors)}
+    assert values["resource"] == set(RESOURCES)
+    assert values["slack"] == set(SLACK)
+    assert values["owned"] == {"none", *model.owned}
+    assert values["in place"] == {"no", *model.aliases}
+    for factor in model.factors:
+        assert len(values[factor.name]) > 1, factor.name
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 17, 1025, 4097, LARGEST])
+def test_a_number_stands_for_a_size(size: int) -> None:
+    assert size_of(number_of(size)) == size
+
+
+def test_a_case_is_made_as_simple_as_what_holds_of_it_allows() -> None:
+    """Sizes above a threshold, a stride and an offset are kept; everything else becomes usual."""
+
+    def holds(case: Case) -> bool:
+        sizes = case.desc.tensor("ATensor").sizes
+        return sizes[-1] > 37 and layout_of(case.desc.tensor("BTensor")) != "packed" and case.offset == 256
+
+    number, case = next(
+        (number, case) for number in range(100_000) if (case := numbered(ADD, 1, number)) is not None and holds(case)
+    )
+    model, genes = model_of(plan_of(case.operator)), genes_of(ADD, 1, number)
+    assert case_of(model, genes, f"fuzz-1-{number}") == case
+    simple = Simplifier(model, genes, case, f"fuzz-1-{number}-simpler", holds).run()
+    assert holds(simple)
+    *outer, last = simple.desc.tensor("ATensor").sizes
+    assert last == 38
+    assert prod(outer) <= 2
+    assert simple.desc.tensor("ATensor").strides is None
+    assert simple.desc.tensor("OutputTensor").strides is None
+    assert (simple.in_place, simple.resource, simple.bindings) == ({}, "", {})
+    assert not any(tensor.flags or tensor.alignment or tensor.total_size for _, tensor in simple.desc.tensors())
+
+
+def test_a_search_for_a_simpler_case_can_be_ended() -> None:
+    case = drawn(ADD, 3, 1)[0]
+    _, seed, number = number_in(case.id) or ("", 0, 0)
+    genes = genes_of(ADD, seed, number)
+    model = model_of(plan_of(case.operator))
+    case_of(model, genes, "x")
+
+    def ended(other: Case) -> bool:
+        raise StopIteration
+
+    assert Simplifier(model, genes, case, "x", ended).run() == case
