@@ -199,8 +199,8 @@ def as_used(host: Host, cases: int) -> None:
                 start = perf_counter()
                 codes.add(started(host, folder, "-n", processes).wait())
                 times.append(perf_counter() - start)
-            said = f"{median(times):8.2f} s {cases / median(times):6.0f} cases a second"
-            print(f"  -n {processes}                      {said}   exit codes {sorted(codes)}")
+            text = f"{median(times):8.2f} s {cases / median(times):6.0f} cases a second"
+            print(f"  -n {processes}                      {text}   exit codes {sorted(codes)}")
 
 
 def speed(host: Host) -> None:

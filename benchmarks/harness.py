@@ -116,13 +116,13 @@ def main() -> None:
         run = ("run", "--quiet", "--out", name)
         print(f"dmlcts --help                      {dmlcts('--help'):7.2f} s")
         print(f"dmlcts run, one case               {dmlcts(*run, '--case', one.id):7.2f} s")
-        for said, cases, options in (
+        for label, cases, options in (
             ("core, -n 0", core, ("-n", "0")),
             ("core, -n 2", core, ("-n", "2")),
             ("full, -n 2", full, ("-n", "2", "--level", "full", "--basis", "measured")),
         ):
             taken = dmlcts(*run, *options)
-            print(f"{said}, {cases:,} cases           {taken:7.2f} s {cases / taken:8,.0f} cases a second, start to end")
+            print(f"{label}, {cases:,} cases           {taken:7.2f} s {cases / taken:8,.0f} cases a second, start to end")
         harness, work = cost_of_a_case(folder)
     print(f"harness, a small case              {harness * 1e3:7.3f} ms {harness / work:8.2f} x the work (data, answer, backend)")
     print(f"share of the harness               {harness / (harness + work) * 100:7.1f} %")

@@ -53,7 +53,14 @@ def limited(field: Field, values: tuple[object, ...], limits: Mapping[str, tuple
 def has_value(desc: OperatorDesc, name: str, value: object) -> bool:
     """Whether an attribute of a desc has this constant value; a fused operator is recognized by its name, as its own attributes may be computed."""
     found = desc.fields[name]
-    return found.type == value.type if isinstance(found, OperatorDesc) and isinstance(value, OperatorDesc) else alike(found, value)
+    if isinstance(found, tuple) and isinstance(value, tuple):
+        return alike(tuple(map(_named, found)), tuple(map(_named, value)))
+    return alike(_named(found), _named(value))
+
+
+def _named(value: object) -> object:
+    """A fused operator's name; any other value itself."""
+    return value.type if isinstance(value, OperatorDesc) else value
 
 
 def alike(one: object, other: object) -> bool:
@@ -79,8 +86,8 @@ def value_text(value: object) -> str:
         return value.text.replace(" ", "")
     if isinstance(value, OperatorDesc):
         return value.type
-    if isinstance(value, tuple):
-        return ",".join(value_text(element) for element in value)
+    if isinstance(value, tuple):  # of operators, a list of short names
+        return ",".join(value_text(element).removeprefix("ACTIVATION_") for element in value)
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

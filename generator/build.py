@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 from dmlcts.generator.attributes import value_label, value_text
-from dmlcts.generator.case import Case, Data, beyond
+from dmlcts.generator.case import LONGEST_ID, Case, Data, beyond
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import DOCUMENTED, Operator
+
+_CUT = "/etc-"
+"""What stands before the number in an id that was too long."""
 
 _MANY = 4
 """Up to this number, an id has all attributes."""
@@ -37,7 +41,7 @@ def build(
     configuration = operator.configuration(desc.fields)
     labels = (value_label(field.name, desc.fields.get(field.name)) for field in plan.chosen)
     return Case(
-        id="/".join((operator.name, choice.label, *parts, *attribute_parts(plan, desc, configuration))),
+        id=_cut("/".join((operator.name, choice.label, *parts, *attribute_parts(plan, desc, configuration)))),
         kind=kind,
         level=level,
         desc=desc,
@@ -51,6 +55,20 @@ def build(
     )
 
 
+def _cut(case_id: str) -> str:
+    """An id, with a number instead of its end where it is too long for a file's name."""
+    if len(case_id) <= LONGEST_ID:
+        return case_id
+    number = int.from_bytes(sha256(case_id.encode()).digest()[:4], "big")
+    start = case_id[: LONGEST_ID - len(f"{_CUT}{number}") + 1].rpartition("/")[0]
+    return f"{start}{_CUT}{number}"
+
+
+def is_cut(case_id: str) -> bool:
+    """Whether an id was too long."""
+    return _CUT in case_id
+
+
 def levelled(plan: Plan, core: Iterable[TypeChoice], most: str) -> Iterator[tuple[TypeChoice, str]]:
     """The covering type choices up to a level, each with its level: core for those in ``core``, full for the others."""
     core = tuple(core)
@@ -62,16 +80,16 @@ def levelled(plan: Plan, core: Iterable[TypeChoice], most: str) -> Iterator[tupl
 
 def random_data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
     """The spec's recipe for every input tensor of the desc; random bits by default."""
-    recipes, read_outputs = _recipes(operator), operator.read_outputs(desc.fields)
+    read_outputs = operator.read_outputs(desc.fields)
     outputs = {field.name for field in operator.outputs()}
-    return {name: recipes[field] for field, name, _ in desc.by_field() if field not in outputs or field in read_outputs}
+    return {name: _recipe(operator, name) for field, name, _ in desc.by_field() if field not in outputs or field in read_outputs}
 
 
 @cache
-def _recipes(operator: Operator) -> Mapping[str, Data]:
-    """The recipe of each tensor."""
-    values = {field.name: operator.values.get(field.name) for field in operator.fields if field.is_tensor}
-    return {name: Data(found.recipe, found.parameters) if found else Data("any-bits") for name, found in values.items()}
+def _recipe(operator: Operator, tensor: str) -> Data:
+    """The recipe of a tensor."""
+    found = operator.values_of(tensor)
+    return Data(found.recipe, found.parameters) if found else Data("any-bits")
 
 
 def attribute_parts(plan: Plan, desc: OperatorDesc, configuration: str) -> list[str]:
@@ -93,7 +111,8 @@ def attribute_parts(plan: Plan, desc: OperatorDesc, configuration: str) -> list[
             if field.optional and value is None:
                 found.append(f"no-{field.name.removesuffix('Tensor')}")
             continue
-        if value is None or field.name in plan.counts or field.enum == "DML_TENSOR_DATA_TYPE":
+        follows = field.name in plan.arrays.values() and len(plan.values(field)) == 1  # a count that other attributes decide
+        if value is None or follows or field.name in plan.counts or field.enum == "DML_TENSOR_DATA_TYPE":
             continue
         if field.name not in usual or usual[field.name] != value:
             found.append(str(value) if field.enum and isinstance(value, str) else f"{field.name}={value_text(value)}")

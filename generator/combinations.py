@@ -14,13 +14,12 @@ from hashlib import sha256
 from itertools import product
 from random import Random
 
-import numpy as np
-
-from dmlcts.generator.arrays import CoveringArray, stored
+from dmlcts.generator.arrays import STRENGTHS, CoveringArray, stored
 from dmlcts.generator.attributes import Combination, NotGenerable, alike, choice_labels, limited
-from dmlcts.generator.build import build, support_cells
-from dmlcts.generator.case import LONGEST_ID, OFFSETS, Binding, Case, beyond
-from dmlcts.generator.covering import NONE, Covering, Row, Tuples, Values
+from dmlcts.generator.build import build, is_cut, support_cells
+from dmlcts.generator.case import OFFSETS, Binding, Case, beyond
+from dmlcts.generator.cheapest import cheapest
+from dmlcts.generator.covering import NONE, Covering, Row, Values
 from dmlcts.generator.drawn_sizes import drawn_sizes, is_bounded, is_small
 from dmlcts.generator.factors import CLASSES, RESOURCES, USUAL, Model, model_of, short, symbols_of
 from dmlcts.generator.layouts import LETTERS
@@ -28,7 +27,7 @@ from dmlcts.generator.measures import structure_of
 from dmlcts.generator.placing import bound, data_of, fits, offset_of, owned_inputs
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.types import TypeChoice
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.desc import OperatorDesc, field_of
 from dmlcts.spec.model import ABSENT, DOCUMENTED, PRESENT
 from dmlcts.spec.promises import promises
 from dmlcts.spec.rules import violations
@@ -39,15 +38,11 @@ VERSION = 5
 
 _DECIDING = ("fields", "support", "constraints", "shapes", "in_place", "configurations", "layouts")
 
-STRENGTHS = {"smoke": 1, "core": 2, "full": 3}
-"""How many values of different factors stand together in some case of a level, whichever they are."""
-
 _FEW = 4
-"""With more tensors, the layouts of two of them stand together in pairs only."""
+"""With more tensors, the layouts of two of them occur together in pairs only."""
 
-_DRAWN, _UNUSUAL = 700, 0.4
-"""Rows at level full beyond those of the array, drawn at random, and the share of their values that are not the usual ones: an array has few
-cases that are unusual in two or three things alone, and faults show there best."""
+_CASE = 64_000
+"""Everything else of a case costs about as much as so many elements."""
 
 
 def combination_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -77,36 +72,16 @@ def array_of(plan: Plan, most: str) -> CoveringArray:
 def computed(plan: Plan, most: str = "full") -> CoveringArray:
     """The operator's covering array, computed; this takes seconds, and minutes for operators with many tensors."""
     space = space_of(plan)
-    covering, ends, feasible = Covering(space, plan.operator.name), dict[str, int](), dict[str, int]()
-    for level, strength in STRENGTHS.items():
-        if not beyond(level, most):
-            feasible[level] = covering.cover(strength)
-            if strength == STRENGTHS["core"]:  # a pair that was not reached may be on other ways
-                covering = Covering(space, f"{plan.operator.name}/again", covering.rows, covering.wanted)
-                feasible[level] = max(covering.cover(lower) for lower in range(1, strength + 1))
-            ends[level] = len(covering.rows)
-    if not beyond("full", most):
-        covering.add_drawn(_DRAWN, _UNUSUAL)
-        ends["full"] = len(covering.rows)
-    return promoted(space, CoveringArray(digest(space.model), ends, feasible, tuple(covering.wanted)))
-
-
-def promoted(space: Combinations, array: CoveringArray) -> CoveringArray:
-    """The array with rows moved to a lower level whose strength they add tuples to: threes and drawn rows reach a few that were not found."""
-    rows, start, ends, feasible = list(array.rows), 0, dict(array.ends), dict(array.feasible)
-    for level in ends:
-        tuples = Tuples(space.counts, min(STRENGTHS[level], len(space.counts)), space.weak)
-        kept, start = rows[: max(start, ends[level])], max(start, ends[level])
-        flags = tuples.flags(map(space.became, kept))
-        moved: list[Row] = []
-        others: list[Row] = []
-        for row in rows[start:]:
-            places = tuples.of(np.array(space.became(row)))
-            (others if flags[places].all() else moved).append(row)
-            flags[places] = True
-        rows, start = [*kept, *moved, *others], start + len(moved)
-        ends[level], feasible[level] = start, int(flags.sum())
-    return replace(array, ends=ends, feasible=feasible, rows=tuple(rows))
+    covering = Covering(space, plan.operator.name)
+    levels = {level: strength for level, strength in STRENGTHS.items() if not beyond(level, most)}
+    for strength in levels.values():
+        covering.cover(strength)
+        if strength == STRENGTHS["core"]:  # a pair that was not reached may be on other ways
+            covering = Covering(space, f"{plan.operator.name}/again", covering.rows, covering.wanted)
+            covering.cover(1)
+            covering.cover(2)
+    every = CoveringArray(digest(space.model), dict.fromkeys(levels, len(covering.rows)), {}, tuple(covering.wanted))
+    return cheapest(space, every, covering.rows, list(map(space.cost, every.rows)))
 
 
 def digest(model: Model) -> str:
@@ -114,6 +89,13 @@ def digest(model: Model) -> str:
     valid = {name: part for name, part in promises(model.plan.operator).items() if name in _DECIDING}
     found = [VERSION, valid, [(factor.name, factor.values) for factor in model.factors]]
     return sha256(json.dumps(found).encode()).hexdigest()[:12]
+
+
+def _within(values: tuple[object, ...], allowed: tuple[object, ...]) -> tuple[object, ...]:
+    """These values; in place of those that are not allowed, the next that are."""
+    return tuple(
+        value if any(alike(value, other) for other in allowed) else allowed[at % len(allowed)] for at, value in enumerate(values)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +136,10 @@ class Combinations:
                 name: limited(self.operator.field(name), self._options[name][1], limits) for name in limits if name in self._options
             }
             for label, limits in model.configurations.items()
+        }
+        self._kept = {
+            label: {name: _within(self._options[name][1], allowed) for name, allowed in limits.items()}
+            for label, limits in self._limits.items()
         }
 
     @cached_property
@@ -262,12 +248,10 @@ class Combinations:
     def _attributes(self, key: Row) -> Combination:
         """The attributes' values and the optional tensors' presence; of those that a configuration does not allow, the next that it does."""
         label = self.model.values_of(key).get("configuration", "")
-        limits = self._limits.get(label, {})
-        chosen = {}
-        for name, (at, values) in self._options.items():
-            index = max(key[at], 0) if at != NONE else 0
-            allowed = limits.get(name, values)
-            chosen[name] = values[index] if any(alike(values[index], value) for value in allowed) else allowed[index % len(allowed)]
+        kept = self._kept.get(label, {})
+        chosen = {
+            name: kept.get(name, values)[max(key[at], 0) if at != NONE else 0] for name, (at, values) in self._options.items()
+        }
         return Combination(chosen, label)
 
     def _desc(self, choice: TypeChoice, attributes: Combination, values: Mapping[str, str], random: Random) -> OperatorDesc | None:
@@ -310,6 +294,10 @@ class Combinations:
         found = self._built(skeleton.choice, desc, self.model.values_of(row), bindings)
         return replace(found, covers=tuple(dict.fromkeys((*found.covers, *choice_labels(self._attributes(key))))))
 
+    def cost(self, row: Row) -> int:
+        """What the case of a valid row costs, as a number of elements."""
+        return _CASE + sum(tensor.count for _, tensor in self.case(row).desc.tensors())
+
     def _bound(self, skeleton: Packed, row: Row) -> tuple[OperatorDesc, dict[str, Binding]]:
         row = (*skeleton.key, *row[self.structural :])
         random = Random(f"{self.operator.name}/{row}")  # noqa: S311 (reproducible, no secret)
@@ -337,16 +325,16 @@ class Combinations:
                 resource=RESOURCES[values.get("resource", "apart")],
                 covers=self._labels(desc, values),
             )
-            if len(found.id) <= LONGEST_ID:
-                return found
-        return replace(found, id=_cut(found.id))
+            if not is_cut(found.id):
+                break
+        return found
 
     def _id_parts(self, desc: OperatorDesc, values: Mapping[str, str], named: bool) -> list[str]:
-        """What an id says of these values: sizes, and whatever is not usual; two-letter codes of all layouts instead of their names if
+        """What an id has of these values: sizes, and whatever is not usual; two-letter codes of all layouts instead of their names if
         it would be too long.
         """
         leading = desc.tensor(self.plan.leading)
-        layouts = {name: values.get(f"layout {name}", "packed") for name, _ in desc.tensors()}
+        layouts = {name: values.get(f"layout {name}", "packed") for name in self.plan.tensors if desc.called(name)}
         strided = [f"{short(name)}-{layout}" for name, layout in layouts.items() if layout != "packed"]
         parts = [f"{leading.DimensionCount}d", "x".join(map(str, leading.sizes))]
         if strided:
@@ -359,16 +347,9 @@ class Combinations:
 
     def _labels(self, desc: OperatorDesc, values: Mapping[str, str]) -> list[str]:
         """The promises that a case of these values tests (generator/coverage)."""
-        names = [name for name, _ in desc.tensors()]
+        names = [name for name in self.plan.tensors if desc.called(name)]
         found = [*support_cells(self.plan, desc), f"layout/{desc.tensor(self.plan.leading).DimensionCount}d"]
-        found += [f"layout/{name}/{values.get(f'layout {name}', 'packed')}" for name in names]
-        found += [f"slack/{name}/{values['slack']}" for name in names if values.get("slack", "none") != "none"]
+        found += [f"layout/{field_of(name)}/{values.get(f'layout {name}', 'packed')}" for name in names]
+        found += [f"slack/{field_of(name)}/{values['slack']}" for name in names if values.get("slack", "none") != "none"]
         found += self.model.alias_labels.get(values.get("in place", ""), ())
-        return [*found, *(f"owned/{name}" for name in owned_inputs(self.model, desc, values.get("owned", "")))]
-
-
-def _cut(case_id: str) -> str:
-    """An id that is too long for a file's name, with a number instead of its end."""
-    number = int.from_bytes(sha256(case_id.encode()).digest()[:4], "big")
-    start = case_id[: LONGEST_ID - len(f"/etc-{number}") + 1].rpartition("/")[0]
-    return f"{start}/etc-{number}"
+        return [*found, *(f"owned/{field_of(name)}" for name in owned_inputs(self.model, desc, values.get("owned", "")))]

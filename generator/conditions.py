@@ -27,7 +27,7 @@ from dmlcts.spec.desc import OperatorDesc, TensorDesc
 Flags = NDArray[np.bool_]
 
 Key = str | tuple[str, str]
-"""A fact's name; of a flag, how it is said where it holds and where it does not. A flag that is not mentioned does not hold."""
+"""A fact's name; of a flag, its wording where it holds and where it does not. A flag that is absent does not hold."""
 
 Facts = dict[Key, str | float | bool]
 
@@ -134,7 +134,7 @@ def shared_facts(case: Case) -> Facts:
 
 
 def _factors(case: Case) -> Iterator[tuple[Key, str | float | bool]]:
-    """Those of the operator's model (generator/factors) that are not told from the desc."""
+    """Those of the operator's model (generator/factors) that the desc does not show."""
     model = model_of(plan_of(case.operator))
     names = {"data": "the data", "slack": "the slack", "owned": "what is OWNED_BY_DML"}
     for factor, index in zip(model.factors, row_of(model, case), strict=True):
@@ -197,7 +197,7 @@ def _layout(name: str, tensor: TensorDesc) -> Iterator[tuple[Key, str | float | 
 
 
 def _groups(layout: str) -> tuple[str, ...]:
-    """What is said of a layout: its name, and what it has in common with others."""
+    """The words for a layout: its name, and what it has in common with others."""
     if layout.startswith("broadcast") or layout == "per-channel":
         return f"is {layout}", "is broadcast"
     if layout in GAPPED:

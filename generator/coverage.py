@@ -6,6 +6,7 @@ cover. Each column of ``dmlcts spec coverage`` is a kind of promise. Missing pro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,11 +53,17 @@ class Coverage:
 def coverage(operator: Operator, cases: Sequence[Case], referenced: bool) -> Coverage:
     """The promises that the operator's cases, of all levels and bases, cover. ``referenced``: it has a reference function."""
     covered = {label for case in cases for label in case.covers} | ({"reference"} if referenced else set())
+    covered |= set(map(of_fields, covered))
     columns = []
     for name, promises in COLUMNS.items():
         labels = list(dict.fromkeys(promises(operator)))
         columns.append(Column(name, len(labels), tuple(label for label in labels if label not in covered)))
     return Coverage(operator.name, tuple(columns), len(cases))
+
+
+def of_fields(label: str) -> str:
+    """A label of a tensor of an array as one of the array: a promise for the array is tested by any of its tensors."""
+    return re.sub(r"\[[0-9]+\]", "", label)
 
 
 def _support(operator: Operator) -> Iterator[str]:
@@ -78,9 +85,9 @@ def _values(operator: Operator) -> Iterator[str]:
     for name, values in operator.values.items():
         for label in (*values.special, *values.measured):
             data = special_set(operator, name, label)
-            if any(data_values(data, data_type).size for table in operator.support for data_type in table.tensors[name].data_types):
-                yield f"values/{name}/{label}"
-        yield from (f"values/{name}/{label}" for label in values.data)
+            if any(data_values(data, data_type).size for table in operator.support for data_type in table.row(name).data_types):
+                yield of_fields(f"values/{name}/{label}")
+        yield from (of_fields(f"values/{name}/{label}") for label in values.data)
 
 
 def _layouts(operator: Operator) -> Iterator[str]:
@@ -126,7 +133,7 @@ def _relations(operator: Operator) -> Iterator[str]:
 
 
 def _rejections(operator: Operator) -> Iterator[str]:
-    accepted = unenforced(operator)
+    accepted, plain = set(map(of_fields, unenforced(operator))), _plain_tensors(operator)
     # A constraint that a level lifted can be broken only below it, and a backend is tested at its newest level.
     labels = [f"constraint/{constraint.label}" for constraint in operator.constraints if constraint.before is None]
     for field in operator.fields:
@@ -137,9 +144,11 @@ def _rejections(operator: Operator) -> Iterator[str]:
                 f"tensor/{field.name}/total-size",
             ]
             labels += [f"tensor/{field.name}/sizes", f"tensor/{field.name}/flags", f"tensor/{field.name}/alignment"]
-            labels += [f"tensor/{field.name}/overlap"] if field.kind == "output" else []
+            several = any(tensor.count > 1 for tensor in plain.get(field.name, ()))
+            labels += [f"tensor/{field.name}/overlap"] if several and not field.may_overlap else []
             labels += [f"binding/{field.name}/size", f"binding/{field.name}/offset"]
-            labels += [] if field.optional else [f"field/{field.name}", f"binding/{field.name}"]
+            labels += [] if field.optional else [f"binding/{field.name}"]
+            labels += [] if field.optional or field.is_tensor_array else [f"field/{field.name}"]
         elif field.enum:
             labels.append(f"enum/{field.name}")
     return (f"rejects/{label}" for label in labels if label not in accepted)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import REJECTION, Case, Data
+from dmlcts.generator.indices import cycled
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import special_values
 from dmlcts.spec.desc import TensorDesc
@@ -51,7 +52,7 @@ def array(data: Data, tensor: TensorDesc, seed: str, fields: Mapping[str, object
         return literal_array(data.literal)
     if data.special:
         values = np.roll(data_values(data, tensor.data_type), -int(data.parameters.get("after", 0)))
-        return np.resize(np.repeat(values, int(data.parameters.get("each", 1))), tensor.sizes)
+        return cycled(np.repeat(values, int(data.parameters.get("each", 1))), tensor.count).reshape(tensor.sizes)
     made = recipe_array(data.recipe, data.parameters, tensor, stream(seed, recipe_bytes(data.recipe, tensor)), fields)
     return same_where_broadcast(made, tensor)
 
@@ -81,8 +82,11 @@ def recipe_array(
     """
     entry = RECIPES[recipe]
     cells = np.frombuffer(raw, np.uint8).reshape(tensor.count, entry.width(tensor.data_type))
-    known = {name: _computed(value, fields) if name in entry.computed else value for name, value in parameters.items()}
-    return entry.make(cells, tensor.data_type, known).reshape(tensor.sizes)
+    known = {
+        name: _computed(value, fields) if name in entry.computed and isinstance(value, str) else value
+        for name, value in parameters.items()
+    }
+    return entry.make(cells, tensor.data_type, {**known, "tensor": tensor}).reshape(tensor.sizes)
 
 
 def _computed(parameter: float | int | str, fields: Mapping[str, object]) -> Any:

@@ -69,7 +69,7 @@ class Genes:
 def decoded(model: Model, genes: Genes, sizes: Sequence[int] = (), label: str = "", work: Sequence[int] = ()) -> Case | None:
     """The case of these genes, some of whose sizes are among ``sizes``; None where the operator's rules allow none, and beyond 64 MB.
 
-    ``label`` stands in its id; by default, a number that seeds its data. The product of the free sizes keeps to one of ``work``, if there
+    ``label`` is part of its id; by default, a number that seeds its data. The product of the free sizes keeps to one of ``work``, if there
     are such.
     """
     try:
@@ -89,7 +89,7 @@ def _decoded(model: Model, genes: Genes, wanted: Sequence[int], label: str, work
     alias = genes.pick("in place", ({}, {}, *model.aliases.values()))
     for name, tensor in desc.tensors():
         if not operator.field(name.partition("[")[0]).packed:
-            desc = desc.with_fields(**{name: _strided(name, tensor, name in dict(random_data(operator, desc)), genes)})
+            desc = desc.with_tensors({name: _strided(name, tensor, name in dict(random_data(operator, desc)), genes)})
     if any((fields := desc.fields)[name] is None or _shape(fields[name]) != _shape(fields[on]) for name, on in alias.items()):
         alias = {}
     desc = desc.with_fields(**{name: desc.fields[on] for name, on in alias.items()})
@@ -149,7 +149,7 @@ def _desc(
         for symbol, star in model.symbols.items()
         for at in range(rank if star else 1)
     ]
-    found = {name: _size(name, genes, wanted) for name in names}
+    found = {name: min(model.largest(name.split()[1]), _size(name, genes, wanted)) for name in names}
     if work:
         found = _fitted(found, genes, genes.pick("work", work))
     sizes = {

@@ -46,8 +46,7 @@ def is_small(model: Model, values: Mapping[str, str]) -> bool:
 
 def is_bounded(model: Model, sizes: Mapping[str, int | Sizes]) -> bool:
     """Whether a desc whose symbols stand for these sizes is no larger than a case should be."""
-    free = (sizes[symbol] for symbol in model.free if symbol in sizes)
-    return prod(prod(size) if isinstance(size, tuple) else size for size in free) <= _MOST_OF_ALL
+    return model.work(sizes) <= _MOST_OF_ALL
 
 
 def _work(model: Model, sizes: Mapping[str, int]) -> int:
@@ -87,8 +86,9 @@ def drawn_sizes(model: Model, values: Mapping[str, str], random: Random) -> dict
     free = _least(model, {**classes, "long": long})
     work = max(_work(model, free), random.randint(MANY_LEAST, _MOST_MANY) if long == MANY else random.choice(_WORK))
     order = random.sample(list(classes), len(classes))
+    most = {name: min(_LARGEST, model.largest(symbol)) for name, symbol, _ in model.size_names}
     if long == MANY:  # one that may be large comes last, and makes up for the others
-        order.sort(key=lambda name: name in free and classes[name] == CLASSES[-1])
+        order.sort(key=lambda name: (name in free and classes[name] == CLASSES[-1], most[name]))
     found = {}
     for name in order:
         room = work // _work(model, {other: size for other, size in free.items() if other != name}) if name in free else _LARGEST
@@ -96,9 +96,9 @@ def drawn_sizes(model: Model, values: Mapping[str, str], random: Random) -> dict
         if name == is_long:
             found[name] = random.choice(LONG)
         elif long == MANY and name == order[-1] and classes[name] == CLASSES[-1]:
-            found[name] = min(_LARGEST, room + 1)
+            found[name] = min(most[name], room + 1)
         else:
-            found[name] = _size(classes[name], room, random)
+            found[name] = _size(classes[name], min(most[name], room), random)
         if name in free:
             free[name] = found[name]
     return _by_symbol(model, found, long, _others(work // _work(model, free), random), random)

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from math import prod
 from typing import Any
 
 from dmlcts.generator.attributes import value_text
@@ -34,11 +35,11 @@ from dmlcts.generator.covering import NONE
 from dmlcts.generator.layouts import layouts_of
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.types import nearest
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc import OperatorDesc, field_of
 from dmlcts.spec.expression import compile_expression
 from dmlcts.spec.model import ABSENT, PRESENT, Operator, Shape
 from dmlcts.spec.rules import named_constants
-from dmlcts.spec.shape import Matching, number, size_symbol
+from dmlcts.spec.shape import Matching, each_symbol, number, rows_of, size_symbol
 
 CLASSES = ("2-16", "1", "17+")
 """Size classes: less than a vector or a wave of threads, nothing to walk along, and more. The first is the usual one."""
@@ -87,9 +88,8 @@ def symbols_of(operator: Operator, desc: OperatorDesc) -> dict[str, Any]:
     for shape in operator.shapes:
         if shape.when is None or number(shape.when, fields) is True:
             matching = Matching(shape, fields)
-            for tensor, row in shape.sizes.items():
-                if isinstance(present := fields.get(tensor), TensorDesc):
-                    matching.meet(tensor, row, present.sizes)
+            for tensor, row, present in rows_of(shape, desc):
+                matching.meet(tensor, row, present.sizes)
             matching.settle()
             found = {**matching.known, **found}
     return found
@@ -190,8 +190,19 @@ class Model:
                 for size in row:
                     for symbol in _symbols(size):
                         if symbol not in fields and symbol not in shape.where:
-                            found[symbol] = found.get(symbol, False) or size == f"*{symbol}"
+                            found[symbol] = found.get(symbol, False) or size == f"*{symbol}" or each_symbol(size) == symbol
         return found
+
+    @cached_property
+    def summed(self) -> frozenset[str]:
+        """The symbols whose sizes are those of the tensors of an array: they add up."""
+        rows = (row for shape in self.plan.operator.shapes for row in shape.sizes.values())
+        return frozenset(symbol for row in rows for size in row if (symbol := each_symbol(size)))
+
+    def work(self, sizes: Mapping[str, int | tuple[int, ...]]) -> int:
+        """How much there is to compute where the symbols stand for these sizes."""
+        free = ((symbol, sizes[symbol]) for symbol in self.free if symbol in sizes)
+        return prod((sum if symbol in self.summed else prod)(size) if isinstance(size, tuple) else size for symbol, size in free)
 
     @cached_property
     def free(self) -> frozenset[str]:
@@ -233,26 +244,35 @@ class Model:
 
     @cached_property
     def long(self) -> dict[str, tuple[str, int]]:
-        """The dimensions that may be long: not those with which others grow."""
-        return {name: at for name, at in self.dimensions.items() if at[0] not in self.growing}
+        """The dimensions that may be long: not those with which others grow, and not those that the spec limits."""
+        return {
+            name: (symbol, at)
+            for name, (symbol, at) in self.dimensions.items()
+            if symbol not in self.growing and self.largest(symbol) >= LONG[0]
+        }
+
+    def largest(self, symbol: str) -> int:
+        """The largest size that a symbol may stand for in combinations."""
+        return self.plan.operator.largest.get(symbol, 1 << 32)
 
     def _most(self, symbol: str) -> int:
         """How many sizes a symbol stands for at most."""
         ranks = [self.plan.ranks(choice.types) for choice in self.plan.choices]
-        return min(
-            max((count for each in ranks for count in each[tensor]), default=0) - beside
+        of_each = (
+            max((count for each in ranks for count in each[self.plan.name_of(tensor)]), default=0) - beside
             for tensor, beside in self.rows_with(symbol)
         )
+        return min(of_each, default=1)  # of the tensors of an array, the last
 
     def rows_with(self, symbol: str) -> list[tuple[str, int]]:
-        """The tensors in whose shapes a symbol stands for several sizes, and how many sizes stand beside it at least."""
+        """The tensors in whose shapes a symbol stands for several sizes, and how many other sizes they have at least."""
         rows = [(tensor, row) for shape in self.plan.operator.shapes for tensor, row in shape.sizes.items() if f"*{symbol}" in row]
         return [(tensor, sum(not size.startswith("*") for size in row)) for tensor, row in rows]
 
     def _layouts(self) -> Iterable[Factor]:
-        for field in self.plan.operator.fields:
-            if field.type == "TENSOR_DESC":
-                yield Factor(f"layout {field.name}", layouts_of(self.plan.operator, field), "layout", field.name)
+        for name in self.plan.tensors:
+            field = self.plan.operator.field(field_of(name))
+            yield Factor(f"layout {name}", layouts_of(self.plan.operator, field), "layout", name)
 
     @cached_property
     def configurations(self) -> Mapping[str, Mapping[str, tuple[object, ...]]]:
@@ -292,7 +312,7 @@ class Model:
 
     def _recipe(self, tensor: str) -> tuple[str, Mapping[str, object]]:
         """How the usual data of a tensor are made."""
-        values = self.plan.operator.values.get(tensor)
+        values = self.plan.operator.values_of(tensor)
         return (values.recipe, dict(values.parameters)) if values else ("any-bits", {})
 
     @cached_property
@@ -307,7 +327,8 @@ class Model:
     @cached_property
     def owned(self) -> dict[str, tuple[str, ...]]:
         """The sets of inputs that may be OWNED_BY_DML, by name."""
-        names = tuple(field.name for field in self.plan.operator.inputs() if field.owned_by_dml and field.type == "TENSOR_DESC")
+        may = {field.name for field in self.plan.operator.inputs() if field.owned_by_dml}
+        names = tuple(name for name in self.plan.tensors if field_of(name) in may)
         found: dict[str, tuple[str, ...]] = {short(name): (name,) for name in names}
         return found | ({"all": names} if len(names) > 1 else {})
 

@@ -20,11 +20,12 @@ def gap_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             turns = [attributes for attributes in choice.whole if attributes.get(field.name) != ABSENT] or choice.whole
             base = choice.usual_desc(_SIZES, turns[0])
             name = field.name.removesuffix("Tensor")
-            for layout in GAPPED if field.name in dict(base.tensors()) else ():
+            tensors = base.called(field.name)
+            for layout in GAPPED if tensors else ():
                 yield build(
                     "gaps",
                     ("gaps", f"{name}-{layout}"),
-                    base.with_fields(**{field.name: laid_out(base.tensor(field.name), layout)}),
+                    base.with_tensors({own: laid_out(tensor, layout) for own, tensor in tensors}),
                     choice,
                     level=level,
                     basis=MEASURED,

@@ -14,7 +14,7 @@ from dmlcts.generator.factors import short
 from dmlcts.generator.layouts import layouts_of
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.types import TypeChoice
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.rules import violations
 
 WORD = 1 << 32
@@ -48,11 +48,11 @@ def _case(choice: TypeChoice, desc: OperatorDesc, label: str) -> Case:
 
 def _far(plan: Plan, desc: OperatorDesc, name: str) -> tuple[OperatorDesc, str] | None:
     """The desc with the last elements of a tensor beyond 2^32 bytes, and the tensor's name; None where no stride may be so large."""
-    tensor, field = desc.fields.get(name), plan.operator.field(name)
-    if not isinstance(tensor, TensorDesc) or "padded-planes" not in layouts_of(plan.operator, field) or max(tensor.sizes) < 2:
+    own, tensor = next(iter(desc.called(name)), ("", None))  # of an array the first
+    if tensor is None or "padded-planes" not in layouts_of(plan.operator, plan.operator.field(name)) or max(tensor.sizes) < 2:
         return None
     at = max(range(len(tensor.sizes)), key=lambda index: tensor.sizes[index])
     strides = list(tensor.effective_strides)
     strides[at] = 8 * (WORD + _BEHIND) // tensor.type.bits // (tensor.sizes[at] - 1) + 1
-    found = desc.with_fields(**{name: replace(tensor, strides=tuple(strides))})
-    return None if strides[at] >= WORD or violations(plan.operator, found) else (found, name)
+    found = desc.with_tensors({own: replace(tensor, strides=tuple(strides))})
+    return None if strides[at] >= WORD or violations(plan.operator, found) else (found, own)

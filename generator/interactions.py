@@ -1,24 +1,25 @@
-"""How many pairs and threes of factor values stand together in an operator's cases, of those that can.
+"""How many pairs and threes of factor values occur together in an operator's cases, of those that can.
 
-What can stand together is what does so in some case, or in one of many valid descs drawn at random, which know nothing of covering arrays.
+What can occur together is what does so in some case, or in one of many valid descs drawn at random, which know nothing of covering arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
-from dmlcts.generator.case import AGREEMENT, REFERENCE, VALUES
-from dmlcts.generator.combinations import STRENGTHS, Combinations, space_of
+from dmlcts.generator.arrays import STRENGTHS
+from dmlcts.generator.case import AGREEMENT, REFERENCE, VALUES, Case
+from dmlcts.generator.combinations import Combinations, space_of
 from dmlcts.generator.covering import NONE, Row, Tuples
 from dmlcts.generator.drawn_sizes import is_bounded
 from dmlcts.generator.factors import model_of, symbols_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import plan_of
-from dmlcts.generator.suite import make_cases, select
+from dmlcts.generator.suite import select
 from dmlcts.spec.model import MEASURED, Operator
 
 SAMPLES = 100
@@ -30,7 +31,7 @@ NAMES = {"core": "pairs", "full": "triples"}
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """How many tuples can stand together, how many do in some case, and some of those that do not."""
+    """How many tuples can occur together, how many do in some case, and some of those that do not."""
 
     feasible: int
     covered: int
@@ -42,13 +43,13 @@ class Covered:
         return self.covered / self.feasible if self.feasible else 1.0
 
 
-def interactions(operator: Operator, samples: int = SAMPLES) -> dict[str, Covered]:
-    """The pairs in cases of level core, and the triples in those of level full.
+def interactions(operator: Operator, cases: Iterable[Case], samples: int = SAMPLES) -> dict[str, Covered]:
+    """The pairs in cases of level core, and the triples in those of level full. ``cases`` are all that the operator has.
 
-    What can stand together is what does in some case, or in a desc drawn at random, that is no larger than a row of an array may be.
+    What can occur together is what does in some case, or in a desc drawn at random, that is no larger than a row of an array may be.
     """
     model, space = model_of(plan_of(operator)), space_of(plan_of(operator))
-    cases = [case for case in make_cases(operator) if case.expect in (REFERENCE, VALUES, AGREEMENT)]
+    cases = [case for case in cases if case.expect in (REFERENCE, VALUES, AGREEMENT)]
     drawn = list(random_rows(space, samples))
     rows = {case.id: row_of(model, case) for case in cases}
     bounded = [rows[case.id] for case in cases if is_bounded(model, symbols_of(operator, case.desc))]

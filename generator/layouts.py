@@ -118,7 +118,7 @@ def layouts_of(operator: Operator, field: Field) -> tuple[str, ...]:
     """The layouts that the tensors of a field may have."""
     if field.packed:
         return PACKED_LAYOUTS
-    return (*(INPUT_LAYOUTS if field.kind == "input" else OUTPUT_LAYOUTS), *operator.layouts)
+    return (*(INPUT_LAYOUTS if field.may_overlap else OUTPUT_LAYOUTS), *operator.layouts)
 
 
 def laid_out(tensor: TensorDesc, layout: str, gap: int = GAP) -> TensorDesc:

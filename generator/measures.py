@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 from typing import Any
 
 from dmlcts.generator.attributes import has_value
@@ -25,7 +24,7 @@ from dmlcts.generator.factors import (
     symbols_of,
 )
 from dmlcts.generator.layouts import layout_of
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.model import ABSENT, PRESENT
 
@@ -53,12 +52,12 @@ def _index(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any])
 
 def _type(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
     group = next(group for group in model.type_groups if group[0] == factor.of)
-    return next((tensor.data_type for field, _, tensor in case.desc.by_field() if field in group), "")
+    return next((tensor.data_type for name, tensor in case.desc.tensors() if model.plan.name_of(name) in group), "")
 
 
 def _rank(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
     group = next(group for group in model.rank_groups if group[0] == factor.of)
-    return next((str(tensor.DimensionCount) for field, _, tensor in case.desc.by_field() if field in group), "")
+    return next((str(tensor.DimensionCount) for name, tensor in case.desc.tensors() if model.plan.name_of(name) in group), "")
 
 
 def _size(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
@@ -85,12 +84,13 @@ def _long(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) 
     ]
     if found:
         return found[0] if len(found) == 1 else ""
-    return MANY if prod(size for sizes in free.values() for size in sizes) >= MANY_LEAST else NO_LONG
+    return MANY if model.work(free) >= MANY_LEAST else NO_LONG
 
 
 def _layout(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
-    tensor = case.desc.fields.get(factor.of)
-    return layout_of(tensor) if isinstance(tensor, TensorDesc) else ""
+    found = {layout_of(tensor) for _, tensor in case.desc.called(factor.of)}
+    strided = found - {"packed"}  # of the tensors of an array, some may be packed
+    return next(iter(strided or found), "") if len(strided) < 2 else ""
 
 
 def _configuration(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
@@ -111,13 +111,14 @@ def _attribute(model: Model, factor: Factor, case: Case, symbols: Mapping[str, A
 
 
 def _data(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
-    values = model.plan.operator.values
+    operator = model.plan.operator
     for name in model.data_names:
         for tensor, data in case.data.items():
-            other = values[tensor].data.get(name) if tensor in values else None
+            values = operator.values_of(tensor)
+            other = values.data.get(name) if values else None
             if other is not None and (data.recipe, dict(data.parameters)) == (other.recipe, dict(other.parameters)):
                 return name
-    return USUAL if case.data == random_data(model.plan.operator, case.desc) else ""
+    return USUAL if case.data == random_data(operator, case.desc) else ""
 
 
 def _in_place(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
@@ -127,10 +128,10 @@ def _in_place(model: Model, factor: Factor, case: Case, symbols: Mapping[str, An
 
 
 def _owned(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
-    flagged = tuple(name for name, tensor in case.desc.tensors() if tensor.flags)
+    flagged = tuple(dict.fromkeys(model.plan.name_of(name) for name, tensor in case.desc.tensors() if tensor.flags))
     if not flagged:
         return "none"
-    every = tuple(name for name in model.owned.get("all", ()) if case.desc.fields.get(name) is not None)
+    every = tuple(name for name in model.owned.get("all", ()) if case.desc.called(name))
     return "all" if len(flagged) > 1 and flagged == every else short(flagged[0]) if len(flagged) == 1 else ""
 
 

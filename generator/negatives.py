@@ -8,9 +8,10 @@ required.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 from dmlcts.generator.attributes import NotGenerable, value_text, within_type
 from dmlcts.generator.build import random_data
@@ -231,7 +232,7 @@ def _consistent_zero(plan: Plan, base: OperatorDesc, usual: Mapping[str, object]
             for other, at in places:
                 sizes[other][at] = 0
             emptied = {other: replace(base.tensor(other), sizes=tuple(found)) for other, found in sizes.items()}
-            desc = plan.recomputed(base.with_fields(**emptied), usual)
+            desc = plan.recomputed(base.with_tensors(emptied), usual)
             rules = frozenset(v.label for v in violations(plan.operator, desc))
             if rules and _only_zeros(rules):
                 yield Change(f"sizes/zero/{name}-size{index}", desc, {}, rules, way=_way(f"sizes/zero/{name}", desc))
@@ -257,9 +258,9 @@ def _descs(
             present = base.fields[field.name] is not None
             label = f"{'without' if present else 'with'}/{field.name}"
             yield label, field.name, base.with_fields(**{field.name: None if present else elsewhere[field.name]})
-        if field in plan.chosen:
+        if field in plan.chosen and field.name not in plan.arrays.values():  # a count changes with its array
             yield from _attribute_changes(plan, field, base)
-    for name in plan.counts:
+    for name in (*plan.counts, *plan.arrays.values()):
         yield from _count_changes(plan.operator, name, base)
     for group in _there(base, plan.tied("DataType")):
         for name in (*abi().data_types, UNKNOWN):
@@ -272,9 +273,9 @@ def _descs(
     there = [name for name, _ in base.tensors()]
     for group in _there(base, plan.tied("DimensionCount")):
         if len(group) < len(there):  # the other tensors keep their rank, so sizes must stay too
-            most = max(table.tensors[group[0]].dimensions[1] for table in plan.operator.support)
-            longer = base.with_fields(
-                **{name: replace(t, sizes=padded_run(t.sizes, most + 1)) for name, t in base.tensors() if name in group}
+            most = max(table.row(group[0]).dimensions[1] for table in plan.operator.support)
+            longer = base.with_tensors(
+                {name: replace(t, sizes=padded_run(t.sizes, most + 1)) for name, t in base.tensors() if name in group}
             )
             yield f"dimension-count/{'+'.join(group)}-of-{most + 1}", group[0], longer
     alike = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
@@ -292,7 +293,7 @@ def _descs(
 def _there(base: OperatorDesc, groups: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     """In each group of tensors, those that the desc has."""
     for group in groups:
-        found = tuple(name for name in group if base.fields[name] is not None)
+        found = tuple(name for of in group for name, _ in base.called(of))
         if found:
             yield found
 
@@ -306,11 +307,19 @@ def _attribute_changes(plan: Plan, field: Field, base: OperatorDesc) -> Iterator
     if field.enum == "DML_TENSOR_DATA_TYPE":
         values += abi().data_types
     if field.enum:
+        values += (name for name in abi().enums[field.enum].values if name not in values)
         values += (max(abi().enums[field.enum].values.values()) + 1, *_NO_CONSTANTS)
     if field.domain:
         values += _beyond(field, base)
+    if field.type in ("INT", "INT_ARRAY"):  # what counts steps of either sign may forbid 0
+        value = base.fields[field.name]
+        values.append((*value[:-1], 0) if isinstance(value, tuple) else 0)
     if field.operators:
-        values.append(OperatorDesc(base.type, dict.fromkeys(base.fields)))  # no operator may contain itself
+        itself, value = (
+            OperatorDesc(base.type, dict.fromkeys(base.fields)),
+            base.fields[field.name],
+        )  # no operator may contain itself
+        values.append((*value[:-1], itself) if isinstance(value, tuple) else itself)
     if field.type == "SCALAR_UNION" and field.data_type:
         values = [within_type(value, str(base.fields[field.data_type])) for value in values if isinstance(value, int | float)]
     for value in values:
@@ -319,9 +328,15 @@ def _attribute_changes(plan: Plan, field: Field, base: OperatorDesc) -> Iterator
 
 
 def _count_changes(operator: Operator, name: str, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
-    """One element more, and one less, in every array that an attribute counts."""
+    """One element more, one less, and none, in every array that an attribute counts."""
     arrays = {field.name: base.fields[field.name] for field in operator.fields if field.count == name}
-    for way, change in (("+1", lambda array: (*array, array[-1])), ("-1", lambda array: array[:-1])):
+    ways: dict[str, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {
+        "+1": lambda array: (*array, array[-1]),
+        "-1": lambda array: array[:-1],
+    }
+    if operator.field(name).domain:
+        ways["=0"] = lambda array: ()
+    for way, change in ways.items():
         changed = {key: change(array) for key, array in arrays.items() if isinstance(array, tuple) and array}
         if changed:
             count = len(next(iter(changed.values())))
@@ -350,7 +365,7 @@ def _tensor_changes(
 
     listed: dict[str, FeatureLevel] = {}  # in a fixed order: of those that break the same rules, the first is kept
     for choice in plan.choices:
-        listed.setdefault(dict(choice.types)[name], choice.level)
+        listed.setdefault(dict(choice.types)[plan.name_of(name)], choice.level)
     lowest = plan.level_of(base)
     # First the types of the base's own level, which break only their constraint there. Types of the same width are a separate place: an
     # implementation may compare only widths.
@@ -379,9 +394,10 @@ def _tensor_changes(
     if tensor.type.bits > 8:
         yield f"alignment/{name}-below-size", name, changed(alignment=tensor.type.bits // 16)
     if field.packed:
-        yield f"strides/{name}-spread", name, base.with_fields(**{name: laid_out(tensor, "spread")})
+        yield f"strides/{name}-spread", name, base.with_tensors({name: laid_out(tensor, "spread")})
+    if not field.may_overlap:
+        yield f"strides/{name}-broadcast", name, base.with_tensors({name: laid_out(tensor, "broadcast-last")})
     if field.kind == "output":
-        yield f"strides/{name}-broadcast", name, base.with_fields(**{name: laid_out(tensor, "broadcast-last")})
         yield f"flags/{name}=OWNED_BY_DML", name, changed(flags=abi().tensor_flags["OWNED_BY_DML"])
 
 
@@ -401,7 +417,7 @@ def resized(
 ) -> OperatorDesc:
     """The desc with the named tensors resized for ``run``; where no shape has this rank, with leading ones added or dimensions removed."""
     try:
-        small = base.with_fields(**{name: replace(tensor, sizes=(1,) * len(run)) for name, tensor in base.tensors()})
+        small = base.with_tensors({name: replace(tensor, sizes=(1,) * len(run)) for name, tensor in base.tensors()})
         sizes = solved(plan.operator, plan.recomputed(small, usual).fields, run) if run else {}
     except NotGenerable:
         sizes = {name: padded_run(tensor.sizes, len(run)) for name, tensor in base.tensors()}
@@ -413,9 +429,5 @@ def resized(
 
 def _replaced(desc: OperatorDesc, names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
     """The desc with the named tensors changed alike."""
-    fields = {}
-    for name in names:
-        tensor = desc.fields[name]
-        if isinstance(tensor, TensorDesc):  # an optional one may be absent
-            fields[name] = replace(tensor, **changes)  # type: ignore[arg-type]
-    return desc.with_fields(**fields)
+    present = {name: tensor for name, tensor in desc.tensors() if name in names}  # an optional one may be absent
+    return desc.with_tensors({name: replace(tensor, **changes) for name, tensor in present.items()})  # type: ignore[arg-type]

@@ -2,13 +2,13 @@
 
 Operator, seed and number decide a case completely, so any of them can be made again from its id (``.../fuzz-SEED-NUMBER/...``). Many numbers
 give no case: no desc is valid, or it is too large to be run often. Of some that do, the search runs the one in which the most values of
-factors (generator/factors) stand together for the first time.
+factors (generator/factors) occur together for the first time.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from math import prod
@@ -23,8 +23,8 @@ from dmlcts.generator.covering import Tuples
 from dmlcts.generator.drawn import Genes, decoded, offset_at
 from dmlcts.generator.factors import LONG, RESOURCES, SLACK, Model, model_of, symbols_of
 from dmlcts.generator.measures import row_of
+from dmlcts.generator.placing import slackened
 from dmlcts.generator.plan import plan_of
-from dmlcts.spec.abi import abi
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.rules import violations
 
@@ -69,7 +69,7 @@ def find_numbered(case_id: str) -> Case | None:
     return case if case is not None and case.id == case_id else None
 
 
-def genes_of(operator: str, seed: int, number: int) -> Genes:
+def genes_of(operator: str, seed: int | str, number: int) -> Genes:
     """The random numbers from which a case is made."""
     return Genes(Random(f"{operator}/{seed}/{number}"))  # noqa: S311 (reproducible, no secret)
 
@@ -79,9 +79,9 @@ def _model(operator: str) -> Model:
     return model_of(plan_of(load(operator)))
 
 
-def case_of(model: Model, genes: Genes, label: str) -> Case | None:
-    """The case of these genes, with a label for its id; None where there is none."""
-    case = decoded(model, genes, EDGES, label, _WORK)
+def case_of(model: Model, genes: Genes, label: str, work: Sequence[int] = _WORK) -> Case | None:
+    """The case of these genes, with a label for its id; None where there is none. The product of its free sizes keeps to one of ``work``."""
+    case = decoded(model, genes, EDGES, label, work)
     if case is None or _too_large(case):
         return None
     case = _bound(model, case, genes)
@@ -91,6 +91,7 @@ def case_of(model: Model, genes: Genes, label: str) -> Case | None:
 def _too_large(case: Case) -> bool:
     sizes = symbols_of(case.operator, case.desc).values()
     work = prod(prod(size) if isinstance(size, tuple) else size for size in sizes)
+    work = max(work, *(tensor.count for _, tensor in case.desc.tensors()))  # computed sizes, of few bytes where strides are 0
     return work > _MOST_WORK or sum(tensor.bytes for _, tensor in case.desc.tensors()) > _MOST_BYTES
 
 
@@ -101,22 +102,16 @@ def _bound(model: Model, case: Case, genes: Genes) -> Case:
     slack = genes.pick("slack", SLACK)
     changed, bindings = {}, dict(case.bindings)
     for name, tensor in case.desc.tensors():
-        if name in owned and name not in aliased:
-            tensor = replace(tensor, flags=abi().tensor_flags["OWNED_BY_DML"])
-        if slack == "total-size":
-            tensor = replace(tensor, total_size=tensor.bytes + 16)
-        elif slack == "alignment":
-            tensor = replace(tensor, alignment=16)
-        elif slack == "binding":
+        if slack == "binding":
             bindings[name] = replace(bindings.get(name, Binding()), short=-16)
-        changed[name] = tensor
+        changed[name] = slackened(tensor, slack, model.plan.name_of(name) in owned and name not in aliased)
     offset = offset_at(genes.number("offset at")) if genes.number("offset anywhere") > _USUAL_OFFSETS else case.offset
     resource = RESOURCES[genes.pick("resource", tuple(RESOURCES))]
-    return replace(case, desc=case.desc.with_fields(**changed), bindings=bindings, offset=offset, resource=resource)
+    return replace(case, desc=case.desc.with_tensors(changed), bindings=bindings, offset=offset, resource=resource)
 
 
 class Seen:
-    """Which threes of values of an operator's factors stood together so far, and the next number to draw."""
+    """Which threes of values of an operator's factors occurred together so far, and the next number to draw."""
 
     def __init__(self, operator: str) -> None:
         self.operator, self.next = operator, 0

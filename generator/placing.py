@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import groupby
 from random import Random
 
 from dmlcts.generator.build import random_data
@@ -17,11 +18,14 @@ from dmlcts.generator.covering import NONE
 from dmlcts.generator.factors import ANY, USUAL, Factor, Model
 from dmlcts.generator.layouts import laid_out, layout_of, layouts_of
 from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.model import DOCUMENTED, Operator
 
 _GAPS = (3, 1, 2, 5, 8, 16, 61)
 """Elements between the rows, planes... of a tensor with gaps."""
+
+_LARGE = 1 << 20
+"""Bytes of a tensor with gaps above which they have one element: many short rows with long gaps cost as much as all else."""
 
 _EXPLICIT = 0.3
 """How many packed tensors have explicit strides."""
@@ -43,8 +47,7 @@ def _aliases(model: Model, row: Sequence[int]) -> Mapping[str, str]:
 
 
 def _layout_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
-    tensor = desc.fields.get(factor.of)
-    if not isinstance(tensor, TensorDesc) or value not in _distinct(tensor, factor.values):
+    if not any(value in _distinct(tensor, factor.values) for _, tensor in desc.called(factor.of)):
         return False
     aliases = _aliases(model, row)
     if not aliases:
@@ -69,18 +72,20 @@ def _alias_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Fa
 
 def _owned_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
     names, aliases = owned_inputs(model, desc, value), _aliases(model, row)
-    enough = len(names) > 1 if value == "all" else len(names) == len(model.owned.get(value, ()))
+    enough = len(names) > 1 if value == "all" else len(names) >= len(model.owned.get(value, ()))
     return enough and not {*aliases, *aliases.values()} & set(names)
 
 
 def _data_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
-    values = model.plan.operator.values
-    return value == USUAL or any(value in values[name].data for name in random_data(model.plan.operator, desc) if name in values)
+    operator = model.plan.operator
+    return value == USUAL or any(
+        value in values.data for name in random_data(operator, desc) if (values := operator.values_of(name)) is not None
+    )
 
 
 def _resource_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
-    inputs = (field for field in model.plan.operator.fields if field.kind == "input" and desc.fields[field.name] is not None)
-    return value != "inputs" or len(list(inputs)) > 1
+    inputs = {field.name for field in model.plan.operator.inputs()}
+    return value != "inputs" or sum(field in inputs for field, _, _ in desc.by_field()) > 1
 
 
 _FITS = {
@@ -105,33 +110,59 @@ def _distinct(tensor: TensorDesc, layouts: tuple[str, ...]) -> frozenset[str]:
 
 def owned_inputs(model: Model, desc: OperatorDesc, value: str) -> tuple[str, ...]:
     """The present inputs of a value of the factor ``owned``."""
-    return tuple(name for name in model.owned.get(value, ()) if desc.fields[name] is not None)
+    return tuple(name for of in model.owned.get(value, ()) for name, _ in desc.called(of))
 
 
 def bound(model: Model, desc: OperatorDesc, values: Mapping[str, str], random: Random) -> tuple[OperatorDesc, dict[str, Binding]]:
     """A packed desc with the layouts, flags and slack of these values, and its bindings."""
     gap = random.choice(_GAPS)
-    owned, slack = owned_inputs(model, desc, values.get("owned", "")), values.get("slack", "none")
-    changed: dict[str, object] = {}
+    layouts = _layouts(model, desc, values, random)
+    owned, slack = _some_of_arrays(owned_inputs(model, desc, values.get("owned", "")), random), values.get("slack", "none")
+    changed: dict[str, TensorDesc] = {}
     bindings: dict[str, Binding] = {}
     for name, tensor in desc.tensors():
-        layout = values.get(f"layout {name}", "packed")
+        layout = layouts.get(name, "packed")
         laid = laid_out(tensor, layout, gap)
+        if laid.least_bytes > _LARGE:
+            laid = laid_out(tensor, layout, 1)
         if layout == "packed" and random.random() < _EXPLICIT:
             laid = replace(tensor, strides=tensor.effective_strides)
-        if name in owned:
-            laid = replace(laid, flags=abi().tensor_flags["OWNED_BY_DML"])
-        if slack == "total-size":
-            laid = replace(laid, total_size=laid.bytes + 16)
-        elif slack == "alignment":
-            laid = replace(laid, alignment=16)
-        elif slack == "binding":
+        if slack == "binding":
             bindings[name] = Binding(short=-16)
-        changed[name] = laid
+        changed[name] = slackened(laid, slack, name in owned)
     for name, on in model.aliases.get(values.get("in place", ""), {}).items():
         if desc.fields[name] == desc.fields[on]:
             changed[name] = changed[on]
-    return desc.with_fields(**changed), bindings
+    return desc.with_tensors(changed), bindings
+
+
+def _layouts(model: Model, desc: OperatorDesc, values: Mapping[str, str], random: Random) -> dict[str, str]:
+    """The layout of each tensor that is not packed."""
+    found: dict[str, str] = {}
+    for of in model.plan.tensors:
+        layout = values.get(f"layout {of}", "packed")
+        if layout != "packed":
+            strided = [name for name, tensor in desc.called(of) if layout_of(laid_out(tensor, layout)) == layout]
+            found |= dict.fromkeys(_some_of_arrays(strided or [name for name, _ in desc.called(of)], random), layout)
+    return found
+
+
+def _some_of_arrays(names: Sequence[str], random: Random) -> list[str]:
+    """These tensors; half of the time, only some of those in an array."""
+    found: list[str] = []
+    for _, each in groupby(names, key=field_of):
+        own = list(each)
+        found += random.sample(own, random.randint(1, len(own))) if len(own) > 1 and random.random() < 0.5 else own
+    return found
+
+
+def slackened(tensor: TensorDesc, slack: str, owned: bool) -> TensorDesc:
+    """A tensor with a value of the factor ``slack`` as far as it is in the tensor's desc, and DirectML's if ``owned``."""
+    if owned:
+        tensor = replace(tensor, flags=abi().tensor_flags["OWNED_BY_DML"])
+    if slack == "total-size":
+        return replace(tensor, total_size=tensor.bytes + 16)
+    return replace(tensor, alignment=16) if slack == "alignment" else tensor
 
 
 def offset_of(value: str, random: Random) -> int:
@@ -148,7 +179,8 @@ def data_of(operator: Operator, desc: OperatorDesc, name: str) -> tuple[dict[str
     """The spec's random data of each input, or its further data of that name where it has such, and their basis."""
     found, basis = random_data(operator, desc), DOCUMENTED
     for tensor in found:
-        other = operator.values[tensor].data.get(name) if tensor in operator.values else None
+        values = operator.values_of(tensor)
+        other = values.data.get(name) if values else None
         if other is not None:
             found[tensor] = Data(other.recipe, other.parameters)
             basis = other.basis if other.basis != DOCUMENTED else basis

@@ -7,26 +7,22 @@ the spec's shapes (generator/solver); nothing is drawn at random and filtered.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from itertools import product
-from math import prod
-from typing import Any
 
 from dmlcts.generator.attributes import Combination, NotGenerable, alike, constants, evaluated, limited
-from dmlcts.generator.pairwise import pairwise
+from dmlcts.generator.pairwise import combined
 from dmlcts.generator.solver import Sizes, Symbols, fits, names_read, rows_in_force, solved
+from dmlcts.generator.tensor_names import arrays_of, filled, present, tensor_names
 from dmlcts.generator.types import Attributes, TypeChoice, Types, first_with_each, nearest
 from dmlcts.spec.abi import FeatureLevel, abi
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator, Support, newest_first
 from dmlcts.spec.rules import allowed_at, broken_without_sizes
 from dmlcts.spec.shape import FAILURES
-
-_ALL_WAYS = 6
-"""Up to this number, all combinations of attributes are used; above it, every pair of values."""
 
 MOST_BYTES = 64 << 20
 """The largest tensor of a case, in bytes: a case has several tensors, each of them several times in memory."""
@@ -45,12 +41,16 @@ class Plan:
     """What the cases of one operator are built from. Expensive parts are computed on first use.
 
     ``counts`` are the attributes that count the elements of another (``{"AxisCount": "Axes"}``) and follow from it; ``chosen`` are the others.
+    Those that count the tensors of an array (``{"InputTensors": "InputCount"}``) are in ``arrays``: they are chosen, and the array follows.
+    ``tensors`` are the names that have a data type and a dimension count; an array has one for all its tensors, or one for each of those that
+    the constraints name.
     """
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
-        self.tensors = tuple(field.name for field in operator.fields if field.is_tensor)
-        self.counts = {field.count: field.name for field in operator.fields if field.count}
+        self.tensors = tensor_names(operator)
+        self.arrays = arrays_of(operator)
+        self.counts = {field.count: field.name for field in operator.fields if field.count and field.name not in self.arrays}
         self.chosen = tuple(field for field in operator.attributes() if field.name not in self.counts)
         self._ranks: dict[Types, Mapping[str, frozenset[int]]] = {}
         self._sizes: dict[object, Mapping[str, Sizes]] = {}
@@ -109,7 +109,7 @@ class Plan:
             groups = [{name} for name in self.tensors]
             for constraint in self.operator.constraints:
                 if constraint.same == what and constraint.when is None and constraint.before is None:
-                    joined = set(constraint.tensors)
+                    joined = {name for name in self.tensors if name in constraint.tensors or field_of(name) in constraint.tensors}
                     touching = [group for group in groups if group & joined]
                     groups = [group for group in groups if not group & joined] + [joined.union(*touching)]
             order = self.tensors.index
@@ -138,7 +138,12 @@ class Plan:
     @cached_property
     def fused(self) -> OperatorDesc:
         """The operator as a fused one: without tensors, with its default attributes."""
-        return OperatorDesc(self.operator.name, {field.name: self.usual.get(field.name) for field in self.operator.fields})
+        return self.fused_as(0)
+
+    def fused_as(self, index: int) -> OperatorDesc:
+        """The operator as a fused one, with its combination of attributes of that index; after the last comes the first."""
+        choice = self.combinations[index % len(self.combinations)]
+        return OperatorDesc(self.operator.name, {field.name: choice.get(field.name) for field in self.operator.fields})
 
     @cached_property
     def combinations(self) -> tuple[Combination, ...]:
@@ -158,7 +163,7 @@ class Plan:
                 elif field.type == "TENSOR_DESC" and field.optional:
                     parameters[field.name] = limited(field, (PRESENT, ABSENT), limits)
             known = list(found)
-            found += [Combination(choice, label) for choice in _combined(parameters) if choice not in known]
+            found += [Combination(choice, label) for choice in combined(parameters) if choice not in known]
         return tuple(found)
 
     @property
@@ -180,7 +185,7 @@ class Plan:
         found: dict[Types, TypeChoice] = {}
         groups = self.tied("DataType")
         for table in sorted(self.operator.support, key=lambda t: t.level):
-            rows = [[table.tensors[name].data_types for name in group] for group in groups]
+            rows = [[table.row(name).data_types for name in group] for group in groups]
             options = [[name for name in first if all(name in row for row in others)] for first, *others in rows]
             for choice in product(*options):
                 by_tensor = {name: chosen for group, chosen in zip(groups, choice, strict=True) for name in group}
@@ -210,17 +215,17 @@ class Plan:
     def small(self, types: Types, choice: Attributes) -> OperatorDesc:
         """A desc with all sizes 1, with the dimension counts nearest to 4 that the tables list for the types."""
         ranks = self.ranks(types)
-        present = {name: (1,) * nearest(ranks[name], 4) for name, _ in types if choice.get(name) != ABSENT}
-        return OperatorDesc(self.operator.name, self.fields(_packed(types, present), choice))
+        tensors = {name: _of_ones(dict(types)[of], nearest(ranks[of], 4)) for name, of in self.present(choice).items()}
+        return OperatorDesc(self.operator.name, self.fields(tensors, choice))
 
     def ranks(self, types: Types) -> Mapping[str, frozenset[int]]:
         """The dimension counts that some level lists for each tensor with these types, equal where a constraint requires it."""
         if types not in self._ranks:
             found: dict[str, set[int]] = {name: set() for name, _ in types}
             for table in self.operator.support:
-                if all(data_type in table.tensors[name].data_types for name, data_type in types):
+                if all(data_type in table.row(name).data_types for name, data_type in types):
                     for group in self.tied("DimensionCount"):
-                        counts = set.intersection(*(set(table.tensors[name].dimension_counts()) for name in group))
+                        counts = set.intersection(*(set(table.row(name).dimension_counts()) for name in group))
                         for name in found.keys() & set(group):
                             found[name] |= counts
             self._ranks[types] = {name: frozenset(counts) for name, counts in found.items()}
@@ -236,7 +241,7 @@ class Plan:
         def parts(choice: TypeChoice) -> Iterator[object]:
             yield from (*choice.types, tuple(real for _, real in choice.formats))
             for table in self.by_attribute:  # tables for other attribute values are separate promises
-                listed = all(data_type in table.tensors[name].data_types for name, data_type in choice.types)
+                listed = all(data_type in table.row(name).data_types for name, data_type in choice.types)
                 if listed and self._permitted(choice.types, table):
                     yield from ((str(table.when), *pair) for pair in choice.types)
 
@@ -265,15 +270,28 @@ class Plan:
     # Descs
 
     def fields(self, tensors: Mapping[str, object], choice: Attributes) -> dict[str, object]:
-        """All fields of a desc in the struct's order: its tensors (None where absent), and the values of a choice, with expressions computed."""
-        known: dict[str, object] = {name: tensors.get(name) for name in self.tensors}
-        for field in self.chosen:
+        """All fields of a desc in the struct's order: its tensors (None where absent), and the values of a choice, with expressions computed.
+
+        The tensors of an array are under its name, or each under its own.
+        """
+        known = dict(filled(self.operator, tensors))
+        for field in sorted(self.chosen, key=lambda field: field.type == "OPERATOR_DESC_ARRAY"):
             value = evaluated(field, choice.get(field.name), known)
+            if field.type == "OPERATOR_DESC_ARRAY":
+                value = _descs_of(value, known)
             known[field.name] = _fused_into(value, known) if isinstance(value, OperatorDesc) else value
-        for name, counted in self.counts.items():
+        for name, counted in (*self.counts.items(), *((count, array) for array, count in self.arrays.items())):
             array = known[counted]
             known[name] = len(array) if isinstance(array, tuple) else 0
         return {field.name: known[field.name] for field in self.operator.fields}
+
+    def present(self, choice: Attributes) -> dict[str, str]:
+        """The tensors of a desc with these attributes, each with its name in ``tensors``, in the struct's order."""
+        return present(self.operator, self.tensors, choice)
+
+    def name_of(self, tensor: str) -> str:
+        """The name in ``tensors`` that stands for a tensor: its own, or that of its array."""
+        return tensor if tensor in self.tensors else field_of(tensor)
 
     def recomputed(self, desc: OperatorDesc, choice: Attributes) -> OperatorDesc:
         """The desc with the attributes of a choice recomputed for changed tensors; unchanged where that is impossible."""
@@ -304,27 +322,29 @@ class Plan:
         Raises:
             NotGenerable: no such desc exists.
         """
-        present = {name: data_type for name, data_type in types if choice.get(name) != ABSENT}
+        names, data_types = self.present(choice), dict(types)
         known, counts = known or {}, counts or {}
-        ranks = {name: self.ranks(types)[name] for name in present}
+        ranks = {name: self.ranks(types)[of] for name, of in names.items()}
         for group in self.tied("DimensionCount") if known else ():
-            same = {len(known[name]) for name in group if name in known}
-            ranks |= {name: frozenset(same) for name in group if len(same) == 1 and name in ranks}
+            same = {len(sizes) for name, sizes in known.items() if self.name_of(name) in group}
+            ranks |= {name: frozenset(same) for name, of in names.items() if len(same) == 1 and of in group}
 
         def of_ones(name: str, fitting: Collection[int]) -> TensorDesc:
-            count = len(known[name]) if name in known else nearest(fitting, counts.get(name, len(run)))
-            return _of_ones(present[name], count)
+            count = len(known[name]) if name in known else nearest(fitting, counts.get(names[name], len(run)))
+            return _of_ones(data_types[names[name]], count)
 
-        fields = self.fields({name: of_ones(name, ranks[name]) for name in present}, choice)
+        tensors = {name: of_ones(name, ranks[name]) for name in names}
+        fields = self.fields(tensors, choice)
         rows = rows_in_force(self.operator, fields)
         for name, own in rows.items():
-            tensor = fields.get(name)
-            if isinstance(tensor, TensorDesc) and not all(fits(row, tensor.DimensionCount) for row in own):
+            if not all(fits(row, tensors[name].DimensionCount) for row in own):
                 fitting = [count for count in ranks[name] if all(fits(row, count) for row in own)]
-                fields[name] = of_ones(name, fitting or ranks[name])
+                tensors[name] = of_ones(name, fitting or ranks[name])
+                fields |= dict(filled(self.operator, tensors))
         for _ in range(_ROUNDS):
             sizes = self._solved(fields, run, symbols or {}, known)
-            before, fields = fields, self.fields(_packed(types, sizes), choice)
+            packed = {name: TensorDesc(data_types[of], sizes[name]) for name, of in names.items() if name in sizes}
+            before, fields = fields, self.fields(packed, choice)
             unsettled = [f.name for f in self.operator.attributes() if not alike(before[f.name], fields[f.name])]
             if not unsettled:
                 return self._bounded(fields, symbols or {})
@@ -336,7 +356,7 @@ class Plan:
         self, fields: Mapping[str, object], run: Sizes, symbols: Symbols, known: Mapping[str, Sizes]
     ) -> Mapping[str, Sizes]:
         """The sizes of a desc with these fields, solved once for all descs that agree in the fields that the shapes read."""
-        ranks = [(name, tensor.DimensionCount) for name in self.tensors if isinstance(tensor := fields[name], TensorDesc)]
+        ranks = [(name, tensor.DimensionCount) for name, tensor in OperatorDesc(self.operator.name, fields).tensors()]
         key = (run, *ranks, repr([fields[name] for name in self._read]), *symbols.items(), *known.items())
         if key not in self._sizes:
             self._sizes[key] = solved(self.operator, fields, run, symbols, known)
@@ -393,13 +413,24 @@ class Plan:
         return first_with_each(choices, lambda c: (c.configuration, *(f"{name}={value}" for name, value in c.items())))
 
 
+def _descs_of(value: object, known: Mapping[str, object]) -> object:
+    """The operator descs of an array of them, given by name.
+
+    Those of one name have in turn the combinations of attributes that the operator has in its own cases: no two need be alike.
+    """
+    if not isinstance(value, tuple):
+        return value
+    found: list[OperatorDesc] = []
+    for given in value:
+        if isinstance(given, str):
+            given = plan_of(load(given)).fused_as(sum(other.type == given for other in found))
+        found.append(_fused_into(given, known))
+    return tuple(found)
+
+
 @cache
 def _of_ones(data_type: str, count: int) -> TensorDesc:
     return TensorDesc(data_type, (1,) * count)
-
-
-def _packed(types: Types, sizes: Mapping[str, Sizes]) -> dict[str, TensorDesc]:
-    return {name: TensorDesc(data_type, sizes[name]) for name, data_type in types if name in sizes}
 
 
 def _fused_into(inner: OperatorDesc, known: Mapping[str, object]) -> OperatorDesc:
@@ -409,9 +440,3 @@ def _fused_into(inner: OperatorDesc, known: Mapping[str, object]) -> OperatorDes
     return OperatorDesc(
         inner.type, {**plan.fields(dict.fromkeys(plan.tensors, output), inner.fields), **dict.fromkeys(plan.tensors)}
     )
-
-
-def _combined(parameters: Mapping[str, Sequence[Any]]) -> Iterable[Mapping[str, object]]:
-    if prod(len(values) for values in parameters.values()) <= _ALL_WAYS or len(parameters) < 2:
-        return (dict(zip(parameters, values, strict=True)) for values in product(*parameters.values()))
-    return pairwise(parameters)

@@ -16,7 +16,7 @@ from dmlcts.generator.case import AGREEMENT, RELATION, Case, beyond
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.types import Attributes, TypeChoice, Types
 from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.desc import OperatorDesc, field_of
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import ABSENT, Relation
 
@@ -74,9 +74,9 @@ def choice_of(plan: Plan, desc: OperatorDesc) -> Attributes:
 
     For a desc of other sizes it replaces the attributes themselves, which may be computed from the sizes.
     """
-    types = tuple((name, tensor.data_type) for name, tensor in desc.tensors())
+    types = tuple({plan.name_of(name): tensor.data_type for name, tensor in desc.tensors()}.items())
     count = next(desc.tensors())[1].DimensionCount
-    absent = {name: ABSENT for name in plan.tensors if desc.fields.get(name) is None}
+    absent = {name: ABSENT for name in plan.tensors if not desc.called(name)}
     own = {field.name: desc.fields[field.name] for field in plan.operator.attributes()} | absent
     return _choices_by_desc(plan, types, count).get(repr(desc.fields), own)
 
@@ -84,10 +84,10 @@ def choice_of(plan: Plan, desc: OperatorDesc) -> Attributes:
 @lru_cache(maxsize=256)
 def _choices_by_desc(plan: Plan, types: Types, count: int) -> Mapping[str, Attributes]:
     """Every choice of attributes, by the fields of a property case's desc; the first if several give the same desc."""
-    absent = set(plan.tensors) - {name for name, _ in types}
+    present = {name for name, _ in types}
     found: dict[str, Attributes] = {}
     for choice in plan.combinations:
-        if {name for name, value in choice.items() if value == ABSENT} == absent:
+        if set(plan.present(choice).values()) == present:
             found.setdefault(repr(plan.desc(types, _run(count), choice).fields), choice)
     return found
 
@@ -95,20 +95,27 @@ def _choices_by_desc(plan: Plan, types: Types, count: int) -> Mapping[str, Attri
 def used_types(plan: Plan, desc: OperatorDesc) -> TypeChoice:
     """The data types with which a law about ``desc`` calls another operator.
 
-    If possible, all inputs have the type of the desc's first tensor that the operator supports; otherwise only the required inputs and those
-    in the desc. The outputs have the type of the desc's output if possible.
+    If possible, inputs that the desc has too have its types, and the first input has that of the desc's first tensor. Otherwise all inputs have
+    the type of the desc's first tensor that the operator supports; or only the required inputs and those in the desc; where no inputs can have
+    one type, its tensors have the same types as the desc's, whichever of them has which. The outputs have
+    the type of the desc's output if possible.
 
     Raises:
         ValueError: it supports none of the desc's types.
     """
     own = tuple(dict.fromkeys(tensor.data_type for _, tensor in desc.tensors()))
     result = desc.tensor(load(desc.type).outputs()[0].name).data_type
-    every = {field.name for field in plan.operator.inputs()}
-    needed = {field.name for field in plan.operator.inputs() if not field.optional or field.name in dict(desc.tensors())}
-    for inputs in (every, needed):
-        for wanted in own:
-            fitting = [choice for choice in plan.choices if all(t == wanted for name, t in choice.types if name in inputs)]
-            if fitting:
-                return max(fitting, key=lambda choice: sum(t == result for name, t in choice.types if name not in inputs))
+    inputs = {field.name: field for field in plan.operator.inputs()}
+    every = [name for name in plan.tensors if field_of(name) in inputs]
+    needed = [name for name in every if not inputs[field_of(name)].optional or desc.called(name)]
+    shared = {name: tensor.data_type for name, tensor in desc.tensors() if name in every}
+    shared.setdefault(every[0], own[0])
+    for wanted in (shared, *(dict.fromkeys(alike, name) for alike in (every, needed) for name in own)):
+        fitting = [choice for choice in plan.choices if wanted.items() <= dict(choice.types).items()]
+        if fitting:
+            return max(fitting, key=lambda choice: sum(t == result for name, t in choice.types if name not in wanted))
+    same = next((choice for choice in plan.choices if {of for _, of in choice.types} == set(own)), None)
+    if same:
+        return same
     problem = f"{desc.type} uses {plan.operator.name} in a relation, which does not support {' or '.join(own)}"
     raise ValueError(f"{problem}: give the relation the `types` to which it applies")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dmlcts.generator.indices import cycled, distinct_indices, distinct_tuples, indices
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
 
@@ -26,8 +27,9 @@ Parameters = Mapping[str, Any]
 class Recipe:
     """``width`` gives the raw bytes for an element, ``make`` turns an array (count, width) of them into count values.
 
-    ``parameters`` are the names that a spec may give; those in ``computed`` may be expressions over the desc. ``bits`` says that the
-    values are bit patterns, which a relation treats as unsigned integers for any type.
+    ``parameters`` are the names that a spec may give; those in ``computed`` may be expressions over the desc. ``make`` finds the tensor
+    desc among them as ``tensor``: where an element stands may matter. ``bits`` says that the values are bit patterns, which a relation treats
+    as unsigned integers for any type.
     """
 
     width: Callable[[str], int]
@@ -78,7 +80,7 @@ def _outlier_last(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> 
 
 
 def _between(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
-    least, most = (np.resize(np.asarray(parameters[end], np.float64), len(raw)) for end in ("least", "most"))
+    least, most = (cycled(np.asarray(parameters[end], np.float64), len(raw)) for end in ("least", "most"))
     share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
     found: Array = np.floor(least + share * (most - least + 1)).astype(numpy_dtype(name))
     return found
@@ -148,7 +150,7 @@ def _among(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
 
 
 def _in_turn(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
-    return np.resize(_points(name, parameters), len(raw))
+    return cycled(_points(name, parameters), len(raw))
 
 
 def _size(name: str) -> int:
@@ -162,13 +164,20 @@ RECIPES: dict[str, Recipe] = {
     "below-width": Recipe(lambda name: 1, _below_width, bits=True),
     # Multiples of 1/4 between -limit and limit: exact in every floating-point type; a quarter of them are ties for rounding.
     "quarters": Recipe(lambda name: 2, _quarters, frozenset({"limit"})),
-    # Uniformly from low to high, high excluded; integers are rounded down, and the range is clamped to their type.
-    "uniform": Recipe(lambda name: 4, _uniform, frozenset({"low", "high"})),
+    # Uniformly from low to high, high excluded; integers are rounded down, and the range is clamped to their type. Both may be expressions
+    # over the desc: weights that many terms need to be small, say.
+    "uniform": Recipe(lambda name: 4, _uniform, frozenset({"low", "high"}), computed=frozenset({"low", "high"})),
     # The same, but for the last element of the tensor, which is `last`.
     "outlier-last": Recipe(lambda name: 4, _outlier_last, frozenset({"low", "high", "last"})),
     # Integers from least to most. These may be expressions over the desc, with a value for each element: indices, lengths and offsets that
     # fit the desc's sizes.
     "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"})),
+    # Valid indices (generator/indices): any, such that differ along an axis, and tuples of which no two are alike.
+    "indices": Recipe(lambda name: 4, indices, frozenset({"below"}), computed=frozenset({"below"})),
+    "distinct-indices": Recipe(
+        lambda name: 8, distinct_indices, frozenset({"below", "along"}), computed=frozenset({"below", "along"})
+    ),
+    "distinct-tuples": Recipe(lambda name: 8, distinct_tuples, frozenset({"below"}), computed=frozenset({"below"})),
     # Floats of either sign, with uniformly distributed exponents from 2^least to 2^most (normal numbers only); random bits for integers.
     "numbers": Recipe(_size, _numbers, frozenset({"least", "most"})),
     # The same without 0: positive only, or of either sign.

@@ -5,7 +5,8 @@ outside a domain, the nearest allowed one is used.
 
 The wanted sizes are a ``run`` for the leading tensor: ``InputTensor: [N, C, "*Spatial"]`` reads 2, 3, 4, 5 as N = 2, C = 3 and
 Spatial = 4, 5. If a row is shorter than the run, its first size is the product of the rest. Symbols that occur only in other tensors get
-numbers of the run in turn.
+numbers of the run in turn. ``A[i]`` in the row of an array has a size for each of its tensors, as a ``*`` symbol has for each of its
+dimensions; a single number is the first one's, and the others are different ones below it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from math import prod
 from typing import Any
 
 from dmlcts.generator.attributes import NotGenerable
-from dmlcts.spec.desc import TensorDesc
+from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.expression import compile_expression
 from dmlcts.spec.model import Operator, Shape
-from dmlcts.spec.shape import FAILURES, Matching, number, size_symbol
+from dmlcts.spec.shape import FAILURES, Matching, each_symbol, number, rows_of, size_symbol
 
 Sizes = tuple[int, ...]
 
@@ -76,8 +77,8 @@ def solved(
     for shape in operator.shapes:  # a later one uses the tensors that an earlier one sized
         if shape.when is None or number(shape.when, fields) is True:
             found |= _Solving(operator.name, shape, fields, run, symbols or {}).sizes(found)
-    for name, tensor in fields.items():
-        if isinstance(tensor, TensorDesc) and name not in found:
+    for name, _ in OperatorDesc(operator.name, fields).tensors():
+        if name not in found:
             raise NotGenerable(f"{operator.name} has no shape of {len(run)} sizes for {name}")
     return found
 
@@ -97,14 +98,18 @@ class _Solving:
     def __init__(self, name: str, shape: Shape, fields: Mapping[str, object], run: Sizes, symbols: Symbols) -> None:
         self.name, self.shape, self.run, self.symbols = name, shape, run, symbols
         self.matching = Matching(shape, dict(fields))
-        self.ranks = {key: value.DimensionCount for key, value in fields.items() if isinstance(value, TensorDesc)}
-        self.rows = {tensor: row for tensor, row in shape.sizes.items() if tensor in self.ranks}
-        self.lengths: dict[str, int] = {}
+        present = list(rows_of(shape, OperatorDesc(name, fields)))
+        self.ranks = {tensor: desc.DimensionCount for tensor, _, desc in present}
+        self.rows = {tensor: row for tensor, row, _ in present}
+        every = [(symbol, tensor) for tensor, row in self.rows.items() for size in row if (symbol := each_symbol(size))]
+        self.each = {symbol: [tensor for other, tensor in every if other == symbol] for symbol, _ in every}
+        self.lengths: dict[str, int] = {symbol: len(tensors) for symbol, tensors in self.each.items()}
         self.turn = 0
 
     def sizes(self, known: Mapping[str, Sizes]) -> dict[str, Sizes]:
-        for tensor in self.rows.keys() & known.keys():
-            self.matching.meet(tensor, self.rows[tensor], known[tensor])
+        for tensor, row in self.rows.items():  # in order: the sizes of A[i] are those of the first tensor, the second...
+            if tensor in known:
+                self.matching.meet(tensor, row, known[tensor])
         self.settle()
         for tensor, row in self.rows.items():
             self.measure(tensor, row)
@@ -188,6 +193,8 @@ class _Solving:
             return value.last if length is None else value.sized(length)
         if length is None:
             return value[-1] if isinstance(value, tuple) else value
+        if symbol in self.each and not isinstance(value, tuple):
+            return tuple(value - index % value for index in range(length))
         row = value if isinstance(value, tuple) else (*(1,) * (length - 1), value)
         return (row[:1] * (length - len(row)) + row)[len(row) - length if len(row) > length else 0 :]
 
@@ -233,11 +240,13 @@ class _Solving:
             if size == "*1":
                 parts.append(None)
                 continue
-            symbol = size_symbol(size)
+            symbol, each = size_symbol(size), each_symbol(size)
             try:
                 value = scope[symbol] if symbol else compile_expression(size).evaluate(scope)
             except (KeyError, *FAILURES) as error:
                 raise NotGenerable(f"{self.name}: the size {size!r} of {tensor} cannot be computed ({error})") from None
+            if each and isinstance(value, tuple):
+                value = value[self.each[each].index(tensor)]
             parts.append(tuple(value) if size.startswith("*") and isinstance(value, tuple) else (value,))
         ones = self.ranks[tensor] - sum(len(part) for part in parts if part is not None)
         found = tuple(size for part in parts for size in ((1,) * ones if part is None else part))
@@ -251,7 +260,7 @@ def rows_in_force(operator: Operator, fields: Mapping[str, object]) -> dict[str,
     found: dict[str, list[tuple[str, ...]]] = {}
     for shape in operator.shapes:
         if shape.when is None or number(shape.when, fields) is True:
-            for tensor, row in shape.sizes.items():
+            for tensor, row, _ in rows_of(shape, OperatorDesc(operator.name, fields)):
                 found.setdefault(tensor, []).append(row)
     return found
 

@@ -115,6 +115,15 @@ def all_float16(name: str) -> Array:
     return found
 
 
+def all_16_bits(name: str) -> Array:
+    """All 65,536 bit patterns of a type of 16 bits, integers too; empty for other types."""
+    return (
+        np.arange(1 << 16, dtype=np.uint16).view(numpy_dtype(name))
+        if data_type(name).bits == 16
+        else np.empty(0, numpy_dtype(name))
+    )
+
+
 def integer_ends(name: str) -> Array:
     """For integer types 0, small numbers, and those around the minimum, the maximum and the middle of the range; empty for floats."""
     entry = data_type(name)
@@ -189,6 +198,7 @@ SPECIAL: dict[str, Callable[[str], Array]] = {
     "beside-integers": beside_integers,
     "bit-patterns": bit_patterns,
     "denormals": denormals,
+    "every-16-bits": all_16_bits,
     "every-finite": every_finite,
     "every-half": all_float16,
     "halves": ties,

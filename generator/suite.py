@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import cache
+from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
 
@@ -19,6 +19,7 @@ from dmlcts.generator.negatives import negative_cases
 from dmlcts.generator.numbered import find_numbered
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.properties import property_cases
+from dmlcts.generator.random_cases import random_cases
 from dmlcts.generator.tables import data_cases, example_cases, size_cases, usual_cases, value_cases, workload_cases
 from dmlcts.generator.turning import turning_cases
 from dmlcts.spec.abi import FeatureLevel, feature_level
@@ -37,12 +38,13 @@ MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     gap_cases,
     negative_cases,
     property_cases,
+    random_cases,
     huge_cases,
 )
 """The generators of cases, in the order in which cases run: the easiest to understand come first."""
 
 
-@cache
+@lru_cache(maxsize=16)  # those of all operators take gigabytes
 def operator_cases(name: str, most: str = "full") -> tuple[Case, ...]:
     """Every case of an operator up to a level, of every basis, in a fixed order; ids are unique.
 
@@ -105,7 +107,7 @@ def find_case(case_id: str) -> Case:
     return cases[case_id]
 
 
-@cache
+@lru_cache(maxsize=16)
 def _by_id(name: str, most: str) -> dict[str, Case]:
     return {case.id: case for case in operator_cases(name, most)}
 

@@ -18,7 +18,7 @@ from dmlcts.generator.plan import Plan
 from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.dtypes import bits_dtype, literal_array
-from dmlcts.spec.model import ABSENT, CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, RandomData, Values
+from dmlcts.spec.model import CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, RandomData, Values
 from dmlcts.spec.rules import violations
 
 _RUN = (2, 3, 1, 5, 1, 2, 3, 1)
@@ -117,22 +117,23 @@ def data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                 continue
             desc = choice.desc(_run(choice.usual_count), attributes)
             usual = random_data(plan.operator, desc)
-            for tensor, name, other in _other_data(plan.operator, usual):
+            for tensor, name, other in _other_data(plan.operator, desc):
                 yield build(
                     "values",
                     ("values", name if len(usual) == 1 else f"{tensor.removesuffix('Tensor')}-{name}"),
                     desc,
                     choice,
                     level=level,
-                    data=usual | {tensor: Data(other.recipe, other.parameters)},
+                    data=usual | {own: Data(other.recipe, other.parameters) for own, _ in desc.called(tensor)},
                     basis=other.basis,
                     covers=(f"values/{tensor}/{name}",),
                 )
 
 
-def _other_data(operator: Operator, present: Mapping[str, Data]) -> Iterator[tuple[str, str, RandomData]]:
+def _other_data(operator: Operator, desc: OperatorDesc) -> Iterator[tuple[str, str, RandomData]]:
+    present = random_data(operator, desc)
     for tensor, values in operator.values.items():
-        if tensor in present:
+        if any(name in present for name, _ in desc.called(tensor)):
             yield from ((tensor, name, other) for name, other in values.data.items())
 
 
@@ -148,7 +149,8 @@ def value_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         core = choice in core_choices and (index == 0 or only_constants)
         if beyond("core" if core else "full", most):
             continue
-        tensors = {name: values for name, values in plan.operator.values.items() if attributes.get(name) != ABSENT}
+        present = {name for pair in plan.present(attributes).items() for name in pair}
+        tensors = {name: values for name, values in plan.operator.values.items() if name in present}
         sets = {name: _sets(values) for name, values in tensors.items() if values.special or values.measured}
         for row in product(*sets.values()) if sets else ():
             names = {tensor: name for tensor, (name, _) in zip(sets, row, strict=True)}
@@ -187,13 +189,14 @@ def _value_parts(
 
     Where tensors have different sizes, each set fills its tensor, and a longer one continues in the next part.
     """
-    plan, operator, types = choice.plan, choice.plan.operator, dict(choice.types)
+    plan, operator = choice.plan, choice.plan.operator
     usual = choice.desc(_run(choice.usual_count), attributes)
     found: dict[str, Data] = {}
     lengths = {}
-    for tensor, name in sets.items():
-        data = special_set(operator, tensor, name, _contested(plan, tensor, types[tensor], usual.fields))
-        found[tensor], lengths[tensor] = data, data_values(data, types[tensor]).size
+    for of, name in sets.items():
+        for tensor, its in usual.called(of):
+            data = special_set(operator, of, name, _contested(plan, tensor, its.data_type, usual.fields))
+            found[tensor], lengths[tensor] = data, data_values(data, its.data_type).size
     total = prod(lengths.values())
     if not total:
         return

@@ -74,7 +74,7 @@ class _Maker:
     def alone(self) -> Iterator[Case]:
         """Each dimension with each size."""
         for at, size in product(self.names, SIZES):
-            if size <= _MOST_GROWING or at[0] not in self.model.growing:
+            if self._may_be(at, size):
                 yield from self._turn({at: size}, _SMALL)
 
     def two_at_once(self) -> Iterator[Case]:
@@ -84,7 +84,9 @@ class _Maker:
         each = max(_FEWEST, (_ABOUT - len(every) * len(SIZES)) // max(1, len(pairs)))
         for one, other in pairs:
             for size in self.random.sample(SIZES, min(each, len(SIZES))):
-                seconds = [second for second in SIZES if size * second <= MOST_WORK]
+                if not self._may_be(one, size):
+                    continue
+                seconds = [second for second in SIZES if size * second <= MOST_WORK and self._may_be(other, second)]
                 drawn = ({one: size, other: second} for second in self.random.sample(seconds, len(seconds)))
                 yield from next(filter(None, (list(self._turn(wanted, _SMALLER, MOST_WORK)) for wanted in drawn)), ())
 
@@ -100,6 +102,10 @@ class _Maker:
                 for size in SIZES if own else ():
                     way = own[next(self.turns) % len(own)]
                     yield from self._made(way, {at: size}, _SMALL)
+
+    def _may_be(self, at: Dimension, size: int) -> bool:
+        """Whether a dimension has this size in some case."""
+        return size <= (_MOST_GROWING if at[0] in self.model.growing else self.model.largest(at[0]))
 
     def _ways(self, turning: Turning, chosen: Mapping[str, object]) -> list[Way]:
         """Choices of data types and attributes with the chosen values, each with every value of the axes; the data types change first."""

@@ -11,7 +11,6 @@ from dmlcts.generator.attributes import Combination, NotGenerable
 from dmlcts.generator.solver import Sizes, Symbols
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.model import ABSENT
 
 if TYPE_CHECKING:
     from dmlcts.generator.plan import Plan
@@ -78,7 +77,7 @@ class TypeChoice:
     @cached_property
     def presences(self) -> tuple[Combination, ...]:
         """As few of the whole combinations as include each tensor; the default first."""
-        return first_with_each(self.whole, lambda choice: (name for name in self.plan.tensors if choice.get(name) != ABSENT))
+        return first_with_each(self.whole, lambda choice: self.plan.present(choice).values())
 
     @cached_property
     def dimension_counts(self) -> tuple[int, ...]:

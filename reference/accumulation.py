@@ -56,7 +56,7 @@ def accumulated(
     """The answer of a sum (float64), or of the activation in ``FusedActivation`` of it.
 
     ``magnitude`` is the sum of the terms' absolute values, ``terms`` their number; both may be arrays of the output's sizes. ``error`` is what
-    the sum may be off by for other reasons (its terms, ``between_error``), infinite where nothing can be said of it, be it infinite or NaN.
+    the sum may be off by for other reasons (its terms, ``between_error``), infinite where it has no bound, be it infinite or NaN.
     """
     if error is not None:
         error = xp.where(xp.isfinite(value) | (error == xp.inf), error, 0.0)

@@ -52,7 +52,7 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
     exact = compute(inner, {"InputTensor": value})["OutputTensor"]
     spread = _SPREADS.get(inner.type)
     if spread is None:
-        answer = through(xp, lambda xp, x: compute(inner, {"InputTensor": x})["OutputTensor"].value, value, error)
+        answer = through(xp, lambda xp, x: compute(inner, {"InputTensor": x})["OutputTensor"].value, value, error, exact.value)
     else:
         reach = spread(xp, inner, value, error)
         answer = Answer(exact.value, argument=value, slack=reach, defined=reach != xp.inf)

@@ -1,4 +1,4 @@
-"""What operators on quantized tensors share: a real number rounded to 8 bits, as the least and the largest integer that it may become."""
+"""What operators on quantized tensors share: a real number rounded to 8 or 4 bits, as the least and the largest integer that it may become."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.stage import stage
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.dtypes import numpy_dtype
 
 DIVISION = 2.5
 """ULPs that a FLOAT32 division may be off."""
@@ -43,9 +44,8 @@ def stored(
 
     NaN becomes ``nan``, or the least integer above it; the zero point, as 0 does, where ``nan`` is None.
     """
-    output = desc.fields["OutputTensor"]
-    assert isinstance(output, TensorDesc)
-    dtype, (least, most) = (xp.int8, (-128.0, 127.0)) if output.data_type == "INT8" else (xp.uint8, (0.0, 255.0))
+    output = desc.tensor("OutputTensor")
+    dtype, (least, most) = numpy_dtype(output.data_type), output.type.limits
     nan = zero_point if nan is None else max(nan, least)
     error = xp.where(xp.isfinite(error), error, 0.0)
     low, value, high = (requantized(xp, at, zero_point, nan, least, most) for at in (quotient - error, quotient, quotient + error))

@@ -37,12 +37,13 @@ def scaled(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
     return argument, ROUNDOFF * (xp.abs(product) + xp.abs(argument))
 
 
-def through(xp: Any, function: Function, argument: Array, error: Array | None) -> Answer:
+def through(xp: Any, function: Function, argument: Array, error: Array | None, value: Array | None = None) -> Answer:
     """``function`` of an argument that may be off by ``error``: the value, and as slack the most that it then changes.
 
-    Where the argument may lie on either side of the end of the function's domain, nothing is defined.
+    Where the argument may lie on either side of the end of the function's domain, nothing is defined. ``value`` is that of the argument
+    itself, if it is known.
     """
-    value = function(xp, argument)
+    value = function(xp, argument) if value is None else value
     if error is None:
         return Answer(value, argument=argument)
     ends = [function(xp, argument - error), function(xp, argument + error)]

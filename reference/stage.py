@@ -49,6 +49,11 @@ def stages() -> Mapping[str, Callable[..., Any]]:
     return _STAGES
 
 
+def is_replaced() -> bool:
+    """Whether something else is computed in the place of any stage, in this thread."""
+    return bool(_INSTEAD.get())
+
+
 @contextmanager
 def replaced(instead: Mapping[str, Instead]) -> Iterator[None]:
     """Computes other things in these stages' places, in this thread, until the block ends. An inner block's take an outer's place.

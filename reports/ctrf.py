@@ -100,7 +100,7 @@ def write_ctrf(record: Record, folder: Path) -> None:
 
 
 def remove_ctrf(folder: Path) -> None:
-    """Removes the files of an older report, so that nobody takes them for those of a run that has begun since."""
+    """Removes the files of an older report, which are not those of the run that has begun since."""
     remove_older(folder, ".json", (), _START)
 
 

@@ -59,7 +59,7 @@ def write_junit(record: Record, folder: Path) -> None:
 
 
 def remove_junit(folder: Path) -> None:
-    """Removes the files of an older report, so that nobody takes them for those of a run that has begun since."""
+    """Removes the files of an older report, which are not those of the run that has begun since."""
     remove_older(folder, ".xml", (), _START)
 
 

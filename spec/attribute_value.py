@@ -7,6 +7,7 @@
 | BOOL | true or false |
 | an enumeration | a constant's short name; of DML_TENSOR_DATA_TYPE also an expression: ``InputTensor.DataType`` |
 | an array | a list of numbers, or an expression: ``range(InputTensor.DimensionCount)`` |
+| OPERATOR_DESC_ARRAY | a list of operators' names, or an expression that gives one: ``["ACTIVATION_TANH"] * (2 if Both else 1)`` |
 | SCALE_BIAS, SIZE_2D | ``{Scale: 2, Bias: -1}``, ``{Width: 3, Height: 2}`` |
 | any that is optional | null: absent |
 """
@@ -52,6 +53,10 @@ def attribute_value(kind: str, enum: str | None, optional: bool, raw: object, co
         if not isinstance(raw, bool):
             raise ValueError(f"a BOOL is true or false, not {raw!r}")
         return raw
+    if kind == "OPERATOR_DESC_ARRAY":
+        if not isinstance(raw, list) or not all(isinstance(name, str) and name in abi().operator_types for name in raw):
+            raise ValueError(f"an {kind} is a list of operators' names or an expression, not {raw!r}")
+        return tuple(raw)
     if kind.endswith("_ARRAY"):
         if not isinstance(raw, list) or not all(_is_number(element) for element in raw):
             raise ValueError(f"a {kind} is a list of numbers or an expression, not {raw!r}")

@@ -24,7 +24,6 @@ from dmlcts.spec.model import (
     UNDEFINED,
     Constraint,
     Domain,
-    Erratum,
     Example,
     Field,
     InPlace,
@@ -32,13 +31,13 @@ from dmlcts.spec.model import (
     Operator,
     Relation,
     Shape,
-    Source,
     Support,
     TensorSupport,
     Tolerance,
     ToleranceException,
 )
 from dmlcts.spec.shape import FAILURES, size_symbol
+from dmlcts.spec.source import Erratum, Source
 
 
 def build(document: Document) -> Operator:
@@ -84,6 +83,7 @@ class _Builder(CaseReader):
             sources=tuple(map(_source, self.data["sources"])),
             file=file,
             sizes=self.sizes(),
+            largest=self.largest(),
             turning=self.turning(),
             workloads=dict(self.in_cases("workloads", self.workload)),
             configurations=dict(self.in_cases("configurations", self.configuration)),
@@ -110,6 +110,7 @@ class _Builder(CaseReader):
             operators=self.inner_operators(path, entry),
             owned_by_dml=entry.get("owned_by_dml", True),
             packed=entry.get("packed", False),
+            overlap=entry.get("overlap", True),
             values=self.attribute_values(entry),
         )
         if field.is_tensor == (field.kind == "attribute"):
@@ -363,7 +364,11 @@ class _Builder(CaseReader):
 
     def erratum(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Erratum:
         differences = tuple(entry.get("differences", ()))
-        return Erratum(label, entry["text"], sentence(entry["evidence"]), entry.get("severity", "note"), differences)
+        evidence = entry["evidence"] if isinstance(entry["evidence"], Mapping) else {}
+        measured, shown_by = str(evidence.get("measured", "")), str(evidence.get("shown_by", ""))
+        return Erratum(
+            label, entry["text"], sentence(entry["evidence"]), entry.get("severity", "note"), differences, measured, shown_by
+        )
 
 
 def _source(entry: Mapping[str, Any]) -> Source:
@@ -376,7 +381,7 @@ def _source(entry: Mapping[str, Any]) -> Source:
 
 _WITH_VALUES = (
     *("UINT", "UINT64", "INT", "FLOAT", "BOOL", "UINT_ARRAY", "INT_ARRAY", "FLOAT_ARRAY"),
-    *("SIZE_2D", "SCALE_BIAS", "SCALAR_UNION"),
+    *("SIZE_2D", "SCALE_BIAS", "SCALAR_UNION", "OPERATOR_DESC_ARRAY"),
 )
 """The types of fields that have values in ``cases.attributes``, and a ``default``."""
 
@@ -390,6 +395,7 @@ _ONLY_OF = {
     "operators": ("OPERATOR_DESC", "OPERATOR_DESC_ARRAY"),
     "owned_by_dml": ("TENSOR_DESC", "TENSOR_DESC_ARRAY"),
     "packed": ("TENSOR_DESC", "TENSOR_DESC_ARRAY"),
+    "overlap": ("TENSOR_DESC", "TENSOR_DESC_ARRAY"),
     "fused": ("OPERATOR_DESC", "OPERATOR_DESC_ARRAY"),
 }
 """The field types that can carry a property."""

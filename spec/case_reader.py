@@ -19,6 +19,11 @@ class CaseReader(Reader):
         self.check_symbols(("cases", "sizes"))
         return {symbol: tuple(map(_sizes, values)) for symbol, values in self.cases.get("sizes", {}).items()}
 
+    def largest(self) -> dict[str, int]:
+        """The largest value of free symbols in combinations."""
+        self.check_symbols(("cases", "largest"))
+        return dict(self.cases.get("largest", {}))
+
     def turning(self) -> Turning | None:
         """The axes that have turning sizes, and the attributes that meet each of them."""
         entry, path = self.cases.get("turning"), ("cases", "turning")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from dmlcts.spec.abi import DataType as AbiDataType
 from dmlcts.spec.abi import abi
@@ -148,11 +148,28 @@ class OperatorDesc:
         return iter(self._tensors)
 
     def tensor(self, name: str) -> TensorDesc:
-        """The tensor called ``name`` (``ATensor`` or ``InputTensors[0]``). Raises KeyError if it is absent."""
-        for known, desc in self.tensors():
-            if known == name:
+        """The tensor called ``name`` (``ATensor`` or ``InputTensors[0]``); of an array (``InputTensors``) the first. Raises KeyError if it is absent."""
+        for field_name, known, desc in self._tensors:
+            if name in (known, field_name):
                 return desc
         raise KeyError(f"{self.type} has no tensor {name!r} in this desc")
+
+    def find(self, name: str) -> TensorDesc | None:
+        """``tensor``, or None if it is absent."""
+        return next((tensor for _, tensor in self.called(name)), None)
+
+    def called(self, name: str) -> list[tuple[str, TensorDesc]]:
+        """The tensors that a name stands for: one, all of an array, or none where it is absent."""
+        return [(own, tensor) for field, own, tensor in self._tensors if name in (own, field)]
+
+    def with_tensors(self, changes: Mapping[str, TensorDesc]) -> OperatorDesc:
+        """A copy in which tensors that are present (``ATensor`` or ``InputTensors[0]``) have other descs."""
+        fields = dict(self.fields)
+        for name, tensor in changes.items():
+            array, _, index = name.removesuffix("]").partition("[")
+            elements = cast(tuple[TensorDesc, ...], fields[array]) if index else ()
+            fields[array] = (*elements[: int(index)], tensor, *elements[int(index) + 1 :]) if index else tensor
+        return OperatorDesc(self.type, fields)
 
     def with_fields(self, **changes: object) -> OperatorDesc:
         """A copy in which the named fields have other values."""

@@ -30,6 +30,7 @@ RELATION_FUNCTIONS = frozenset(
         "round_to",
         "sign",
         "sizes",
+        "sorted",
         "sqrt",
         "sums",
         "swapped",

@@ -1,6 +1,6 @@
 """Measurements: one file in ``spec/measured`` for each implementation and device, written by ``dmlcts probe --write``, never by hand.
 
-The head holds what is common to all operators: implementation, date and command. ``usual`` lists the differences that most operators have;
+The head holds what is common to all operators: implementation, date and command. ``usual`` lists the differences that many operators have;
 ``*`` stands for each of their tensors. An operator's entry has its figures and its deviations from the usual: an entry about the same thing
 replaces the usual one, and ``not`` lists usual differences that it does not have.
 """

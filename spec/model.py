@@ -13,8 +13,10 @@ from pathlib import Path
 
 from dmlcts.spec.abi import FeatureLevel, feature_level
 from dmlcts.spec.case_sizes import Turning, Workload
+from dmlcts.spec.desc import field_of
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.measurement import ORACLE, Acceptance, Measurement
+from dmlcts.spec.source import Erratum, Source
 
 DOCUMENTED, MEASURED, CONTESTED = "documented", "measured", "contested"
 BASES = (DOCUMENTED, MEASURED, CONTESTED)
@@ -36,7 +38,7 @@ class Field:
     counts the elements of an array, ``data_type`` the one that says how a scalar union is read. ``domain`` bounds a number, or every
     element of an array. ``operators`` are those allowed in an operator desc, each with the level that allows it; any where
     empty. ``owned_by_dml`` says whether an input may have DML_TENSOR_FLAG_OWNED_BY_DML, ``packed`` that its elements
-    must be contiguous. ``values`` are an attribute's values in cases, the default first; an Expression among them is computed from the
+    must be contiguous, ``overlap`` whether an input's elements may share memory, as strides of 0 make them. ``values`` are an attribute's values in cases, the default first; an Expression among them is computed from the
     desc's tensors and the attributes before it.
     """
 
@@ -52,12 +54,23 @@ class Field:
     operators: Mapping[str, FeatureLevel] = field(default_factory=dict, hash=False)
     owned_by_dml: bool = True
     packed: bool = False
+    overlap: bool = field(default=True, metadata={"later": True})
     values: tuple[object, ...] = ()
 
     @property
     def is_tensor(self) -> bool:
         """Whether the field holds a tensor desc or an array of them."""
-        return self.type in ("TENSOR_DESC", "TENSOR_DESC_ARRAY")
+        return self.type == "TENSOR_DESC" or self.is_tensor_array
+
+    @property
+    def is_tensor_array(self) -> bool:
+        """Whether the field holds an array of tensor descs."""
+        return self.type == "TENSOR_DESC_ARRAY"
+
+    @property
+    def may_overlap(self) -> bool:
+        """Whether the tensor's elements may share memory: never those of an output."""
+        return self.kind == "input" and self.overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +93,10 @@ class Support:
     tensors: Mapping[str, TensorSupport]
     when: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
     basis: str = DOCUMENTED
+
+    def row(self, tensor: str) -> TensorSupport:
+        """The row of a tensor; those of an array have one in common."""
+        return self.tensors[field_of(tensor)]
 
     def applies(self, attributes: Mapping[str, object]) -> bool:
         """Whether the table applies to a desc with these attribute values."""
@@ -280,45 +297,12 @@ class Relation:
         return typed and present and (self.when is None or bool(self.when.evaluate(fields)))
 
 
-@dataclass(frozen=True, slots=True)
-class Erratum:
-    """A flaw of the documentation, with its evidence; ``differences`` are the keys of ``spec compare`` that it explains."""
-
-    id: str
-    text: str
-    evidence: str
-    severity: str = "erratum"
-    differences: tuple[str, ...] = ()
-
-
-_PUBLISHED = {
-    "MicrosoftDocs/sdk-api/sdk-api-src/content/": "https://learn.microsoft.com/windows/win32/api/",
-    "MicrosoftDocs/windows-ai-docs/docs/": "https://learn.microsoft.com/windows/ai/",
-}
-"""The address below which Microsoft publishes the pages of a folder of a repository."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A published page: repository, path and commit, or only a title if there is no repository."""
-
-    title: str
-    repo: str = ""
-    path: str = ""
-    commit: str = ""
-
-    @property
-    def url(self) -> str:
-        """Where Microsoft publishes the page; empty if that is not known."""
-        root = next((root for root in _PUBLISHED if f"{self.repo}/{self.path}".startswith(root)), None)
-        return f"{_PUBLISHED[root]}{f'{self.repo}/{self.path}'.removeprefix(root).removesuffix('.md')}" if root else ""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Operator:
     """Everything that the suite knows about one operator, compared and hashed by identity. ``file`` is its source.
 
-    ``sizes`` are the values of the shapes' free symbols, the default first; ``turning`` and ``workloads`` are about sizes, too.
+    ``sizes`` are the values of the shapes' free symbols, the default first; ``largest`` are the most that cases combine with others, of
+    symbols that make a case slow; ``turning`` and ``workloads`` are about sizes, too.
     ``configurations`` are the valid combinations: each limits attributes to some values, and optional tensors to present or absent;
     ``bases`` has the basis of those that are not documented.
     ``layouts`` are the extra layouts (generator/layouts) for this operator. ``lenient`` are the acceptances in the spec file itself;
@@ -345,6 +329,7 @@ class Operator:
     file: Path | None = None
     measurements: Callable[[], tuple[Measurement, ...]] = tuple
     sizes: Mapping[str, tuple[int | tuple[int, ...], ...]] = field(default_factory=dict)
+    largest: Mapping[str, int] = field(default_factory=dict)
     turning: Turning | None = None
     workloads: Mapping[str, Workload] = field(default_factory=dict)
     configurations: Mapping[str, Mapping[str, tuple[object, ...]]] = field(default_factory=dict)
@@ -378,6 +363,10 @@ class Operator:
             if entry.name == name:
                 return entry
         raise KeyError(f"{self.name} has no field {name!r}")
+
+    def values_of(self, tensor: str) -> Values | None:
+        """The content of a tensor in cases: its own, or what all elements of its array have."""
+        return self.values.get(tensor, self.values.get(field_of(tensor)))
 
     def inputs(self) -> tuple[Field, ...]:
         """The input tensor fields."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -24,12 +24,20 @@ def plain(value: object, without: frozenset[str] = frozenset({"measurements"})) 
     if isinstance(value, FeatureLevel):
         return str(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name), without) for field in fields(value) if field.name not in without}
+        known = {
+            field.name: getattr(value, field.name) for field in fields(value) if field.name not in without and _counts(field, value)
+        }
+        return {name: plain(inner, without) for name, inner in known.items()}
     if isinstance(value, Mapping):
         return {str(key): plain(inner, without) for key, inner in value.items()}
     if isinstance(value, tuple | list | frozenset):
         return [plain(inner, without) for inner in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _counts(field: Field[Any], value: object) -> bool:
+    """Whether a field says something: one that was added ``later`` does not where it has its default, so that no hash changes by it."""
+    return not (field.metadata.get("later") and getattr(value, field.name) == field.default)
 
 
 def promises(operator: Operator) -> Any:

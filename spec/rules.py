@@ -211,7 +211,7 @@ def _tensor(name: str, tensor: TensorDesc, field: Field) -> Found:
         yield Violation(
             f"tensor/{name}/alignment", f"{name} has an invalid GuaranteedBaseOffsetAlignment: {tensor.alignment} bytes"
         )
-    if field.kind == "output" and tensor.strides is not None and _overlaps(tensor):
+    if not field.may_overlap and tensor.strides is not None and _overlaps(tensor):
         message = f"{name} has overlapping elements: sizes {list(tensor.sizes)}, strides {list(tensor.strides)}"
         yield Violation(f"tensor/{name}/overlap", message, MEASURED)
     if field.packed and tensor.strides is not None:
@@ -222,7 +222,7 @@ def _tensor(name: str, tensor: TensorDesc, field: Field) -> Found:
 
 
 def _overlaps(tensor: TensorDesc) -> bool:
-    """Whether DirectML.dll 1.15.4 rejects an output with these strides (measured). Dimensions of size 1 do not count.
+    """Whether DirectML.dll 1.15.4 rejects an output, or an input that may not overlap, with these strides (measured). Dimensions of size 1 do not count.
 
     The test is not exact: sizes 3x4 with strides 3, 2 overlap and are accepted.
     """

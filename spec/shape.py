@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.expression import Expression, compile_expression
 from dmlcts.spec.model import Domain, Shape
 
@@ -36,12 +36,22 @@ def size_symbol(size: str) -> str | None:
 def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Each tensor with sizes that do not match the shape, and a message. ``fields`` are the desc's, with constants by name."""
     matching = Matching(shape, dict(fields))
-    for key, row in shape.sizes.items():
-        for field_name, name, tensor in desc.by_field():
-            if key == name or (key == field_name and name not in shape.sizes):
-                matching.meet(name, row, tensor.sizes)
+    for name, row, tensor in rows_of(shape, desc):
+        matching.meet(name, row, tensor.sizes)
     matching.settle()
     yield from ((name, matching.wrong[name]) for name, _ in desc.tensors() if name in matching.wrong)
+
+
+def rows_of(shape: Shape, desc: OperatorDesc) -> Iterator[tuple[str, tuple[str, ...], TensorDesc]]:
+    """Each tensor of a desc that a shape is about, with its row: its own, or that of its array."""
+    for key, row in shape.sizes.items():
+        yield from ((name, row, tensor) for name, tensor in desc.called(key) if key == name or name not in shape.sizes)
+
+
+def each_symbol(size: str) -> str | None:
+    """The symbol that has a value for each tensor of an array: ``A`` of ``A[i]``; None of any other size."""
+    found = _EACH.fullmatch(size)
+    return found[1] if found else None
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fuzzing import READERS
+from fuzzed_readers import READERS
 
 FUZZING = Path(__file__).parent / "support" / "fuzzing.py"
 EXAMPLES = int(os.environ.get("DMLCTS_FUZZ", "100"))

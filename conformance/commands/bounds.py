@@ -267,7 +267,7 @@ def _tolerances(operator: Operator, output: str, data_type: str) -> Iterator[str
 
 
 def tolerance_text(tolerance: Tolerance, data_type: str) -> str:
-    """The class and its bound: ``ulp: 3 ULP``. Integers are exact in most classes, whatever the spec says of real numbers."""
+    """The class and its bound: ``ulp: 3 ULP``. Integers are exact in most classes, whatever the spec says about real numbers."""
     if data_type not in FORMATS and tolerance.judge not in ("discrete", "check"):
         return "exact"
 

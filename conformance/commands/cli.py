@@ -16,6 +16,7 @@ import click
 from dmlcts.conformance.runner.terminal import set_encoding, silence
 
 COMMANDS = {
+    "ask": "run an operator once on given inputs and attributes",
     "backends": "list usable backends, and what the others lack",
     "bounds": "compare the specs' tolerances with the errors of runs",
     "exec": "run a DxDispatch model",

@@ -66,3 +66,17 @@ def operator_named(name: str) -> Operator:
         return load(name.upper())
     except KeyError as error:
         raise UsageError(error.args[0]) from None
+
+
+def sound() -> list[Operator]:
+    """The operators whose specs are right; what is wrong with the others goes to standard error."""
+    from dmlcts.spec.document import SpecError
+    from dmlcts.spec.loader import load, operator_names
+
+    found = []
+    for name in operator_names():
+        try:
+            found.append(load(name))
+        except SpecError as error:
+            click.echo(f"dmlcts: {error}", err=True)
+    return found

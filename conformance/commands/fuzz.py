@@ -82,7 +82,7 @@ def command(
     """Searches for failing cases: runs random valid descs, layouts, bindings and data until it is stopped.
 
     Each case is drawn by operator, seed and number, which are in its id, so that it can be made again. Cases in which values of factors
-    (`dmlcts spec factors`) stand together that did not so far are preferred. A failing case is made simpler, as long as it fails in the same
+    (`dmlcts spec factors`) occur together that did not so far are preferred. A failing case is made simpler, as long as it fails in the same
     way, and is kept as a file in the folder `examples`. After 50 failures of an operator the search goes on without it.
 
     Ctrl-C ends the search like its minutes: the reports are written, as those of a run. A search claims nothing. `dmlcts merge` merges

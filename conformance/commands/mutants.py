@@ -48,7 +48,7 @@ SEED = 10
     show_default=True,
     help="which cases; for documented ones, what measured ones alone find is not planted",
 )
-@click.option("--all", "everything", is_flag=True, help="hunt also what falls whenever another falls, and what is no fault")
+@click.option("--all", "everything", is_flag=True, help="hunt also what is found whenever another fault is, and what is no fault")
 @click.option(
     "--by-kind", type=click.IntRange(1), metavar="N", help="hunt N faults an operator with each kind of case alone, drawn by a seed"
 )
@@ -64,7 +64,9 @@ SEED = 10
     help="write a case for each survivor of --interactions, for `dmlcts run --case-file`",
 )
 @click.option("--legal", is_flag=True, help="run every case on legal variations instead, which none may call a fault")
-@click.option("--subsumption", is_flag=True, help="work out anew which faults fall whenever another falls, and write it down; slow")
+@click.option(
+    "--subsumption", is_flag=True, help="work out anew which faults are found whenever another is, and write it down; slow"
+)
 @click.option("--list", "listed", is_flag=True, help="name every fault and the case that finds it")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 @click.option("--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table")
@@ -88,7 +90,7 @@ def command(
 ) -> None:
     """How many planted faults the suite finds: runs each mutant of the reference until a case fails.
 
-    A fault that falls whenever another falls is left out, unless -k or --all asks for it. A mutant is a backend too: dmlcts run --backend
+    A fault is left out that is found whenever another is, unless -k or --all asks for it. A mutant is a backend too: dmlcts run --backend
     python:dmlcts.conformance.mutants:OPERATOR/FAULT.
 
     With --interactions, faults that need two or three conditions at once: on sizes, strides, ranks, attributes, offsets, data. Of each
@@ -189,7 +191,7 @@ def _work_out(names: Sequence[str], mapped: Mapper) -> None:
     """Writes which faults of these operators are the hardest, one operator after another, so that nothing is lost on the way."""
     for name, labels in zip(names, _tracked(mapped, _hardest, names), strict=True):
         write({name: labels}, {name: digest(_all(name))})
-        click.echo(f"{name}: {len(labels)} of {sum(not m.no_fault for m in _all(name))} faults do not fall whenever another falls")
+        click.echo(f"{name}: {len(labels)} of {sum(not m.no_fault for m in _all(name))} faults are not found whenever another is")
 
 
 def _hunt_interactions(
@@ -277,7 +279,7 @@ def _print(hunts: Sequence[Hunt], listed: bool, costs: Mapping[str, Cost], about
         f"{counts['found']:,} of {faults:,} faults are found"
         + (f"; {len(gaps)} known gaps of the suite" if gaps else "")
         + (f"; {counts['no fault']:,} more change nothing that an implementation promises" if counts["no fault"] else "")
-        + (f"; {easy:,} are left out, for they fall whenever one of these falls (--all hunts them)" if easy else ""),
+        + (f"; {easy:,} are left out, for they are found whenever one of these is (--all hunts them)" if easy else ""),
         style="bold" if any(entry.surprising for entry in hunts) else "green",
     )
     if stale:

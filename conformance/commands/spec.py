@@ -1,4 +1,4 @@
-"""``dmlcts spec``: new, list, show, check, coverage and compare."""
+"""``dmlcts spec``: list, show, check and compare; new, factors, arrays and coverage have modules of their own."""
 
 from __future__ import annotations
 
@@ -8,30 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import track
 from rich.table import Table
 
-from dmlcts.conformance.commands import spec_factors, spec_new
-from dmlcts.conformance.commands.common import json_option, mapper, operator_named, print_json, processes_option
+from dmlcts.conformance.commands import spec_coverage, spec_factors, spec_findings, spec_new, spec_site
+from dmlcts.conformance.commands.common import json_option, operator_named, print_json, sound
 from dmlcts.conformance.commands.spec_show import print_operator
-from dmlcts.conformance.execution import binding_checks
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.conformance.runner.terminal import console, counted
-from dmlcts.generator.checks import CHECKS
-from dmlcts.generator.checks.given import Given
-from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import SPECIAL
-from dmlcts.generator.suite import make_cases
-from dmlcts.reference.registry import reference_of
 from dmlcts.spec import file_form
 from dmlcts.spec.abi import abi
 from dmlcts.spec.document import LARGEST, SpecError, read
 from dmlcts.spec.expression import ExpressionError, compile_expression
 from dmlcts.spec.foreign import ForeignError, read_text
-from dmlcts.spec.loader import load, load_document, load_file, measured_folder, operator_names, operators_folder, profiles_folder
+from dmlcts.spec.loader import load_document, load_file, measured_folder, operators_folder, profiles_folder
 from dmlcts.spec.measured import checked
 from dmlcts.spec.model import Operator, Values
 from dmlcts.spec.pages.compare import compare
@@ -48,6 +40,9 @@ def command() -> None:
 command.add_command(spec_new.command)
 command.add_command(spec_factors.factors)
 command.add_command(spec_factors.arrays)
+command.add_command(spec_coverage.command)
+command.add_command(spec_findings.command)
+command.add_command(spec_site.command)
 
 
 @command.command("list")
@@ -69,17 +64,6 @@ def list_(as_json: bool) -> None:
         )
     console().print(table)
     click.echo(f"{len(operators)} of the {len(abi().operator_types)} operators of feature level 6_4")
-
-
-def sound() -> list[Operator]:
-    """The operators whose specs are right; what is wrong with the others goes to standard error."""
-    found = []
-    for name in operator_names():
-        try:
-            found.append(load(name))
-        except SpecError as error:
-            click.echo(f"dmlcts: {error}", err=True)
-    return found
 
 
 def _row(operator: Operator) -> dict[str, Any]:
@@ -172,84 +156,6 @@ def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str
             yield name, str(error)
         else:
             yield from ((name, f"there is no field {field}") for field in sorted(unknown))
-
-
-@command.command("coverage")
-@click.argument("operators", nargs=-1)
-@click.option("--interactions", "together", is_flag=True, help="count the pairs and triples of factor values in the cases instead")
-@json_option
-@processes_option
-def coverage_(operators: tuple[str, ...], together: bool, as_json: bool, processes: int) -> None:
-    """Lists the promises of the specs that no case tests, and what is wrong with the cases. Exits with 1 if there is anything.
-
-    With --interactions it exits with 1 if an operator has less than all pairs at level core, or less than 99 % of the triples at level full.
-    """
-    names = [operator.name for operator in [operator_named(name) for name in operators] or sound()]
-    if together:
-        raise click.exceptions.Exit(0 if spec_factors.print_interactions(names, processes, as_json) else 1)
-    stderr = Console(stderr=True)
-    with mapper(processes) as mapped:
-        results = mapped(_covered, names)
-        found = list(track(results, "specs", len(names), console=stderr, transient=True, disable=not stderr.is_terminal))
-    if as_json:
-        print_json([_coverage_json(entry, problems) for entry, problems in found])
-    else:
-        _print_coverage(found)
-    raise click.exceptions.Exit(0 if all(entry.complete and not problems for entry, problems in found) else 1)
-
-
-MOST_OF_A_CHECK = 5
-"""How many complaints of one check are printed."""
-
-Covered = tuple[Coverage, tuple[str, ...]]
-"""An operator's coverage, and what is wrong with its cases."""
-
-
-def _covered(name: str) -> Covered:
-    operator = load(name)
-    given = Given(operator, make_cases(operator))
-    problems = tuple(problem for check in (*CHECKS, *binding_checks.CHECKS) for problem in _first(list(check(given))))
-    return coverage(operator, given.cases, reference_of(operator.name) is not None), problems
-
-
-def _first(problems: list[str]) -> list[str]:
-    """The first things that a check finds: one flaw of a spec may show in each of its cases."""
-    more = len(problems) - MOST_OF_A_CHECK
-    return (
-        problems
-        if more <= 0
-        else [*problems[:MOST_OF_A_CHECK], f"... and {more} more like that of {problems[0].partition(':')[0]}"]
-    )
-
-
-def _coverage_json(entry: Coverage, problems: tuple[str, ...]) -> dict[str, Any]:
-    columns = {c.name: {"promised": c.promised, "covered": c.covered, "missing": list(c.missing)} for c in entry.columns}
-    complete = entry.complete and not problems
-    return {"operator": entry.operator, "cases": entry.cases, "complete": complete, "columns": columns, "problems": list(problems)}
-
-
-def _print_coverage(found: list[Covered]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("operator", overflow="fold")
-    for name in (*COLUMNS, "cases"):
-        table.add_column(name, justify="right")
-    for entry, _ in found:
-        cells = [
-            f"[red]{c.covered}/{c.promised}[/]" if c.missing else str(c.promised) if c.promised else "–" for c in entry.columns
-        ]
-        table.add_row(entry.operator, *cells, str(entry.cases))
-    out = console()
-    out.print(table)
-    for entry, problems in found:
-        for column in entry.columns:
-            for label in column.missing:
-                out.print(f"[red]no case:[/] {entry.operator} {escape(label)}")
-        for problem in problems:
-            out.print(f"[red]wrong:[/] {escape(problem)}", soft_wrap=True)
-    complete = sum(entry.complete and not problems for entry, problems in found)
-    out.print(
-        f"{complete} of {len(found)} specs are complete: every promise in them has a case, and no check of the cases complains"
-    )
 
 
 @command.command("compare")

@@ -1,8 +1,6 @@
-"""``dmlcts spec factors`` and ``arrays``, and ``spec coverage --interactions``."""
+"""``dmlcts spec factors`` and ``arrays``."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import click
 from rich.markup import escape
@@ -13,12 +11,9 @@ from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.arrays import store, stored
 from dmlcts.generator.combinations import computed, digest
 from dmlcts.generator.factors import model_of
-from dmlcts.generator.interactions import NAMES, Covered, interactions
 from dmlcts.generator.plan import plan_of
+from dmlcts.generator.random_cases import with_random
 from dmlcts.spec.loader import load, operator_names
-
-LEAST = {"pairs": 1.0, "triples": 0.99}
-"""The share of tuples that cases must have."""
 
 
 @click.command("factors")
@@ -72,48 +67,7 @@ def _is_stale(name: str) -> bool:
 
 
 def _store(name: str) -> dict[str, int]:
-    found = computed(plan_of(load(name)))
+    plan = plan_of(load(name))
+    found = with_random(plan, computed(plan))
     store(name, found)
     return dict(found.ends)
-
-
-def print_interactions(names: Sequence[str], processes: int, as_json: bool) -> bool:
-    """Prints the pairs and triples of each operator. Whether they are as many as they must be."""
-    with mapper(processes) as mapped:
-        found = dict(zip(names, mapped(_interactions, names), strict=True))
-    enough = {name: not _too_few(counts) for name, counts in found.items()}
-    if as_json:
-        entries = [
-            {
-                "operator": name,
-                "enough": enough[name],
-                **{k: {"feasible": c.feasible, "covered": c.covered, "missing": list(c.missing)} for k, c in counts.items()},
-            }
-            for name, counts in found.items()
-        ]
-        print_json({"operators": entries})
-        return all(enough.values())
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("operator", *(f"{name} at {level}" for level, name in NAMES.items())):
-        table.add_column(column, justify="left" if column == "operator" else "right")
-    for name, counts in found.items():
-        shown = {kind: f"{c.covered:,} of {c.feasible:,} ({100 * c.share:.2f} %)" for kind, c in counts.items()}
-        table.add_row(name, *(shown.get(kind, "–") for kind in NAMES.values()))
-    out = console()
-    out.print(table)
-    for name, counts in found.items():
-        for kind in _too_few(counts):
-            for values in counts[kind].missing:
-                out.print(f"[red]no case:[/] {name} {escape(values)}", soft_wrap=True)
-    out.print(
-        f"{sum(enough.values())} of {len(found)} operators have every pair at level core and 99 % of the triples at level full"
-    )
-    return all(enough.values())
-
-
-def _interactions(name: str) -> dict[str, Covered]:
-    return interactions(load(name))
-
-
-def _too_few(counts: dict[str, Covered]) -> list[str]:
-    return [kind for kind, covered in counts.items() if covered.share < LEAST[kind]]

@@ -1,4 +1,4 @@
-"""``dmlcts spec new``: begins an operator's spec and its reference function, with all that the ABI and another operator say of it."""
+"""``dmlcts spec new``: begins an operator's spec and its reference function, with all that the ABI and another operator say about it."""
 
 from __future__ import annotations
 

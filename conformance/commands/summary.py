@@ -65,7 +65,7 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
 
 
 def print_explanations(explanations: Sequence[Explanation], console: Console) -> None:
-    """Prints each on a line, below it what is left open and the command that tells."""
+    """Prints each on a line, below it what is left open and the command that decides it."""
     if explanations:
         console.print()
     for explanation in explanations:

@@ -13,8 +13,8 @@ from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.generator.case import VALUES, Case
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.reference.answer import Answer
-from dmlcts.reference.registry import compute, reference_of
-from dmlcts.spec.desc import field_of
+from dmlcts.reference.recent import recent
+from dmlcts.reference.registry import reference_of
 from dmlcts.spec.dtypes import literal_array, literal_defined
 from dmlcts.spec.model import DOCUMENTED, MEASURED, Literal, Operator
 
@@ -38,7 +38,7 @@ def answers_of(case: Case, inputs: Mapping[str, Array]) -> dict[str, dict[str, A
 
 def computed_answers(case: Case, inputs: Mapping[str, Array]) -> dict[str, dict[str, Answer]]:
     """The reference's answers by basis: one, except where it gives contested answers."""
-    computed = compute(case.desc, inputs)
+    computed = recent(case.desc, inputs)
     others = list(dict.fromkeys(basis for answer in computed.values() for basis in answer.contested))
     own = case.basis if not others else DOCUMENTED if MEASURED in others else MEASURED
     sets = {own: computed, **{basis: {name: a.contested.get(basis, a) for name, a in computed.items()} for basis in others}}
@@ -76,5 +76,5 @@ def flush_denormals(array: Array) -> Array:
 
 def holds_bits(operator: Operator, name: str) -> bool:
     """Whether the operator treats an input's values as bit patterns for any type (``Recipe.bits``): then there are no denormals."""
-    values = operator.values.get(field_of(name))
+    values = operator.values_of(name)
     return values is None or RECIPES[values.recipe].bits

@@ -168,7 +168,7 @@ def without_input(name: str) -> Callable[[OperatorDesc, Inputs], Inputs]:
 
 def has(*names: str) -> Where:
     """Whether the desc has these tensors, or this fused activation."""
-    return lambda desc: all(desc.fields.get(name) is not None for name in names)
+    return lambda desc: all(desc.fields.get(name) is not None or desc.find(name) is not None for name in names)
 
 
 # Precision

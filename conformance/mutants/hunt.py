@@ -26,6 +26,9 @@ from dmlcts.spec.model import DOCUMENTED
 PROPERTY = "property"
 """The kind of the cases that take most of the time."""
 
+_KEPT = 2**16
+"""Elements of a case whose inputs and right outputs are kept for the next mutant; those of all large cases fill the memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kill:
@@ -62,7 +65,9 @@ class Cost:
 
 @dataclass(slots=True)
 class Trial:
-    """A case, and what a hunt knows of it: its inputs and right outputs (None before they are needed), what it found and what that took."""
+    """A case, and what a hunt knows of it: its inputs and right outputs (None before they are needed, or where they are large), what it found,
+    what that took, and the elements of its tensors.
+    """
 
     case: Case
     inputs: Mapping[str, Array] | None = None
@@ -70,12 +75,15 @@ class Trial:
     finds: int = 0
     tries: int = 0
     seconds: float = 0.0
+    elements: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.elements = sum(tensor.count for _, tensor in self.case.desc.tensors())
 
     @property
     def promise(self) -> float:
         """Finds by what it costs, which its elements tell well enough; so the order is the same on every machine."""
-        elements = sum(tensor.count for _, tensor in self.case.desc.tensors())
-        return (self.finds + 0.5) / (self.tries + 1) / (1 + elements / 2000)
+        return (self.finds + 0.5) / (self.tries + 1) / (1 + self.elements / 2000)
 
 
 class ReferenceFails(Exception):
@@ -160,15 +168,15 @@ class Hunter:
         elsewhere = (fault.read, fault.write, fault.around, fault.accepts, fault.refuses)
         if case.kind == PROPERTY or any(hook is not None for hook in elsewhere):
             return False
-        if trial.inputs is None:
-            trial.inputs = case_inputs(case)
-        if trial.right is None:
-            trial.right = backend.compute(case.desc, trial.inputs)
+        inputs = case_inputs(case) if trial.inputs is None else trial.inputs
+        right = backend.compute(case.desc, inputs) if trial.right is None else trial.right
+        if trial.elements <= _KEPT:
+            trial.inputs, trial.right = inputs, right
         try:
-            found = backend.wrong(case.desc, trial.inputs)
+            found = backend.wrong(case.desc, inputs)
         except Exception:  # a fault planted wrongly, which the run will show
             return False
-        return all(_bits(found[name]) == _bits(right) for name, right in trial.right.items())
+        return all(name in found and _bits(found[name]) == _bits(value) for name, value in right.items())
 
 
 def _bits(array: Array) -> tuple[object, ...]:

@@ -13,6 +13,7 @@ from dmlcts.conformance.backends.array_backend import binding_violations
 from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.mutants.bounded import bounded_memory
 from dmlcts.conformance.mutants.fault import Array, Fault, Inputs
 from dmlcts.reference.stage import replaced
 from dmlcts.spec.abi import abi
@@ -60,7 +61,11 @@ class MutantBackend(ReferenceBackend):
         self.info = replace(self.info, name=f"mutant {mutant.name}", accumulator=0, nearest=False)
 
     def run(self, dispatch: Dispatch) -> None:
-        """Executes one dispatch wrongly, where the fault shows."""
+        """Executes one dispatch wrongly, where the fault shows. Raises MemoryError where that takes far more than is right."""
+        with bounded_memory():
+            self._run(dispatch)
+
+    def _run(self, dispatch: Dispatch) -> None:
         fault = self.mutant.fault
         if dispatch.desc.type != self.mutant.operator:
             super().run(dispatch)
@@ -106,6 +111,10 @@ class MutantBackend(ReferenceBackend):
 
     def wrong(self, desc: OperatorDesc, inputs: Inputs) -> dict[str, Array]:
         """The outputs with the fault, by name, for a desc that it applies to."""
+        with bounded_memory():
+            return self._wrong(desc, inputs)
+
+    def _wrong(self, desc: OperatorDesc, inputs: Inputs) -> dict[str, Array]:
         fault = self.mutant.fault
         try:
             misread = desc if fault.desc is None else fault.desc(desc)

@@ -1,9 +1,9 @@
-"""Which faults fall whenever another falls: these tell nothing more, and a hunt leaves them out.
+"""Which faults are found whenever another is: these show nothing more, and a hunt leaves them out.
 
-One fault falls whenever another does if every case that finds the other finds it too. ``dmlcts mutants --subsumption`` works that out on
+One fault is found whenever another is if every case that finds the other finds it too. ``dmlcts mutants --subsumption`` works that out on
 the cases of level core of every basis but property cases. Only a fault that few cases find is compared with others (``_FEW``): all cases
-are run on it, and these few on each other fault. So a fault that is left out does fall whenever another falls; one that falls only with
-faults that many cases find is kept. What it found stands in ``hardest.json``: of each operator the faults that are kept, and a digest of
+are run on it, and these few on each other fault. So a fault that is left out is indeed found whenever another is; one that is found only with
+faults that many cases find is kept. What it found is in ``hardest.json``: of each operator the faults that are kept, and a digest of
 the faults that there were. An operator whose faults have changed since is hunted whole, until it is worked out again.
 """
 
@@ -44,7 +44,7 @@ class _Suspect:
 
 
 def hardest(hunter: Hunter, mutants: Sequence[Mutant]) -> list[str]:
-    """The labels of the faults that are not known to fall whenever another does; of faults that fall together, one.
+    """The labels of the faults that are not known to be found whenever another is; of faults that are found together, one.
 
     What property cases alone find is among them. One that measured cases find stands for no documented one.
     """
@@ -120,7 +120,7 @@ def is_stale(operator: str, mutants: Sequence[Mutant]) -> bool:
 
 
 def left_out(operator: str, mutants: Sequence[Mutant]) -> set[str]:
-    """The labels of the faults that fall whenever another of them falls; none where that is not known of them all."""
+    """The labels of the faults that are found whenever another of them is; none where that is not known of them all."""
     if is_stale(operator, mutants):
         return set()
     kept = set(known()[operator]["hardest"])
@@ -128,7 +128,7 @@ def left_out(operator: str, mutants: Sequence[Mutant]) -> set[str]:
 
 
 def write(found: Mapping[str, Sequence[str]], digests: Mapping[str, str]) -> None:
-    """Replaces what the file says of some operators; one line an operator, so that changes can be read."""
+    """Replaces the file's entries of some operators; one line an operator, so that changes can be read."""
     content = {**known(), **{name: {"digest": digests[name], "hardest": list(labels)} for name, labels in found.items()}}
     lines = [f"{json.dumps(name)}: {json.dumps(content[name])}" for name in sorted(content)]
     FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", newline="\n")

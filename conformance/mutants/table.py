@@ -9,7 +9,7 @@ from dmlcts.conformance.mutants.hunt import Cost, Hunt
 _PREFACE = (
     "How many planted faults the suite finds. Written by `dmlcts mutants --all --by-kind N --table FILE`, not by hand. A mutant is the",
     "reference with one fault in one operator; it is found if a case fails. What is no fault changes nothing that an implementation promises,",
-    "and no case may fail. Of faults that fall together, and of those that fall whenever another falls, `dmlcts mutants` hunts one; the",
+    "and no case may fail. Of faults that are found together, and of those that are found whenever another is, `dmlcts mutants` hunts one; the",
     "hardest are these.",
 )
 
@@ -38,7 +38,7 @@ def sort_of(label: str) -> str:
 def table(hunts: Sequence[Hunt], hardest: Mapping[str, int], costs: Mapping[str, Cost], sample: str) -> str:
     """Counts by operator, sort and kind of case, the faults that are not found, and what is no fault, by reason.
 
-    ``hardest`` says of each operator how many faults no other brings down; ``sample`` says which faults ``costs`` are of, if any.
+    ``hardest`` has, for each operator, how many faults are not found whenever another is; ``sample`` says which faults ``costs`` are of, if any.
     """
     lines = ["# Planted faults", "", *_PREFACE, ""]
     rows = [(name, *_counted([h for h in hunts if h.mutant.operator == name], most)) for name, most in hardest.items()]

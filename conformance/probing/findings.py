@@ -17,7 +17,7 @@ def accepted_beyond(probed: Probed) -> list[Difference]:
     """The rules that the backend does not enforce, each with the ways of breaking it and the combinations of data types that it accepts.
 
     First what no negative case asks, in few words: no ways where all that breaks the rule is accepted, no types where they are all with
-    which the rule was tried. Then the negative cases that were accepted, to the word, as these are demanded of nobody.
+    which the rule was tried. Then the negative cases that were accepted, to the word, as these are not required.
     """
     return [*_besides(probed), *_waived(probed)]
 

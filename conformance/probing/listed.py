@@ -64,7 +64,7 @@ def _other_counts(plan: Plan) -> Iterator[Case]:
                         desc = choice.desc(run, attributes, counts=dict.fromkeys(group, count))
                     except NotGenerable:
                         continue
-                    alike = {tensor.DimensionCount for name, tensor in desc.tensors() if name in group} == {count}
+                    alike = {tensor.DimensionCount for name, tensor in desc.tensors() if plan.name_of(name) in group} == {count}
                     if alike and plan.level_of(desc) is not None:
                         parts = (f"{len(run)}d", f"{short(group[0])}-{count}d")
                         yield build("table", parts, desc, choice, level="full", covers=support_cells(plan, desc))
@@ -73,13 +73,13 @@ def _other_counts(plan: Plan) -> Iterator[Case]:
 
 def _layouts(plan: Plan) -> Iterator[Case]:
     for choice in plan.covering:
-        for field in plan.operator.fields:
-            for attributes in _with_any(choice, (field.name,))[:1] if field.type == "TENSOR_DESC" else ():
+        for field in (field for field in plan.operator.fields if field.is_tensor):
+            for attributes in _with_any(choice, (field.name,))[:1]:
                 base = choice.usual_desc(_SIZES, attributes)
                 for layout in layouts_of(plan.operator, field):
-                    tensor = laid_out(base.tensor(field.name), layout)
-                    if layout_of(tensor) == layout:
-                        desc = base.with_fields(**{field.name: tensor})
+                    tensors = {name: laid_out(tensor, layout) for name, tensor in base.called(field.name)}
+                    if any(layout_of(tensor) == layout for tensor in tensors.values()):
+                        desc = base.with_tensors(tensors)
                         covers = (f"layout/{field.name}/{layout}",)
                         yield build(
                             "layout", ("layout", f"{short(field.name)}-{layout}"), desc, choice, level="full", covers=covers
@@ -97,5 +97,7 @@ def _in_place(plan: Plan) -> Iterator[Case]:
 
 
 def _with_any(choice: TypeChoice, tensors: Iterable[str]) -> list[Combination]:
-    """The attributes with which one of these tensors at least is present."""
-    return [attributes for attributes in choice.whole if any(attributes.get(name) != ABSENT for name in tensors)]
+    """The attributes with which one of these tensors at least is present; those with the most of them first."""
+    names = list(tensors)
+    absent = [(sum(attributes.get(name) == ABSENT for name in names), attributes) for attributes in choice.whole]
+    return [attributes for count, attributes in sorted(absent, key=lambda pair: pair[0]) if count < len(names)]

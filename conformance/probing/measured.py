@@ -191,11 +191,11 @@ def _renamed(difference: Difference, old: str, new: str) -> Difference:
 
 
 def _usual(lists: Sequence[Sequence[Difference]]) -> list[Difference]:
-    """What more than half of the operators have of what is about every tensor, once for each thing."""
+    """What more than a third of the operators have of what is about every tensor, once for each thing."""
     counted = Counter(each for entries in lists for each in entries if "*" in each.what and not each.waived)
     usual: dict[str, Difference] = {}
     for each, number in counted.most_common():
-        if 2 * number > len(lists) > 1:
+        if 3 * number > len(lists) > 1:
             usual.setdefault(each.what, each)
     return list(usual.values())
 

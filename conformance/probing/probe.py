@@ -13,7 +13,7 @@ for (a cell of a table, a layout, an alignment); those that it forbids carry the
 | flags | OWNED_BY_DML on an input | on an output; unknown flags |
 | enumerations | every constant | numbers beyond |
 
-The generator's negative cases are asked besides, whatever the spec says is demanded of nobody. Neither answer is inferred: a backend that
+The generator's negative cases are asked besides, whatever the spec says is not required. Neither answer is inferred: a backend that
 does not claim something, crashes or hangs leaves its probe unknown, with its message.
 """
 
@@ -230,5 +230,5 @@ def _together_and_alone(plan: Plan, what: str) -> list[tuple[str, ...]]:
 
 
 def _replaced(desc: OperatorDesc, names: Collection[str], **changes: object) -> OperatorDesc:
-    present = {name: tensor for name, tensor in desc.tensors() if name in names}  # an optional one may be absent
-    return desc.with_fields(**{name: replace(tensor, **changes) for name, tensor in present.items()})  # type: ignore[arg-type]
+    present = {name: tensor for of in names for name, tensor in desc.called(of)}  # an optional one may be absent
+    return desc.with_tensors({name: replace(tensor, **changes) for name, tensor in present.items()})  # type: ignore[arg-type]

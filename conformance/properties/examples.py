@@ -61,7 +61,7 @@ def draft_case(trial: Trial, draft: Draft) -> Case:
 def draft_desc(trial: Trial, choice: Mapping[str, object], run: tuple[int, ...], layouts: Mapping[str, str]) -> OperatorDesc:
     """The case's desc with other sizes and layouts. Raises NotGenerable."""
     desc = trial.plan.desc(all_types(trial.plan, trial.case.desc), run, choice)
-    return desc.with_fields(**{name: laid_out(desc.tensor(name), layout) for name, layout in layouts.items()})
+    return desc.with_tensors({name: laid_out(desc.tensor(name), layout) for name, layout in layouts.items()})
 
 
 def variable_types(trial: Trial) -> dict[str, str]:

@@ -34,7 +34,7 @@ from dmlcts.reports.record import FAIL
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
 from dmlcts.spec.loader import load
-from dmlcts.spec.model import ABSENT, PRESENT, Operator, Relation, Tolerance
+from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator, Relation, Tolerance
 
 Array = NDArray[Any]
 
@@ -91,7 +91,7 @@ def dispatching(trial: Trial, relation: Relation, sizes: tuple[int, ...] | None)
 
 def all_types(plan: Plan, desc: OperatorDesc) -> Types:
     """The data types of a desc's tensors, and valid ones for its absent tensors."""
-    present = {name: tensor.data_type for name, tensor in desc.tensors()}
+    present = {plan.name_of(name): tensor.data_type for name, tensor in desc.tensors()}
     fitting = (choice for choice in plan.choices if present.items() <= dict(choice.types).items())
     return next((choice.types for choice in fitting), tuple(present.items()))
 
@@ -130,21 +130,32 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
     """
     operator = called.plan.operator
     inputs = operator.inputs()
-    wanted = {field.name: tuple(int(size) for size in named.pop(field.name)) for field in operator.outputs() if field.name in named}
+    outputs = [field for field in operator.outputs() if field.name in named]
+    wanted = {
+        name: tuple(int(size) for size in sizes)
+        for field in outputs
+        for name, sizes in _by_tensor(field, named[field.name]).items()
+    }
+    counts = {field.count: len(named[field.name]) for field in outputs if field.is_tensor_array and field.count}
+    named = {name: value for name, value in named.items() if name not in {field.name for field in outputs}}
     if len(arguments) > len(inputs):
         raise ValueError(f"{trial.case.id}: {operator.name} has {len(inputs)} inputs, and its law gives it {len(arguments)}")
-    tensors = {field.name for field in inputs}
-    given = {field.name: np.asarray(argument) for field, argument in zip(inputs, arguments, strict=False)}
-    given |= {name: np.asarray(value) for name, value in named.items() if name in tensors}
-    attributes = {
-        name: tuple(value) if isinstance(value, list | range) else value for name, value in named.items() if name not in tensors
+    by_field = {field.name: argument for field, argument in zip(inputs, arguments, strict=False)}
+    by_field |= {field.name: named.pop(field.name) for field in inputs if field.name in named}
+    counts |= {field.count: len(by_field[field.name]) for field in inputs if field.is_tensor_array and field.count}
+    given = {
+        name: np.asarray(value)
+        for field in inputs
+        if field.name in by_field
+        for name, value in _by_tensor(field, by_field[field.name]).items()
     }
+    attributes = {name: tuple(value) if isinstance(value, list | range) else value for name, value in named.items()} | counts
     unknown = attributes.keys() - {field.name for field in operator.attributes()}
-    missing = [field.name for field in inputs if field.name not in given and not field.optional]
+    missing = [field.name for field in inputs if field.name not in by_field and not field.optional]
     if unknown or missing:
         problem = f"no {', '.join(missing)}" if missing else f"{', '.join(sorted(unknown))}, which it does not have"
         raise ValueError(f"{trial.case.id}: a law gives {operator.name} {problem}")
-    presence = {field.name: PRESENT if field.name in given else ABSENT for field in inputs if field.optional}
+    presence = {field.name: PRESENT if field.name in by_field else ABSENT for field in inputs if field.optional}
     known = {name: array.shape for name, array in given.items() if array.ndim} | wanted
     try:
         desc = called.plan.desc(called.types, (1,) * called.count, {**called.choice, **attributes, **presence}, known=known)
@@ -154,6 +165,13 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
         name: _content(operator, name, array, desc.tensor(name).data_type, desc.tensor(name).sizes) for name, array in given.items()
     }
     return _dispatched(trial, operator, desc, content, output or operator.outputs()[0].name)
+
+
+def _by_tensor(field: Field, argument: Any) -> dict[str, Any]:
+    """What a law gives a field, by tensor: for an array a list."""
+    return (
+        {f"{field.name}[{index}]": each for index, each in enumerate(argument)} if field.is_tensor_array else {field.name: argument}
+    )
 
 
 def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Computed:
@@ -170,14 +188,22 @@ def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Map
     trespass = trespasses(case, layout)
     if trespass:
         raise Incomplete(Outcome(FAIL, f"{prefix}{trespass}"))
-    tensor, binding = desc.tensor(name), layout.dispatch.bindings[name]
+    name, tensor = desc.called(name)[0]
+    binding = layout.dispatch.bindings[name]
     output = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
-    return computed(case, name, given, output, _in_law(output, tensor, tolerance_of(operator, name, desc)), trial.info)
+    return computed(
+        case, name, given, output, _in_law(output, tensor, _works_on_bits(operator, tolerance_of(operator, name, desc))), trial.info
+    )
 
 
-def _in_law(output: Array, tensor: TensorDesc, tolerance: Tolerance) -> Array:
+def _works_on_bits(operator: Operator, tolerance: Tolerance) -> bool:
+    """Whether an output is bit patterns to laws: where the inputs are. What is ordered and then copied bit by bit is numbers."""
+    return tolerance.compare == "bits" and any(holds_bits(operator, field.name) for field in operator.inputs())
+
+
+def _in_law(output: Array, tensor: TensorDesc, patterns: bool) -> Array:
     """An output's elements as a law has them."""
-    if tolerance.compare == "bits":
+    if patterns:
         return output.view(bits_dtype(tensor.data_type))
     if tensor.type.is_float:
         return output.astype(np.float64)

@@ -8,12 +8,14 @@ A law is an expression over variables, which take the values of tensors, and fun
 | ``f(a, b)`` | the operator: one dispatch. Arguments go to the inputs in order, a number fills a tensor; optional inputs without one are absent |
 | ``f(a, Mode="CONVOLUTION", BiasTensor=c, output="Y")`` | the same with another attribute, a further input, another output (where tensors have sizes of their own) |
 | ``f(a, b, OutputTensor=sizes(a))`` | with these sizes of an output, where they do not follow from the inputs' |
+| ``f([a, b])``, ``f(a, OutputTensors=[sizes(b), sizes(c)], output="OutputTensors[1]")`` | of an array of tensors, all in a list |
 | ``log(x)`` with ``uses: {log: ELEMENT_WISE_LOG}`` | that operator, with its usual attributes, on the same data types |
 | ``near(a, b)``, ``near(a, b, 2)`` | ``abs(a - b)`` is within the operator's tolerance for both a and b; within twice that |
 | ``round_to(x)`` | ``x`` rounded to the output's data type; an integer wraps |
 | ``total(x)`` | the sum of each row, in float64 |
 | ``sums(x, axes)``, ``largest(x, axes)`` | the sum in float64, and the maximum, along axes that become size 1 |
 | ``concat(a, b, axis)``, ``swapped(x, axis, axis)``, ``reshaped(x, sizes)`` | NumPy's concatenate of two, swapaxes and reshape |
+| ``sorted(x, axis)`` | the elements along an axis in ascending order |
 | ``sizes(x)`` | its sizes; an attribute's name is its value in the case's desc |
 | ``padded(x, before, after)`` | ``x`` padded with so many zeros along each axis |
 | ``like(x, value)`` | an array of ``x``'s sizes, filled with a number |
@@ -139,6 +141,7 @@ def _functions(trial: Trial) -> dict[str, Callable[..., Any]]:
         "largest": lambda x, axes: np.max(np.asarray(x), axis=_axes(axes), keepdims=True),
         "concat": moving(lambda a, b, axis: np.concatenate((a, b), axis=axis)),
         "sizes": np.shape,
+        "sorted": lambda x, axis: np.sort(np.asarray(x), axis=axis),
         "swapped": moving(np.swapaxes),
         "reshaped": moving(lambda x, sizes: np.reshape(x, tuple(sizes))),
         "padded": moving(lambda x, before, after: np.pad(x, list(zip(before, after, strict=True)))),

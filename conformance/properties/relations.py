@@ -32,7 +32,7 @@ from dmlcts.generator.case import AGREEMENT, HUGE, RELATION, Case, to_json
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.spec.dtypes import literal_array
 
-EXAMPLES = {"smoke": 5, "core": 10, "full": 25, HUGE: 25}
+EXAMPLES = {"smoke": 5, "core": 10, "full": 10, HUGE: 10}
 """The number of examples of a property case, by the run's level. The planted faults that property cases alone find are found with those of core."""
 
 _SHARE = 5

@@ -57,8 +57,8 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     """The explanations of a record's failures: those of several operators at once, then each operator's, most failures first.
 
     ``most`` limits the operators. Of an operator without failures nothing is explained, not even why cases are unsupported. The cases
-    to run next are of the run's level, or of a higher ``level``; of a search, drawn ones. Of cases that this version of
-    the suite does not have, such as those from files, it is only said how many fail.
+    to run next are of the run's level, or of a higher ``level``; of a search, drawn ones. Failing cases that this version of
+    the suite does not have, such as those from files, are only counted.
     """
     by_operator: dict[str, list[Result]] = {}
     for result in record.results:

@@ -1,6 +1,6 @@
 """``dmlcts fuzz``: a search without end among drawn cases (generator/numbered), as a run whose operators' cases come in batches.
 
-A batch is called ``OPERATOR/NUMBER``. Where an operator's last batch ended stands in the journal, so any process can draw the next one, and
+A batch is called ``OPERATOR/NUMBER``. The journal holds where an operator's last batch ended, so any process can draw the next one, and
 seed and numbers alone decide which cases run. The first batches' results are all kept, those of later ones only where something failed.
 """
 

@@ -37,7 +37,7 @@ def true_to_the_case(given: Given) -> Iterator[str]:
             yield f"{case.id}: is of {case.desc.type}, and {given.operator.name} was to be tested"
         if types.split("-")[0] != case.data_type:
             yield f"{case.id}: is called {types} and is of {case.data_type}"
-        if kind != case.kind and not (case.kind in ("table", "combination") and re.fullmatch(r"[1-8]d", kind)):
+        if kind != case.kind and not (case.kind in ("table", "combination", "random") and re.fullmatch(r"[1-8]d", kind)):
             yield f"{case.id}: is called {kind} and is a case of kind {case.kind}"
 
 

@@ -8,14 +8,16 @@ units beside the function's own. The units of all terms of the sum come in by th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.fused import spreads
+from dmlcts.reference.fused import HALF_LARGEST, spreads
 from dmlcts.reference.registry import Reference, reference
 from dmlcts.reference.stage import stage
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model import MEASURED
 
 _MUCH = 300.0
 """An error of an exponent that says nothing of a share any more; its exponential is still a number."""
@@ -63,15 +65,14 @@ def softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[st
 
     A row with an infinity that is its maximum is NaN throughout, where the page's formula has zeros: measured on DirectML.dll.
     """
-    below, _, share, units = _row(xp, desc, inputs["InputTensor"])
-    positive = share > 0
-    return {
-        "OutputTensor": Answer(
-            share,
-            magnitude=xp.where(positive, share, 0.0),
-            terms=xp.where(positive, units + 2 * xp.abs(below), 1.0),
-        )
-    }
+    below, total, share, units = _row(xp, desc, inputs["InputTensor"])
+
+    def answer(share: Array) -> Answer:
+        positive = share > 0
+        return Answer(share, magnitude=xp.where(positive, share, 0.0), terms=xp.where(positive, units + 2 * xp.abs(below), 1.0))
+
+    lost = _lost(xp, desc, total)
+    return {"OutputTensor": answer(share) if lost is None else _contested(answer(share), answer(share * total / lost))}
 
 
 @spreads("ACTIVATION_SOFTMAX")
@@ -101,12 +102,27 @@ def log_softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     """
     x = inputs["InputTensor"]
     below, total, _, units = _row(xp, desc, x)
-    logarithm = xp.log(total)
     beyond = xp.max(x, axis=_axes(desc, x), keepdims=True) == xp.inf
-    value = xp.where(beyond, xp.where(x == xp.inf, xp.nan, -xp.inf), below - logarithm)
-    finite = xp.isfinite(value)
-    size = xp.where(finite, xp.maximum(xp.abs(value), 1.0), 1.0)
-    return {"OutputTensor": Answer(value, magnitude=size, terms=xp.where(finite, (units + 2 * logarithm) / size, 1.0))}
+
+    def answer(logarithm: Array) -> Answer:
+        value = xp.where(beyond, xp.where(x == xp.inf, xp.nan, -xp.inf), below - logarithm)
+        finite = xp.isfinite(value)
+        size = xp.where(finite, xp.maximum(xp.abs(value), 1.0), 1.0)
+        return Answer(value, magnitude=size, terms=xp.where(finite, (units + 2 * logarithm) / size, 1.0))
+
+    lost, exact = _lost(xp, desc, total), answer(xp.log(total))
+    return {"OutputTensor": exact if lost is None else _contested(exact, answer(xp.log(lost)))}
+
+
+def _lost(xp: Any, desc: OperatorDesc, total: Array) -> Array | None:
+    """The sums as DirectML.dll stores them for FLOAT16, where they do not exceed the largest such number; None if none does."""
+    output = desc.fields.get("OutputTensor")  # a fused activation's desc has no tensors
+    half = isinstance(output, TensorDesc) and output.data_type == "FLOAT16"
+    return xp.minimum(total, HALF_LARGEST) if half and bool(xp.any((total > HALF_LARGEST) & (total < xp.inf))) else None
+
+
+def _contested(documented: Answer, measured: Answer) -> Answer:
+    return replace(documented, contested={MEASURED: measured})
 
 
 def hardmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:

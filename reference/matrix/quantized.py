@@ -22,6 +22,9 @@ from dmlcts.spec.desc import OperatorDesc
 _BYTES = 255
 """The largest difference of two integers of one 8-bit type."""
 
+_LEAST_NORMAL = 2.0**-14
+"""Of FLOAT16."""
+
 _EXACT = 2.0**24
 """FLOAT32 holds every integer up to this."""
 
@@ -51,8 +54,8 @@ def matrix_multiply_integer_to_float(xp: Any, desc: OperatorDesc, inputs: Mappin
     """``((A - AZeroPoint) * AScale) ((B - BZeroPoint) * BScale) + Bias``.
 
     Both matrices may be dequantized before they are multiplied, as DirectML.dll does. 32-bit integers, zero points and their difference
-    are then rounded to FLOAT32; where the output is FLOAT16, what is dequantized is stored as that. The products with the scales count as
-    terms.
+    are then rounded to FLOAT32; where the output is FLOAT16, their difference is stored as that, and so is what is dequantized. The products
+    with the scales count as terms.
     """
     half, bias = desc.tensor("OutputTensor").data_type == "FLOAT16", inputs.get("BiasTensor")
     (a, a_error), (b, b_error) = (_dequantized(xp, inputs, name, half) for name in ("A", "B"))
@@ -88,13 +91,22 @@ def _dequantized(xp: Any, inputs: Mapping[str, Array], name: str, half: bool) ->
     value, error = difference * scale, None
     if matrix.dtype.itemsize == 4:
         steps = [difference, *(x.astype(xp.float64) for x in (matrix, zero_point) if x is not None)]
-        error = xp.abs(scale) * sum(xp.where(single(xp, step), 0.0, ROUNDOFF * xp.abs(step)) for step in steps)
+        error = sum(xp.where(single(xp, step), 0.0, ROUNDOFF * xp.abs(step)) for step in steps)
     if half:
-        size = together(xp.abs(value), error)
-        held = (value.astype(xp.float16).astype(xp.float64) == value) | ~xp.isfinite(value)
-        rounded = xp.where(held, 0.0, xp.maximum(HALF_ROUNDOFF * size, HALF_SPACING))
-        error = together(error, xp.where((size > HALF_LARGEST) & (size < xp.inf), xp.inf, rounded))
+        error = _stored_as_half(xp, difference, error)
+    if error is not None:
+        error = xp.where(error == xp.inf, xp.inf, xp.abs(scale) * error)
+    if half:  # a second time, where the scale may have made more digits of it
+        error = _stored_as_half(xp, value, error, power_of_two(xp, scale) & (xp.abs(value) >= _LEAST_NORMAL))
     return value, error if error is not None and bool(xp.any(error)) else None
+
+
+def _stored_as_half(xp: Any, value: Array, error: Array | None, held: Array | bool = False) -> Array:
+    """What a value, off by ``error``, is off by once it is stored as FLOAT16; infinite beyond what that holds, unchanged where ``held``."""
+    size = together(xp.abs(value), error)
+    held = held | (value.astype(xp.float16).astype(xp.float64) == value) | ~xp.isfinite(value)
+    rounded = xp.where(held, 0.0, xp.maximum(HALF_ROUNDOFF * size, HALF_SPACING))
+    return together(error, xp.where((size > HALF_LARGEST) & (size < xp.inf), xp.inf, rounded))
 
 
 @reference("QUANTIZED_LINEAR_MATRIX_MULTIPLY")

@@ -87,7 +87,7 @@ def reciprocal_root(xp: Any, square: Array, epsilon: float) -> Array:
 def inverse_root(xp: Any, square: Array, error: Array, epsilon: float) -> tuple[Array, Array]:
     """``1 / sqrt(square + epsilon)``, and the share of it that it may be off by when ``square`` is off by ``error``.
 
-    The share is infinite where the error reaches down to a root of zero: nothing can be said of such a quotient.
+    The share is infinite where the error reaches down to a root of zero: such a quotient has no bound.
     """
     argument = square + epsilon
     least = argument - error - UNIT * xp.abs(argument)

@@ -10,7 +10,7 @@ reveal that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
@@ -27,29 +27,37 @@ def _used(desc: OperatorDesc) -> tuple[bool, bool]:
     return bool(fields.get("UseMean", True)), bool(fields.get("UseVariance", fields.get("NormalizeVariance")))
 
 
-def _normalized(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Array]:
-    """The elements before scale and bias, what they may be off by, and where something can be said of them."""
-    axes, (centred, divided) = row_axes(desc), _used(desc)
-    mean, error = xp.zeros_like(x), xp.zeros_like(x)
-    if centred:
-        total, count = along(xp, x, axes)
-        mean = mean_of(total, count)
-        error = added(xp, x, axes) / count + BY_COUNT * UNIT * xp.abs(mean) + stored_error(xp, desc, mean)
-    value = centered(x, mean) if centred else x
-    error = error + UNIT * xp.abs(value) * centred
-    if not divided:
-        return value, error, xp.ones_like(x, dtype=bool)
+def row_mean(xp: Any, desc: OperatorDesc, x: Array, axes: Sequence[int]) -> tuple[Array, Array]:
+    """The mean of each row, whose ``axes`` stay as ones, and what it may be off by."""
+    total, count = along(xp, x, axes)
+    mean = mean_of(total, count)
+    return mean, added(xp, x, axes) / count + BY_COUNT * UNIT * xp.abs(mean) + stored_error(xp, desc, mean)
+
+
+def row_variance(xp: Any, desc: OperatorDesc, x: Array, value: Array, error: Array, axes: Sequence[int]) -> tuple[Array, Array]:
+    """The mean of the squares of each row, and what it may be off by: of ``value``, which is off by ``error`` where it is not ``x`` itself."""
     terms = squares(value, x)
     total, count = along(xp, terms, axes)
     variance = variance_of(total, count)
     # The mean's own error moves all differences alike, and they add up to nothing: only its square counts.
-    shift = xp.max(error, axis=axes, keepdims=True) if axes else error
+    shift = xp.max(error, axis=tuple(axes), keepdims=True) if axes else error
     # A square is off by a unit, and by two of its difference.
-    units = BY_COUNT + (3 if centred else 1)
-    deviation = (added(xp, terms, axes) + units * UNIT * total) / count + shift * shift + stored_error(xp, desc, variance)
+    units = BY_COUNT + (1 if value is x else 3)
+    return variance, (added(xp, terms, axes) + units * UNIT * total) / count + shift * shift + stored_error(xp, desc, variance)
+
+
+def _normalized(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Array]:
+    """The elements before scale and bias, what they may be off by, and where something can be said of them."""
+    axes, (centred, divided) = row_axes(desc), _used(desc)
+    mean, error = row_mean(xp, desc, x, axes) if centred else (xp.zeros_like(x), xp.zeros_like(x))
+    value = centered(x, mean) if centred else x
+    error = error + UNIT * xp.abs(value) * centred
+    if not divided:
+        return value, error, xp.ones_like(x, dtype=bool)
+    variance, deviation = row_variance(xp, desc, x, value, error, axes)
     factor, share = inverse_root(xp, variance, deviation, attribute(xp, desc, "Epsilon"))
     known = xp.isfinite(share)
-    if centred and count == 1:
+    if centred and variance.size == x.size:
         known = known & (x >= 0)
     return value * factor, error * factor * (1 + share) + xp.abs(value * factor) * (share + UNIT), known
 

@@ -67,6 +67,28 @@ def taps(xp: Any, axis: Axis, x: Array, outside: float | int) -> Iterator[Array]
         yield padded[axis.at(x.ndim, slice(first, first + (axis.count - 1) * axis.stride + 1, axis.stride))]
 
 
+@stage("pooling.scattered")
+def scattered(xp: Any, axis: Axis, y: Array) -> Array:
+    """The adjoint of ``taps``: each of the ``count`` elements along the axis added to all that its window holds. Padding gets nothing.
+
+    The result has the ``size`` of the input along the axis, and the sizes of ``y`` along the others.
+    """
+    before = axis.padding
+    reach = (axis.count - 1) * axis.stride + (axis.window - 1) * axis.dilation + 1
+    sizes = list(y.shape)
+    sizes[axis.axis] = max(reach, before + axis.size)
+    padded = xp.zeros(tuple(sizes), dtype=y.dtype)
+    for start in axis.starts():
+        first = start + before
+        padded[axis.at(y.ndim, slice(first, first + (axis.count - 1) * axis.stride + 1, axis.stride))] += y
+    return padded[axis.at(y.ndim, slice(before, before + axis.size))]
+
+
+def forward(desc: OperatorDesc) -> OperatorDesc:
+    """The desc of a gradient with the tensors that its forward operator had: the incoming gradient has the sizes of the output."""
+    return desc.with_fields(InputTensor=desc.fields["OutputGradientTensor"], OutputTensor=desc.fields["InputGradientTensor"])
+
+
 def axes(desc: OperatorDesc) -> list[Axis]:
     """The window along each spatial dimension, as the desc's attributes and the output's sizes say."""
     source, target = (_tensor(desc, name) for name in ("InputTensor", "OutputTensor"))

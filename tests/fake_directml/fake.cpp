@@ -275,9 +275,9 @@ HRESULT create_proxy(ID3D12Device* d3d12, UINT flags, UINT level, void** out) {
     if (!found) return E_NOINTERFACE;
     auto* create = reinterpret_cast<dml::CreateDevice1*>(reinterpret_cast<void*>(found));
     dml::IDevice1* real = nullptr;
-    const HRESULT said = create(d3d12, flags, level, dml::IDevice1::iid, reinterpret_cast<void**>(&real));
-    *out = SUCCEEDED(said) ? new Proxy(real) : nullptr;
-    return said;
+    const HRESULT result = create(d3d12, flags, level, dml::IDevice1::iid, reinterpret_cast<void**>(&real));
+    *out = SUCCEEDED(result) ? new Proxy(real) : nullptr;
+    return result;
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
         "gaps": choices * 3,
         "negative": 231,
         "property": choices * (1 + 3),
+        "random": 1000,
     }
 
 

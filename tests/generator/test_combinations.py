@@ -1,4 +1,4 @@
-"""Rows become the cases that they want; arrays are stored as they are, computed anew where stale; missing interactions are told."""
+"""Rows become the cases that they want; arrays are stored as they are, computed anew where stale; missing interactions are reported."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from dmlcts.generator import arrays
 from dmlcts.generator.arrays import CoveringArray, store, stored
 from dmlcts.generator.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
 from dmlcts.generator.checks.ids import ID
-from dmlcts.generator.combinations import Combinations, Packed, array_of, combination_cases, computed, digest, promoted, space_of
-from dmlcts.generator.covering import NONE, Row, Tuples
+from dmlcts.generator.combinations import Combinations, Packed, array_of, combination_cases, computed, digest, space_of
+from dmlcts.generator.covering import NONE, Row
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.interactions import interactions, random_rows
 from dmlcts.generator.layouts import layout_of, layouts_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import Plan, plan_of
+from dmlcts.generator.random_cases import random_cases, with_random
 from dmlcts.generator.suite import make_cases
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.loader import load
@@ -162,24 +163,6 @@ def test_the_digest_depends_on_what_decides_which_rows_can_be() -> None:
     assert digest(model_of(plan_of(replace(operator, constraints=operator.constraints[1:])))) != now
 
 
-def test_rows_that_add_to_a_lower_level_move_there() -> None:
-    """Later rows reach a few pairs that the search for pairs did not find."""
-    space, array = space_of(plan(ROUND)), array_of(plan(ROUND), "full")
-    moved = array.ends["core"] - 1
-    late = replace(
-        array, ends={**array.ends, "core": moved}, rows=(*array.rows[:moved], *array.rows[moved + 1 :], array.rows[moved])
-    )
-    found = promoted(space, late)
-    pairs = Tuples(space.counts, 2)
-    core, full = (pairs.flags(map(space.became, found.rows[:end])) for end in (found.ends["core"], None))
-    assert (core == full).all()
-    assert int(core.sum()) == found.feasible["core"]
-    assert sorted(found.rows) == sorted(array.rows)
-    assert found.rows[:moved] == array.rows[:moved]
-    assert moved <= found.ends["core"] < moved + 10
-    assert promoted(space, found) == found
-
-
 @pytest.mark.parametrize("name", [ROUND, "GEMM", "CONVOLUTION"])
 def test_a_long_dimension_needs_as_many_dimensions(name: str) -> None:
     """The conflicts that are known from the start are true: no random row has both values."""
@@ -201,14 +184,14 @@ def test_an_array_computed_again_is_the_same() -> None:
 
 
 def test_every_pair_and_triple_is_covered() -> None:
-    found = interactions(load(ROUND), samples=20)
+    found = interactions(load(ROUND), make_cases(load(ROUND)), samples=20)
     assert found["pairs"].missing == ()
     assert (found["pairs"].share, found["pairs"].covered) == (1.0, found["pairs"].feasible)
     assert found["triples"].share >= 0.99
     assert found["triples"].feasible > found["pairs"].feasible > 1_000
 
 
-def test_a_pair_that_no_case_has_any_more_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_that_no_case_has_any_more_is_reported() -> None:
     operator = load(ROUND)
 
     def gone(case: Case) -> bool:
@@ -216,16 +199,27 @@ def test_a_pair_that_no_case_has_any_more_is_told(monkeypatch: pytest.MonkeyPatc
         return isinstance(tensor, TensorDesc) and tensor.DimensionCount == 5 and case.desc.fields["RoundingMode"] == "TOWARD_ZERO"
 
     left = tuple(case for case in make_cases(operator) if not gone(case))
-    monkeypatch.setattr("dmlcts.generator.interactions.make_cases", lambda operator: left)
-    found = interactions(operator, samples=200)["pairs"]
+    found = interactions(operator, left, samples=200)["pairs"]
     assert found.covered < found.feasible
     assert "rank 5, RoundingMode TOWARD_ZERO" in found.missing
 
 
-def test_a_pair_that_full_alone_has_is_missing_at_core(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_that_full_alone_has_is_missing_at_core() -> None:
     late = tuple(replace(case, level="full") for case in make_cases(load(ROUND)))
-    monkeypatch.setattr("dmlcts.generator.interactions.make_cases", lambda operator: late)
-    found = interactions(load(ROUND), samples=1)
+    found = interactions(load(ROUND), late, samples=1)
     assert found["pairs"].covered == 0
     assert found["pairs"].feasible > 1_800
     assert found["triples"].share == 1.0
+
+
+def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core() -> None:
+    name = "ELEMENT_WISE_BIT_NOT"
+    array = array_of(plan(name), "full")
+    assert array.random
+    for level in ("core", "full"):
+        cases = [case for case in random_cases(plan(name), level) if case.level == "core"]
+        assert [case.id.split("/random-")[1].split("/")[0] for case in cases] == [str(number) for number in array.random]
+    assert not list(random_cases(plan(name), "smoke"))
+    assert with_random(plan(name), array) == array
+    without = replace(array, rows=array.rows[: array.ends["smoke"]], ends={**array.ends, "core": array.ends["smoke"]})
+    assert len(with_random(plan(name), without).random) > 10

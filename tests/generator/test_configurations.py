@@ -1,4 +1,4 @@
-"""What a spec says of its own cases: configurations of attributes and tensors, named sizes, other random data, tables of attributes."""
+"""What a spec says about its own cases: configurations of attributes and tensors, named sizes, other random data, tables of attributes."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_a_tensor_that_a_configuration_leaves_out_stays_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("configuration", "said"),
+    ("configuration", "message"),
     [
         ({"Colour": 1}, "the operator has no field 'Colour'"),
         ({"ATensor": "absent"}, "an optional tensor is present or absent"),
@@ -59,10 +59,10 @@ def test_a_tensor_that_a_configuration_leaves_out_stays_out() -> None:
         ({"Scale": [[1]]}, "a FLOAT is a number or an expression"),
     ],
 )
-def test_wrong_configurations_are_errors_of_the_file(configuration: dict[str, Any], said: str) -> None:
+def test_wrong_configurations_are_errors_of_the_file(configuration: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError) as error:
         product_operator(configurations={"it": configuration})
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_sizes_of_symbols_meet_pairwise() -> None:

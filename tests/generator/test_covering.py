@@ -127,7 +127,7 @@ def test_the_search_for_threes_ends_when_hardly_any_is_left_that_can_be(
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_what_is_not_covered_is_told_and_conflicts_are_true(name: str) -> None:
+def test_what_is_not_covered_is_reported_and_conflicts_are_true(name: str) -> None:
     space = SPACES[name]
     covering = Covering(space, name)
     for strength in (1, 2):
@@ -188,7 +188,7 @@ def test_conflicts_that_are_given_are_not_tried() -> None:
         return row[:2] != (0, 1)
 
     covering = Covering(Small((2, 2, 2, 2), valid, conflicts=[((0, 0), (1, 1))]), "given")
-    tried.clear()  # the first rows, from which conflicts are told, are drawn freely
+    tried.clear()  # the first rows, from which conflicts are learned, are drawn freely
     covering.cover(2)
     assert all(row[:2] != (0, 1) for row in tried)
 

@@ -201,16 +201,17 @@ def test_layouts_of_inputs_and_outputs(name: str) -> None:
 
 @pytest.mark.parametrize("name", BINARY)
 def test_both_inputs_are_laid_out_each_in_its_own_way(name: str) -> None:
-    """Every pair in core, in full with each data type as well, but for a few: the arrays have nearly all threes."""
+    """Every pair in core, in full with each data type as well, but for a few: the cases have nearly all threes."""
     wanted = set(product(INPUT_LAYOUTS, INPUT_LAYOUTS))
 
     def pairs(level: str, *types: str) -> set[tuple[str, ...]]:
-        found = [case for case in cases(name, "combination", level) if case.data_type in types or not types]
+        found = [*cases(name, "combination", level), *(cases(name, "random", level) if level == "full" else ())]
+        found = [case for case in found if case.data_type in types or not types]
         return {tuple(layout_of(case.desc.tensor(tensor)) for tensor in ("ATensor", "BTensor")) for case in found}
 
     assert pairs("core") == wanted
     for choice in ("UINT32", "UINT8"):
-        assert len(pairs("full", choice)) > 0.85 * len(wanted)
+        assert len(pairs("full", choice)) > 0.8 * len(wanted)
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -305,9 +306,9 @@ def test_buffers_that_are_too_small(name: str) -> None:
         if field.is_tensor:
             short = [case.bindings[field.name].short for case in rejected(name) if case.rule == f"binding/{field.name}/size"]
             assert set(short) == ({4} if demanded(load(name), f"binding/{field.name}/size") else set())
-            said = [case.desc.tensor(field.name) for case in rejected(name) if case.rule == f"tensor/{field.name}/total-size"]
-            assert {tensor.strides is None for tensor in said} == {True, False}
-            assert all(tensor.total_size == tensor.least_bytes - 4 for tensor in said)
+            tensors = [case.desc.tensor(field.name) for case in rejected(name) if case.rule == f"tensor/{field.name}/total-size"]
+            assert {tensor.strides is None for tensor in tensors} == {True, False}
+            assert all(tensor.total_size == tensor.least_bytes - 4 for tensor in tensors)
 
 
 def test_wrong_values_of_an_enumeration() -> None:

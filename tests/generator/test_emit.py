@@ -31,6 +31,7 @@ ONE_OF_EACH_KIND = (
     "ELEMENT_WISE_ROUND/FLOAT32/gaps/Output-padded-rows/HALVES_TO_NEAREST_EVEN",
     "ELEMENT_WISE_ROUND/FLOAT32/negative/enum/RoundingMode=3",
     "ELEMENT_WISE_ROUND/FLOAT32/property/odd/TOWARD_ZERO",
+    "ELEMENT_WISE_ROUND/FLOAT16/2d/7x33/random-12/TOWARD_ZERO",
 )
 
 FAULTY = '''
@@ -92,15 +93,15 @@ def test_a_module_is_python_with_a_test_for_each_kind() -> None:
     tests = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     assert tests == [f"test_{kind.replace('-', '_')}" for kind in TITLES if kind != HUGE]
     assert all(ast.get_docstring(node) for node in tree.body if isinstance(node, ast.FunctionDef))
-    said = ast.get_docstring(tree)
-    assert said is not None
+    docstring = ast.get_docstring(tree)
+    assert docstring is not None
     for part in (
         "ELEMENT_WISE_ROUND (DML_OPERATOR_TYPE 99, since feature level 2_1)",
         "1.2.3",
         spec_version(["ELEMENT_WISE_ROUND"]),
         "do not edit",
     ):
-        assert part in said
+        assert part in docstring
 
 
 def test_every_kind_of_case_has_a_title() -> None:
@@ -171,17 +172,17 @@ def test_a_wrong_backend_fails_with_the_explanation(tmp_path: Path) -> None:
     cases = [case for case in cases if case is wrong or case.kind != "combination"]
     emitted(tmp_path, cases)
     done = plain_pytest(tmp_path, "--dmlcts-backend", "python:faulty:Ceiling", "-rs")
-    said = done.stdout
-    assert done.returncode == 1, said
-    assert "2 failed, 3 passed, 1 skipped" in said
-    assert "fail: OutputTensor: " in said
-    assert re.search(r"  OutputTensor\[\d+, \d+, \d+, \d+\]: expected -?\d+\.0, is -?\d+\.0\n", said)
-    assert "f(-x) == -f(x) does not hold for x = " in said
-    assert "unsupported: ceiling does not claim FLOAT16" in said
-    assert re.search(rf"again: dmlcts run .*python:faulty:Ceiling.* {re.escape(wrong.id)}", said.replace('"', " "))
-    assert "Traceback" not in said
+    printed = done.stdout
+    assert done.returncode == 1, printed
+    assert "2 failed, 3 passed, 1 skipped" in printed
+    assert "fail: OutputTensor: " in printed
+    assert re.search(r"  OutputTensor\[\d+, \d+, \d+, \d+\]: expected -?\d+\.0, is -?\d+\.0\n", printed)
+    assert "f(-x) == -f(x) does not hold for x = " in printed
+    assert "unsupported: ceiling does not claim FLOAT16" in printed
+    assert re.search(rf"again: dmlcts run .*python:faulty:Ceiling.* {re.escape(wrong.id)}", printed.replace('"', " "))
+    assert "Traceback" not in printed
     (example,) = (tmp_path / "results" / "examples").iterdir()
-    assert re.search(rf"again: dmlcts run .*--case-file .*results/examples/{re.escape(example.name)}", said)
+    assert re.search(rf"again: dmlcts run .*--case-file .*results/examples/{re.escape(example.name)}", printed)
 
 
 def test_a_module_of_other_specs_says_so_and_runs_nothing(tmp_path: Path) -> None:
@@ -189,9 +190,9 @@ def test_a_module_of_other_specs_says_so_and_runs_nothing(tmp_path: Path) -> Non
     (file,) = write_modules([find_case(ONE_OF_EACH_KIND[0])], tmp_path, "1.2.3")
     file.write_text(file.read_text(encoding="utf-8").replace(installed, "000000000000"), encoding="utf-8")
     done = plain_pytest(tmp_path)
-    said = done.stdout + done.stderr
+    printed = done.stdout + done.stderr
     assert done.returncode != 0
     expected = f"generated from spec 000000000000, but spec {installed} is installed: run `dmlcts generate` again"
-    assert expected in " ".join(said.split())
-    assert "passed" not in said
-    assert "Traceback" not in said
+    assert expected in " ".join(printed.split())
+    assert "passed" not in printed
+    assert "Traceback" not in printed

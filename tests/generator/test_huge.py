@@ -25,7 +25,8 @@ def test_tensors_begin_and_elements_lie_beyond_a_word_of_32_bits(name: str) -> N
 
 def test_every_operator_has_such_cases_of_its_first_input_and_output() -> None:
     for name in operator_names():
-        assert len(list(huge_cases(plan_of(load(name)), HUGE))) == 3, name
+        inputs = any(field.is_tensor for field in load(name).inputs())
+        assert len(list(huge_cases(plan_of(load(name)), HUGE))) in ((3,) if inputs else (2, 3)), name
 
 
 def test_no_other_level_has_them() -> None:

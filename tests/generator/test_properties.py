@@ -254,7 +254,7 @@ def test_each_law_can_be_broken(name: str) -> None:
         assert any(broken(case, change) for case in in_turn for change in WRONG), relation.label
 
 
-def test_a_law_is_said_with_the_values_that_break_it() -> None:
+def test_a_law_is_reported_with_the_values_that_break_it() -> None:
     result = tried("ELEMENT_WISE_BIT_XOR/UINT8/property/cancels-itself", Counting(lambda d, g: g["ATensor"] | g["BTensor"]))
     assert result.message == "f(a, a) == 0 does not hold for a = 1 (0x1) (shrunken example of cancels-itself)"
     assert result.evidence["law"] == {"text": "f(a, a) == 0", "index": [0], "values": "a = 1 (0x1)"}

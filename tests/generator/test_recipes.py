@@ -89,9 +89,9 @@ def test_data_are_the_same_in_every_process() -> None:
         subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONHASHSEED": seed}, text=True)
         for seed in ("0", "1")
     ]
-    said = {process.communicate(timeout=300)[0] for process in started}
+    printed = {process.communicate(timeout=300)[0] for process in started}
     assert [process.returncode for process in started] == [0, 0]
-    assert len(said) == 1
+    assert len(printed) == 1
 
 
 def test_every_tensor_of_every_case_has_its_own_stream() -> None:

@@ -131,7 +131,7 @@ def test_shapes_hold_one_after_another_when_their_conditions_do() -> None:
     assert swapped == {"InputTensor": (2, 3, 4, 5), "FilterTensor": (2, 3, 4, 2), "OutputTensor": (2, 3, 2, 1)}
 
 
-def test_what_cannot_be_solved_is_said() -> None:
+def test_what_cannot_be_solved_is_reported() -> None:
     circle = [
         {
             "sizes": {"InputTensor": ["N"], "OutputTensor": ["M"]},

@@ -181,6 +181,11 @@ def test_no_other_type_has_every_half(name: str) -> None:
     assert patterns(name, "every-half") == patterns(name, "every-finite") == []
 
 
+@pytest.mark.parametrize("name", TYPES)
+def test_every_pattern_of_16_bits(name: str) -> None:
+    assert patterns(name, "every-16-bits") == (list(range(1 << 16)) if name in ("FLOAT16", "INT16", "UINT16") else [])
+
+
 # Numbers of every size
 
 

@@ -213,7 +213,7 @@ def test_a_case_is_found_by_its_id() -> None:
 
 
 @pytest.mark.parametrize(
-    ("case_id", "said"),
+    ("case_id", "message"),
     [
         ("ELEMENT_WISE_BIT_NAND/UINT8/4d", "there is no operator 'ELEMENT_WISE_BIT_NAND'"),
         ("", "there is no operator ''"),
@@ -221,6 +221,6 @@ def test_a_case_is_found_by_its_id() -> None:
         ("ELEMENT_WISE_BIT_OR", "no case 'ELEMENT_WISE_BIT_OR'; similar ids"),
     ],
 )
-def test_an_unknown_id_is_answered_with_what_there_is(case_id: str, said: str) -> None:
-    with pytest.raises(KeyError, match=said):
+def test_an_unknown_id_is_answered_with_what_there_is(case_id: str, message: str) -> None:
+    with pytest.raises(KeyError, match=message):
         find_case(case_id)

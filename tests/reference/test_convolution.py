@@ -1,4 +1,4 @@
-"""Convolutions of real numbers against loops over every product, in both directions, and what is said of their errors."""
+"""Convolutions of real numbers against loops over every product, in both directions, and the bounds of their errors."""
 
 import math
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ KINDS = ("Scale", "ZeroPoint")
 
 
 def answer(name: str, output: TensorDesc, tensors: dict[str, Array], **attributes: object) -> Answer:
-    """What the reference says of operator ``name``; ``tensors`` by name without Tensor, attributes as usual where not given."""
+    """The reference's answer for operator ``name``; ``tensors`` by name without Tensor, attributes as usual where not given."""
     inputs = {f"{key}Tensor": np.asarray(array) for key, array in tensors.items()}
     count = tensors["Input"].ndim - 2
     usual = {"DimensionCount": count, "Strides": (1,) * count, "Dilations": (1,) * count}

@@ -253,3 +253,13 @@ def test_what_is_no_number_becomes_the_zero_point() -> None:
 def test_beyond_32_bits_it_saturates_all_the_same() -> None:
     a, b = np.array([[127], [-127]], np.int8), np.array([[1]], np.int8)
     assert quantized(a, b, "INT8", 1e10, OutputZeroPoint=np.array([1], np.int8)).result.tolist() == [[127], [-128]]
+
+
+def test_a_difference_of_wide_integers_may_be_stored_as_float16() -> None:
+    """35773 - 28688 is 7085, which FLOAT16 does not hold: 7084 by the scale, truncated again, is 82.75. Measured on DirectML.dll."""
+    a, az, b = (np.full((1, 1, 1, 1), number, "uint16") for number in (35773, 28688, 34879))
+    a_scale, b_scale = (np.full((1, 1, 1, 1), number, "float16") for number in (0.011688232421875, 0.0225830078125))
+    name = "MATRIX_MULTIPLY_INTEGER_TO_FLOAT"
+    answer = run(name, "FLOAT16", A=a, AScale=a_scale, AZeroPoint=az, B=b, BScale=b_scale)
+    for stored, right in ((65216, True), (65056, True), (64800, False)):
+        assert passes(np.full((1, 1, 1, 1), stored), answer, name, "FLOAT16") is right

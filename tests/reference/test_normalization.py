@@ -16,7 +16,7 @@ TYPES = {np.dtype(np.float16): "FLOAT16", np.dtype(np.float32): "FLOAT32"}
 
 
 def answer(name: str, inputs: dict[str, Array], **attributes: object) -> Answer:
-    """What the reference says of an operator without a fused activation, whose output is as large as its input."""
+    """The reference's answer for an operator without a fused activation, whose output is as large as its input."""
     fields: dict[str, object] = {}
     x = inputs["InputTensor"]
     for field in load(name).fields:

@@ -37,7 +37,7 @@ def cases(name: str) -> tuple[Case, ...]:
 
 
 def refused(name: str, data_type: str, computation: Computation) -> Iterator[str]:
-    """The cases in which what was computed is judged to be wrong, each with what was said of it. Data that are no numbers are left out."""
+    """The cases in which what was computed is judged to be wrong, each with the message. Data that are no numbers are left out."""
     for case in cases(name):
         desc, inputs = case.desc, case_inputs(case)
         if case.data_type != data_type or not all(np.all(np.isfinite(x)) for x in inputs.values()):
@@ -150,7 +150,7 @@ def test_faults_of_mean_and_variance_are_found(fault: str, data_type: str) -> No
 
 def test_cancelled_digits_of_a_variance_are_found() -> None:
     found = list(refused(MVN1, "FLOAT32", mean_variance(variance="of squares")))
-    assert any("far-from-zero" in said for said in found)
+    assert any("far-from-zero" in message for message in found)
 
 
 def batch(

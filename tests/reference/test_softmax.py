@@ -212,3 +212,23 @@ def test_exponentials_that_overflow_are_refused() -> None:
 def test_the_wrong_axis_is_refused() -> None:
     x = numbers((5, 5), -1, 1)
     assert not any(verdict.ok for verdict in verdicts(x, tuple(part.T for part in in_float32(x.T))))
+
+
+def test_a_sum_beyond_float16_has_two_answers() -> None:
+    """DirectML.dll stores the sum of FLOAT16 as 65504; the page promises the formula."""
+    for name, exact, measured in (
+        ("SOFTMAX", 1 / 70_000, 1 / 65_504),
+        ("LOG_SOFTMAX", -math.log(70_000), -math.log(65_504)),
+    ):
+        for data_type, lost in (("FLOAT16", True), ("FLOAT32", False)):
+            tensor = TensorDesc(data_type, (1, 1, 2, 70_000))
+            desc = OperatorDesc(f"ACTIVATION_{name}", {"InputTensor": tensor, "OutputTensor": tensor})
+            row = np.zeros(tensor.sizes, data_type.lower())
+            row[..., 1, 10_000:] = -20  # this sum is within FLOAT16
+            answer = compute(desc, {"InputTensor": row})["OutputTensor"]
+            assert answer.value[0, 0, 0, 0] == pytest.approx(exact)
+            assert answer.contested.keys() == ({"measured"} if lost else set())
+            if lost:
+                other = answer.contested["measured"]
+                assert other.value[0, 0, 0, 0] == pytest.approx(measured)
+                assert (other.value[0, 0, 1] == answer.value[0, 0, 1]).all()

@@ -241,9 +241,9 @@ def test_the_command_exits_as_a_ci_expects_and_writes_its_files(tmp_path: Path, 
     assert capsys.readouterr().out == "PASS: no regression in 2 cases\n"
     files = ("--markdown", tmp_path / "gate.md", "--json", tmp_path / "gate.json")
     assert dmlcts("gate", bad, "--baseline", old, "--github", *files) == 1
-    said = capsys.readouterr().out
-    assert "    ELEMENT_WISE_ROUND/FLOAT16/0: passed → failed: off by one\n" in said
-    assert "::error title=dmlcts gate%3A ELEMENT_WISE_ROUND%3A 1 newly failing::ELEMENT_WISE_ROUND/FLOAT16/0: " in said
+    printed = capsys.readouterr().out
+    assert "    ELEMENT_WISE_ROUND/FLOAT16/0: passed → failed: off by one\n" in printed
+    assert "::error title=dmlcts gate%3A ELEMENT_WISE_ROUND%3A 1 newly failing::ELEMENT_WISE_ROUND/FLOAT16/0: " in printed
     assert (tmp_path / "gate.md").read_text(encoding="utf-8").startswith("# ✗ FAIL: 1 regression in 2 cases")
     jsonschema.validate(json.loads((tmp_path / "gate.json").read_text(encoding="utf-8")), SCHEMA)
     waivers = tmp_path / "waivers.yaml"

@@ -93,8 +93,8 @@ def test_more_than_nine_shards_are_counted_as_numbers() -> None:
     ],
 )
 def test_shards_of_different_runs_are_refused(name: str, value: object) -> None:
-    said = f"not shards of one run: {name} is {getattr(MANIFEST, name)!r} and {value!r}"
-    with pytest.raises(MergeError, match=re.escape(said)):
+    message = f"not shards of one run: {name} is {getattr(MANIFEST, name)!r} and {value!r}"
+    with pytest.raises(MergeError, match=re.escape(message)):
         merge([FIRST, other(**{name: value})])
 
 
@@ -111,8 +111,8 @@ def test_shards_of_different_runs_are_refused(name: str, value: object) -> None:
 )
 def test_shards_of_different_backends_are_refused(name: str, value: object) -> None:
     backend = {**MANIFEST.backend, name: value}
-    said = f"the backends differ, {name} is {MANIFEST.backend.get(name)!r} and {value!r}"
-    with pytest.raises(MergeError, match=re.escape(said)):
+    message = f"the backends differ, {name} is {MANIFEST.backend.get(name)!r} and {value!r}"
+    with pytest.raises(MergeError, match=re.escape(message)):
         merge([FIRST, other(backend=backend)])
 
 
@@ -121,7 +121,7 @@ def test_shards_may_have_run_on_different_machines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("records", "said"),
+    ("records", "message"),
     [
         ([], "no records to merge"),
         ([FIRST], "shards are missing: 2"),
@@ -134,8 +134,8 @@ def test_shards_may_have_run_on_different_machines() -> None:
         ([FIRST, replace(SECOND, results=results("a"))], "two shards have the same case"),
     ],
 )
-def test_what_is_missing_or_too_much(records: list[Record], said: str) -> None:
-    with pytest.raises(MergeError, match=said):
+def test_what_is_missing_or_too_much(records: list[Record], message: str) -> None:
+    with pytest.raises(MergeError, match=message):
         merge(records)
 
 

@@ -101,16 +101,16 @@ def test_the_page_tells_the_statuses_apart_by_word_symbol_and_number(tmp_path: P
 
 
 def test_the_page_has_the_verdict_the_manifest_and_the_matrix(tmp_path: Path) -> None:
-    said = Outline(page(run(result(), result(FAIL, 1), result(operator="CAST")), tmp_path))
+    outline = Outline(page(run(result(), result(FAIL, 1), result(operator="CAST")), tmp_path))
     for text in (
         "impl 2.0 does NOT conform to the documentation at feature level 6.4",
         "dmlcts run --backend process:./impl", "2026-01-02 03:04:05 UTC", "1 h 6 min", "denormals", "flush", "process:./impl",
     ):  # fmt: skip
-        assert text in said.text
-    cells = [attributes for tag, attributes in said.elements if tag == "td" and attributes]
+        assert text in outline.text
+    cells = [attributes for tag, attributes in outline.elements if tag == "td" and attributes]
     assert [cell["class"] for cell in cells] == ["fail", "fail", "pass", "pass"]
-    assert "✗ 1/2" in said.text
-    titles = [attributes.get("title") for tag, attributes in said.elements if tag == "a"]
+    assert "✗ 1/2" in outline.text
+    titles = [attributes.get("title") for tag, attributes in outline.elements if tag == "a"]
     assert "FLOAT16: 1 failed, 1 passed" in titles
 
 

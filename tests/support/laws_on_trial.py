@@ -75,7 +75,7 @@ def law_cases(operator: Operator) -> list[Case]:
     return [case for case in property_cases(plan_of(operator)) if case.relation == "it"]
 
 
-def said(operator: Operator, backend: Any, types: str, /, **arrays: Any) -> Outcome:
+def judged(operator: Operator, backend: Any, types: str, /, **arrays: Any) -> Outcome:
     """What the law gives for the variables, in the first case of these data types."""
     case = next(case for case in law_cases(operator) if case.id.split("/")[1] == types)
     given = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, Dispatch, Rejected
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.probing.measured import measurement_of
+from dmlcts.conformance.probing.measured import measurement_of, write_measurements
 from dmlcts.conformance.probing.probe import Probed, probe
 from dmlcts.spec.loader import load, with_measurements
 from dmlcts.spec.measurement import Measurement
@@ -24,6 +24,9 @@ SAMPLE = (
     *("ELEMENT_WISE_CLIP1", "ELEMENT_WISE_QUANTIZE_LINEAR"),
 )
 LEVEL = "6_4"
+MEASURED = Measurement(
+    "DirectML 9.9", "2026-11-20", "6_4", 500, 36, 36, "a device", "0.0", f"dmlcts probe {ROUND}", {"create": 9, "read back": 1}
+)
 
 
 class Taught(ReferenceBackend):
@@ -96,3 +99,8 @@ def once(dispatch: Dispatch) -> bool:
 def measured_in(folder: Path, name: str) -> Operator:
     """The operator with the measurements of a folder in place of the package's."""
     return with_measurements(load(name), folder)
+
+
+def write(folder: Path, *measurements: Measurement, name: str = ROUND) -> int:
+    """Writes what was measured of an operator into the files of a folder."""
+    return write_measurements(folder, [(load(name), measurement) for measurement in measurements])

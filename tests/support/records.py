@@ -17,6 +17,8 @@ MANIFEST = Manifest(
     seed="7", platform={"system": "Linux"}, started="2026-01-02T03:04:05+00:00", finished="2026-01-02T03:04:15Z", seconds=10.0,
 )  # fmt: skip
 
+HOSTILE = "a \"<b>&' \x00\x1b[31m </script> ]]> `|` @somebody \ud800 \u2028 ÿ𝔘"
+
 
 def result(
     status: str = PASS, number: int = 0, operator: str = "ELEMENT_WISE_ROUND", data_type: str = "FLOAT16", **more: object

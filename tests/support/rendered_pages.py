@@ -15,6 +15,8 @@ from dmlcts.spec.model import (
     Support,
     TensorSupport,
 )
+from dmlcts.spec.pages.compare import compare
+from dmlcts.spec.pages.page import read_page
 
 WORDS = {
     "en": {
@@ -180,8 +182,8 @@ def said_constraints(op: Operator) -> dict[tuple[str, ...], list[str]]:
 def example_lines(example: Example, op: Operator) -> Iterator[str]:
     for name, value in example.attributes.items():
         enum = op.field(name).enum
-        said = f"{{{', '.join(map(str, value))}}}" if isinstance(value, tuple) else f"{enum}_{value}" if enum else value
-        yield f"{name}: {said}"
+        text = f"{{{', '.join(map(str, value))}}}" if isinstance(value, tuple) else f"{enum}_{value}" if enum else value
+        yield f"{name}: {text}"
     for name, literal in chain(example.inputs.items(), example.answers["documented"].items()):
         yield f"\n{name}: (Sizes:{{{', '.join(map(str, literal.sizes))}}}, DataType:{literal.data_type})"
         yield nested(list(literal.data), literal.sizes).replace(UNDEFINED, "0") + " // 1, 2 and [3]"
@@ -192,3 +194,8 @@ def nested(data: list[object], sizes: Sequence[int]) -> str:
         return str(data[0])
     step = len(data) // sizes[0]
     return "[" + ", ".join(nested(data[i * step : (i + 1) * step], sizes[1:]) for i in range(sizes[0])) + "]"
+
+
+def keys(text: str, op: Operator) -> list[str]:
+    """The keys of the differences between a page and a spec."""
+    return [difference.key for difference in compare(read_page(text), op)]

@@ -52,7 +52,7 @@ LIMIT = 1800.0
 Say = Callable[[str], None]
 
 Trial = Callable[[Callable[[], Backend]], BackendInfo]
-"""(what opens a backend) -> what it says of itself, once a case has passed on it. Raises SetupError."""
+"""(what opens a backend) -> its own description, once a case has passed on it. Raises SetupError."""
 
 
 class SetupError(Exception):

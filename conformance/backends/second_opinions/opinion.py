@@ -6,6 +6,7 @@ A table beside this module says which of the library's functions that is (confor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from math import isfinite
 from typing import Any, Protocol
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.array_backend import ArrayBackend
 from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable, Unsupported
 from dmlcts.conformance.backends.second_opinions.table import Call, Choice, Either, Node, Several, Table, chosen, float32
-from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
+from dmlcts.spec.abi import data_type
+from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc, field_of
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.loader import load
 
@@ -108,9 +110,13 @@ class OpinionBackend(ArrayBackend):
         if isinstance(before, ScaleBias):
             scaled = {**scope, "Scale": float32(before.scale), "Bias": float32(before.bias)}
             tensors["InputTensor"] = evaluate(table.scale_bias.nodes[0], scaled, tensors, library)
+        for array in {field_of(tensor) for tensor in inputs} - inputs.keys():
+            tensors[array] = [tensors[tensor] for tensor, _ in desc.called(array)]
         nodes = dict(zip((output.name for output in load(desc.type).outputs()), way.nodes, strict=True))
-        outputs = {output: given for output, given in desc.tensors() if output in nodes}
-        values = {output: evaluate(nodes[output], scope, tensors, library) for output in outputs}
+        outputs = {output: given for output, given in desc.tensors() if field_of(output) in nodes}
+        values = {
+            output: evaluate(_of_output(nodes[field_of(output)], output, desc), scope, tensors, library) for output in outputs
+        }
         after = desc.fields.get("FusedActivation")
         if isinstance(after, OperatorDesc):
             ((output, given),) = outputs.items()
@@ -118,6 +124,16 @@ class OpinionBackend(ArrayBackend):
             activation = chosen(table, after, name)
             values[output] = evaluate(activation.nodes[0], activation.scope(after), {"InputTensor": values[output]}, library)
         return {output: _given_back(library.array(values[output]), given, way.bits, name) for output, given in outputs.items()}
+
+
+def _of_output(node: Node, output: str, desc: OperatorDesc) -> Node:
+    """The node of an output; of an array of outputs it is a call that has a result for each."""
+    field = field_of(output)
+    if output == field:
+        return node
+    assert isinstance(node, Call)
+    names = [name for name, _ in desc.called(field)]
+    return replace(node, result=(names.index(output), len(names)))
 
 
 def _handed(array: Array, bits: str) -> Array:
@@ -159,8 +175,54 @@ def _indices_beyond(desc: OperatorDesc, inputs: Mapping[str, Array]) -> str:
     return "an index beyond the output is an error there" if beyond else ""
 
 
+def _axes_indexed(desc: OperatorDesc) -> tuple[int, ...]:
+    """The sizes of the axes that indices name: of Axis alone, or of one for each index of the last dimension."""
+    tensor = desc.fields.get("InputTensor") or desc.fields["OutputTensor"]  # ONE_HOT has no other
+    assert isinstance(tensor, TensorDesc)
+    if isinstance(axis := desc.fields.get("Axis"), int):
+        return (tensor.sizes[axis],)
+    count, batch = desc.fields["InputDimensionCount"], desc.fields.get("BatchDimensionCount", 0)
+    assert isinstance(count, int)
+    assert isinstance(batch, int)
+    first = len(tensor.sizes) - count + batch
+    return tensor.sizes[first : first + desc.tensor("IndicesTensor").sizes[-1]]
+
+
+def _indices_without_place(desc: OperatorDesc, inputs: Mapping[str, Array]) -> str:
+    indices, sizes = inputs["IndicesTensor"].astype(object), np.array(_axes_indexed(desc), object)
+    return "" if ((indices < sizes) & (indices >= -sizes)).all() else "an index beyond its axis is an error there"
+
+
+def _indices_from_the_end(desc: OperatorDesc, inputs: Mapping[str, Array]) -> str:
+    beyond = _indices_without_place(desc, inputs)
+    return beyond or ("a negative index is an error there" if (inputs["IndicesTensor"] < 0).any() else "")
+
+
+def _lengths_beyond(desc: OperatorDesc, inputs: Mapping[str, Array]) -> str:
+    axis = desc.fields["Axis"]
+    assert isinstance(axis, int)
+    beyond = (inputs["SequenceLengthsTensor"] > desc.tensor("InputTensor").sizes[axis]).any()
+    return "a length beyond the axis is an error there" if beyond else ""
+
+
+def _numbers_beyond(desc: OperatorDesc, inputs: Mapping[str, Array]) -> str:
+    """Numbers that an integer type does not hold: what they become is left to the compiler."""
+    x, output = inputs["InputTensor"], data_type(desc.tensor("OutputTensor").data_type)
+    if output.is_float:
+        return ""
+    least, most = output.limits
+    whole = np.trunc(x.astype(np.float64)) if x.dtype.kind == "f" else x.astype(object)
+    return (
+        "" if ((whole >= least) & (whole < most + 1)).all() else "numbers that the type does not hold have no defined result there"
+    )
+
+
 REFUSALS: dict[str, Callable[[OperatorDesc, Mapping[str, Array]], str]] = {
     "indices beyond": _indices_beyond,
+    "indices from the end": _indices_from_the_end,
+    "indices without a place": _indices_without_place,
+    "lengths beyond": _lengths_beyond,
+    "numbers beyond": _numbers_beyond,
     "trapping divisors": _trapping_divisors,
     "wide shifts": _wide_shifts,
 }

@@ -16,7 +16,9 @@ In a call's place there may be:
 - a name in ``parts``, which stands for any of these; a name in ``names``, which stands for an expression. Of several expressions it is the
   first of which all fields are there
 
-Several outputs have a node each, ``(f(...), f(...)[1])``, in the struct's order.
+An array of tensors in a call's place, ``InputTensors``, is the list of them, and ``QuantizationTensors[0]`` one of them.
+
+Several outputs have a node each, ``(f(...), f(...)[1])``, in the struct's order. The node of an array of outputs is a call that has a result for each of them.
 
 An operator may have several ways, each with a ``when`` in the expression language of the spec files; the first that holds is taken. ``bits``
 hands the tensors over as integers of their width, ``refuses`` names values that the library must not be given (``REFUSALS`` in opinion.py). What is

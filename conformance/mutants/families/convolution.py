@@ -33,7 +33,7 @@ def is_forward(desc: OperatorDesc) -> bool:
 
 
 class Axis(NamedTuple):
-    """What an operator desc says of a spatial dimension, and the size of the window."""
+    """What an operator desc says about a spatial dimension, and the size of the window."""
 
     start: int
     end: int
@@ -193,8 +193,11 @@ def _last_written(right: Right, xp: Any, of: Layer) -> Any:
 # Directions, modes, volumes: of CONVOLUTION alone
 
 
+_OTHER_MODE = {"CROSS_CORRELATION": "CONVOLUTION", "CONVOLUTION": "CROSS_CORRELATION"}
+
+
 def _other_mode(desc: OperatorDesc) -> OperatorDesc:
-    return desc.with_fields(Mode="CROSS_CORRELATION" if desc.fields["Mode"] == "CONVOLUTION" else "CONVOLUTION")
+    return desc.with_fields(Mode=_OTHER_MODE[str(desc.fields["Mode"])])
 
 
 def _as_forward(right: Right, xp: Any, w: Array, groups: int, backward: bool) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dmlcts.conformance.mutants.fault import Array
 from dmlcts.conformance.mutants.interactions.situation import Situation
-from dmlcts.conformance.mutants.transforms.tensors import ranks_of
+from dmlcts.conformance.mutants.transforms.tensors import ranks_of, tensors_of
 from dmlcts.generator.attributes import has_value, value_text
 from dmlcts.generator.plan import plan_of
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
@@ -59,7 +59,7 @@ def drawn(operator: Operator, random: Random) -> Condition | None:
 
 
 def _tensors(operator: Operator) -> list[Field]:
-    return [field for field in operator.fields if field.type == "TENSOR_DESC"]
+    return tensors_of(operator)
 
 
 def _dimension(operator: Operator, random: Random) -> tuple[Field, int]:
@@ -70,8 +70,7 @@ def _dimension(operator: Operator, random: Random) -> tuple[Field, int]:
 
 
 def _of(situation: Situation, name: str) -> TensorDesc | None:
-    tensor = situation.desc.fields.get(name)
-    return tensor if isinstance(tensor, TensorDesc) else None
+    return situation.desc.find(name)
 
 
 def _at(row: Sequence[int], at: int) -> int | None:
@@ -263,7 +262,7 @@ def _in_place(operator: Operator, random: Random) -> Condition | None:
 
 
 def _data(operator: Operator, random: Random) -> Condition | None:
-    inputs = [field.name for field in operator.inputs() if field.type == "TENSOR_DESC"]
+    inputs = [field.name for field in _tensors(operator) if field.kind == "input"]
     if not inputs:
         return None
     name, least = random.choice(inputs), float(f"{10 ** random.uniform(-2, 6):.3g}")

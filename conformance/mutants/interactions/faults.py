@@ -10,7 +10,7 @@ import numpy as np
 
 from dmlcts.conformance.mutants.fault import Array, Fault, as_bfloat16, as_float16
 from dmlcts.conformance.mutants.transforms import strides
-from dmlcts.conformance.mutants.transforms.tensors import changing
+from dmlcts.conformance.mutants.transforms.tensors import changing, tensors_of
 from dmlcts.spec.model import Operator
 
 Faults = dict[str, list[tuple[str, Fault]]]
@@ -30,9 +30,7 @@ def _faults(operator: Operator) -> Iterator[tuple[str, str, Fault]]:
     for label, fault in strides.faults(operator):
         if label.startswith("strides/ignored/"):
             yield PACKED, label, replace(fault, kinds=())
-    for field in operator.fields:
-        if field.type != "TENSOR_DESC":
-            continue
+    for field in tensors_of(operator):
         yield HALF, f"{field.name}/in-half", changing(field, "rounds {} to half of its precision", halved)
         for kind, label, does, change in _OF_OUTPUTS if field.kind == "output" else ():
             yield kind, f"{field.name}/{label}", changing(field, does, change)

@@ -24,7 +24,10 @@ from dmlcts.spec.rules import violations
 
 def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     """Every misreading of every attribute, and every operator of the same fields computed instead."""
-    fields = plan_of(operator).chosen
+    plan = plan_of(operator)
+    fields = [
+        field for field in plan.chosen if field.name not in plan.arrays.values()
+    ]  # a count alone, without its tensors, is no desc
     for field in fields:
         if field.enum != "DML_TENSOR_DATA_TYPE":
             for label, does, desc in _misreadings(operator, field):

@@ -11,7 +11,7 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.mutants.fault import Array, Fault, Inputs, Where, has
-from dmlcts.conformance.mutants.transforms.tensors import types_of
+from dmlcts.conformance.mutants.transforms.tensors import tensors_of, types_of
 from dmlcts.generator.attributes import has_value, value_text
 from dmlcts.generator.combinations import array_of
 from dmlcts.generator.covering import NONE
@@ -50,9 +50,9 @@ def _last_wrong(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
 
 def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
     """Label, words that follow "wrong", and the condition."""
-    tensors = [field for field in operator.fields if field.type == "TENSOR_DESC"]
+    tensors = tensors_of(operator)
     for group in plan_of(operator).tied("DataType"):
-        field = operator.field(group[0])
+        field = next(field for field in tensors if plan_of(operator).name_of(field.name) == group[0])
         for data_type in sorted(types_of(operator, field)):
             yield f"{field.name}/{data_type}", f"where {field.name} is {data_type}", _of_type(field.name, data_type)
     counts = {count for choice in plan_of(operator).choices for count in choice.dimension_counts}
@@ -62,7 +62,8 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
         for layout in layouts_of(operator, field):
             if _can_be(operator, {field.name: layout}):
                 yield f"{field.name}/{layout}", f"where {field.name} is {layout}", _of_layout({field.name: layout})
-    first, last = operator.inputs()[:1], operator.outputs()[0].name
+    first = [field for field in tensors if field.kind == "input"][:1]
+    last = next(field.name for field in tensors if field.kind == "output")
     for one, other in _PAIRS if first else ():
         meet = {first[0].name: one, last: other}
         if _can_be(operator, meet):
@@ -89,7 +90,8 @@ def _can_be(operator: Operator, layouts: Mapping[str, str]) -> bool:
     """Whether some desc has these layouts: not of a tensor of one element, or of two dimensions for planes. An array has every pair that can be."""
     plan = plan_of(operator)
     model = model_of(plan)
-    wanted = {place: layout for name, layout in layouts.items() if (place := model.place.get(f"layout {name}")) is not None}
+    named = {plan.name_of(name): layout for name, layout in layouts.items()}
+    wanted = {place: layout for name, layout in named.items() if (place := model.place.get(f"layout {name}")) is not None}
     factors = model.factors
     return any(
         all(row[place] != NONE and factors[place].values[row[place]] == layout for place, layout in wanted.items())
@@ -98,7 +100,7 @@ def _can_be(operator: Operator, layouts: Mapping[str, str]) -> bool:
 
 
 def _of_tensor(name: str, test: Callable[[TensorDesc], bool]) -> Where:
-    return lambda desc: isinstance(tensor := desc.fields.get(name), TensorDesc) and test(tensor)
+    return lambda desc: (tensor := desc.find(name)) is not None and test(tensor)
 
 
 def _of_last(test: Callable[[TensorDesc], bool]) -> Where:
@@ -110,7 +112,7 @@ def _of_rank(count: int) -> Where:
 
 
 def _without(name: str) -> Where:
-    return lambda desc: desc.fields.get(name) is None
+    return lambda desc: desc.find(name) is None
 
 
 def _any_tensor(test: Callable[[TensorDesc], bool]) -> Where:

@@ -11,7 +11,7 @@ import numpy as np
 from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.backends.buffers import element_bytes, read_tensor, write_tensor
 from dmlcts.conformance.mutants.fault import Around, Array, Fault, Write, has
-from dmlcts.conformance.mutants.transforms.tensors import ranks_of, types_of
+from dmlcts.conformance.mutants.transforms.tensors import ranks_of, tensors_of, types_of
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.dtypes import numpy_dtype
@@ -34,14 +34,15 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     for label, (does, spoil) in _SPOILS.items():
         if label != "rounded-to-4-elements" or max(widths) > 8:  # four bytes are no more than what a tensor of bytes takes anyway
             yield f"memory/{label}", Fault(does, around=_after(spoil), kinds=("gaps",) if "gap" in label else ())
-    for field in operator.inputs():
+    for field in (field for field in tensors_of(operator) if field.kind == "input"):
         for label, (does, spoil) in _INPUT_SPOILS.items():
             yield (
                 f"memory/{label}/{field.name}",
                 Fault(does.format(field.name), around=_after(spoil, field.name), when=has(field.name)),
             )
     yield "memory/offset-ignored", Fault("binds from the beginning of the resource", around=_bound_at(lambda offset, first: 0))
-    yield "memory/offset-of-first", Fault("binds all at the first one's offset", around=_bound_at(lambda offset, first: first))
+    if operator.inputs() or len(operator.outputs()) > 1:
+        yield "memory/offset-of-first", Fault("binds all at the first one's offset", around=_bound_at(lambda offset, first: first))
     yield "memory/adds-to-output", Fault("combines the result with what the output held before", write=_combining)
     yield from _in_place(operator)
 
@@ -109,11 +110,16 @@ def _after(spoil: Spoil, name: str = "") -> Around:
 
 
 def _bound_at(offset: Callable[[int, int], int]) -> Around:
-    """Binds at other offsets, given a tensor's own and the first one's."""
+    """Binds at other offsets, given a tensor's own and the first one's; at its own where it would not fit into the resource."""
 
     def around(dispatch: Dispatch, run: Run) -> None:
         first = next(iter(dispatch.bindings.values())).offset
-        run(replace(dispatch, bindings={n: replace(b, offset=offset(b.offset, first)) for n, b in dispatch.bindings.items()}))
+
+        def moved(binding: BufferBinding) -> BufferBinding:
+            found = replace(binding, offset=offset(binding.offset, first))
+            return found if found.offset + found.size <= dispatch.resources[found.resource].size else binding
+
+        run(replace(dispatch, bindings={name: moved(binding) for name, binding in dispatch.bindings.items()}))
 
     return around
 

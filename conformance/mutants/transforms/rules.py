@@ -14,11 +14,10 @@ from typing import Any
 from dmlcts.conformance.backends.array_backend import binding_violations
 from dmlcts.conformance.backends.backend import BackendFault, BufferBinding, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.mutants.fault import Accepts, Fault
-from dmlcts.conformance.mutants.transforms.tensors import types_of
-from dmlcts.generator.coverage import COLUMNS
+from dmlcts.generator.coverage import COLUMNS, of_fields
 from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import DataType, abi
-from dmlcts.spec.desc import UNKNOWN, TensorDesc
+from dmlcts.spec.desc import UNKNOWN, TensorDesc, field_of
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Constraint, Operator
 from dmlcts.spec.rules import Violation, violations
@@ -32,11 +31,14 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     rules = [rule for label in COLUMNS["rejections"](operator) if (rule := label.removeprefix("rejects/")) not in implied]
     for rule in rules:
         yield f"accepts/{rule.removeprefix('constraint/')}", Fault(f"does not enforce {rule}", accepts=_accepting(operator, rule))
-    groups = {group[0]: types_of(operator, operator.field(group[0])) for group in plan_of(operator).tied("DataType")}
+    plan = plan_of(operator)
+    groups = {group[0]: {dict(choice.types)[group[0]] for choice in plan.choices} for group in plan.tied("DataType")}
     for name, listed in groups.items():
-        for data_type in (*abi().data_types, UNKNOWN) if f"support/{name}/data-type" in rules else ():
-            if data_type not in listed:
-                accepts = _accepting(operator, f"support/{name}/data-type", _of_type(data_type))
+        rule = f"support/{field_of(name)}/data-type"
+        of_array = {data_type for table in operator.support for data_type in table.row(name).data_types}
+        for data_type in (*abi().data_types, UNKNOWN) if rule in rules else ():
+            if data_type not in (of_array if name != field_of(name) else listed):  # the table is about all tensors of an array
+                accepts = _accepting(operator, rule, _of_type(data_type))
                 yield f"accepts/{name}/{data_type}", Fault(f"accepts {data_type} as {name}", accepts=accepts)
     for label, (does, rule, test) in _PARTS.items():
         if any(fnmatchcase(known, rule) for known in rules):
@@ -44,7 +46,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     if any(constraint.same == "Sizes" for constraint in operator.constraints):
         for label, (does, alike) in _SIZES.items():
             yield f"accepts/sizes-{label}", Fault(does, accepts=_seeing(_tied("Sizes", alike)))
-    tied = [[abi().data_types[of] for of in groups[group[0]]] for group in plan_of(operator).tied("DataType") if len(group) > 1]
+    tied = [[abi().data_types[of] for of in groups[group[0]]] for group in plan.tied("DataType") if len(group) > 1]
     for label, (what, are_alike) in _ALIKE.items():
         if any(a != b and are_alike(a, b) for types in tied for a in types for b in types):
             accepts = _seeing(_tied("DataType", are_alike))
@@ -90,9 +92,10 @@ def _accepting(operator: Operator, rule: str, test: Test = lambda dispatch: True
             globs = globs | {f"constraint/{constraint.label}"}
 
     def accepts(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
-        if not test(dispatch) or not any(fnmatchcase(violation.label, rule) for violation in broken):
+        labels = {violation.label: of_fields(violation.label) for violation in broken}
+        if not test(dispatch) or not any(fnmatchcase(label, rule) for label in labels.values()):
             return broken
-        return [violation for violation in broken if not any(fnmatchcase(violation.label, glob) for glob in globs)]
+        return [found for found in broken if not any(fnmatchcase(labels[found.label], glob) for glob in globs)]
 
     return accepts
 
@@ -138,7 +141,7 @@ def _seeing(repair: Repair) -> Accepts:
 
 def _with_tensors(dispatch: Dispatch, change: Callable[[str, TensorDesc], TensorDesc]) -> Dispatch:
     desc = dispatch.desc
-    return replace(dispatch, desc=desc.with_fields(**{name: change(name, tensor) for name, tensor in desc.tensors()}))
+    return replace(dispatch, desc=desc.with_tensors({name: change(name, tensor) for name, tensor in desc.tensors()}))
 
 
 def _known(tensor: TensorDesc) -> bool:
@@ -152,7 +155,7 @@ def _tied(what: str, alike: Callable[[Any, Any], bool]) -> Repair:
         firsts: dict[str, TensorDesc] = {}
         tensors = dict(dispatch.desc.tensors())
         for group in plan_of(load(dispatch.desc.type)).tied(what):
-            first, *others = [name for name in group if name in tensors] or [""]
+            first, *others = [name for of in group for name, _ in dispatch.desc.called(of)] or [""]
             firsts |= dict.fromkeys(others, tensors[first])
 
         def seen(name: str, tensor: TensorDesc) -> TensorDesc:

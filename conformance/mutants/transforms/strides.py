@@ -9,7 +9,7 @@ import numpy as np
 from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.mutants.fault import Array, Fault
-from dmlcts.conformance.mutants.transforms.tensors import axes_of, ranks_of
+from dmlcts.conformance.mutants.transforms.tensors import axes_of, ranks_of, tensors_of
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
 from dmlcts.spec.dtypes import numpy_dtype
 from dmlcts.spec.model import Operator
@@ -22,9 +22,7 @@ Misreading = Callable[[Steps, Steps], Steps]
 
 def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     """Every misreading, in every tensor."""
-    for field in operator.fields:
-        if field.type != "TENSOR_DESC":
-            continue
+    for field in tensors_of(operator):
         name, is_input = field.name, field.kind == "input"
         ranks, axes = ranks_of(operator, field), axes_of(operator, field)
         tables = ((_ALONE, axes), (_OF_SEVERAL, len(axes) > 1), (_OF_INPUTS, axes and is_input))
@@ -42,8 +40,8 @@ def _changes(name: str, misreading: Misreading) -> Callable[[OperatorDesc], bool
     """Whether other strides are used for the tensor."""
 
     def when(desc: OperatorDesc) -> bool:
-        tensor = desc.fields.get(name)
-        if not isinstance(tensor, TensorDesc) or tensor.strides is None:
+        tensor = desc.find(name)
+        if tensor is None or tensor.strides is None:
             return False
         return misreading(tensor.sizes, tensor.strides) != tensor.strides
 

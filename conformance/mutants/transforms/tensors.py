@@ -6,6 +6,7 @@ A fault is called after its tensor: ``FilterTensor/negated``. What changes numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -26,8 +27,8 @@ from dmlcts.conformance.mutants.fault import (
 )
 from dmlcts.generator.plan import plan_of
 from dmlcts.spec.abi import data_type
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator
+from dmlcts.spec.desc import OperatorDesc, field_of
+from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator, Shape
 
 Change = Callable[[Array], Array]
 
@@ -36,7 +37,7 @@ BOTH, INPUT, OUTPUT = ("input", "output"), ("input",), ("output",)
 
 def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     """The faults of every input and output."""
-    tensors = [field for field in operator.fields if field.type == "TENSOR_DESC"]
+    tensors = tensors_of(operator)
     for field in tensors:
         types = types_of(operator, field)
         if operator.tolerance.compare != "bits":
@@ -61,19 +62,32 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
             yield from list(_confused(other.name, one.name))[:1]
 
 
+def tensors_of(operator: Operator) -> list[Field]:
+    """The fields that are tensors. The first and the second tensor of an array are treated as fields of their own."""
+    found: list[Field] = []
+    for field in operator.fields:
+        if field.is_tensor_array:
+            found += [replace(field, name=f"{field.name}[{index}]", type="TENSOR_DESC", count=None) for index in (0, 1)]
+        elif field.is_tensor:
+            found.append(field)
+    return found
+
+
 def types_of(operator: Operator, field: Field) -> set[str]:
     """The data types that a tensor may have."""
-    return {dict(choice.types)[field.name] for choice in plan_of(operator).choices}
+    plan = plan_of(operator)
+    names = [name for name in plan.tensors if plan.name_of(field.name) in (name, field_of(name))]
+    return {dict(choice.types)[name] for choice in plan.choices for name in names}
 
 
 def ranks_of(operator: Operator, field: Field) -> set[int]:
     """The dimension counts that some table lists for a tensor."""
-    return {count for table in operator.support for count in table.tensors[field.name].dimension_counts()}
+    return {count for table in operator.support for count in table.row(field.name).dimension_counts()}
 
 
 def axes_of(operator: Operator, field: Field) -> list[int]:
     """The axes of a tensor that its shapes tell apart and that may be longer than 1; counted from the end behind a ``*``."""
-    rows = [shape.sizes[field.name] for shape in operator.shapes if field.name in shape.sizes]
+    rows = [row for shape in operator.shapes if (row := _row(shape, field.name))]
     found: dict[int, None] = {}
     for row in rows or [("*S",)]:
         star = next((at for at, size in enumerate(row) if size.startswith("*")), len(row))
@@ -81,6 +95,11 @@ def axes_of(operator: Operator, field: Field) -> list[int]:
             if size not in ("1", "*1"):
                 found |= dict.fromkeys([at] if at < star else [at, -1 - (len(row) - 1 - at)] if at == star else [at - len(row)])
     return sorted(found)
+
+
+def _row(shape: Shape, name: str) -> tuple[str, ...]:
+    """The sizes of a tensor in a shape, or those of its array; none where the shape is not about it."""
+    return shape.sizes.get(name, shape.sizes.get(field_of(name), ()))
 
 
 def axis_label(axis: int) -> str:
@@ -108,7 +127,8 @@ def _is_tried(operator: Operator, field: Field, label: str) -> bool:
     if label not in _TRIED:
         return True
     names, texts = _TRIED[label]
-    known = [values for name, values in operator.values.items() if name == field.name or field.kind == "output"]
+    own_values = operator.values_of(field.name)
+    known = list(operator.values.values()) if field.kind == "output" else [own_values] if own_values else []
     used = {name for values in known for name in (*values.special, *values.measured, *(of for of, _ in values.parts.values()))}
     own = [data for values in known for name, data in values.sets.items() if name in used]
     examples = [tensors for example in operator.examples for tensors in (example.inputs, *example.answers.values())]
@@ -118,7 +138,8 @@ def _is_tried(operator: Operator, field: Field, label: str) -> bool:
 
 def _may_be_alike(operator: Operator, one: str, other: str) -> bool:
     """Whether two tensors may have the same sizes: where shapes speak of both, rows of the same form."""
-    rows = [(shape.sizes[one], shape.sizes[other]) for shape in operator.shapes if one in shape.sizes and other in shape.sizes]
+    pairs = [(_row(shape, one), _row(shape, other)) for shape in operator.shapes]
+    rows = [(a, b) for a, b in pairs if a and b]
     whole = [row for pair in rows for row in pair if len(row) == 1 and row[0] != "*1"]  # *S may be of any sizes
     return not rows or bool(whole) or any(len(a) == len(b) and all(map(_may_be_same, a, b)) for a, b in rows)
 
@@ -132,8 +153,8 @@ def changing(field: Field, does: str, change: Change, types: tuple[str, ...] = (
     name = field.name
 
     def when(desc: OperatorDesc) -> bool:
-        tensor = desc.fields.get(name)
-        if not isinstance(tensor, TensorDesc) or (types and tensor.data_type not in types):
+        tensor = desc.find(name)
+        if tensor is None or (types and tensor.data_type not in types):
             return False
         return axis is None or (-len(tensor.sizes) <= axis < len(tensor.sizes) and tensor.sizes[axis] > 1)
 
@@ -153,8 +174,8 @@ def _confused(one: str, other: str) -> Iterator[tuple[str, Fault]]:
     """One input read for another, and two exchanged: where they are of one type and of the same sizes."""
 
     def when(desc: OperatorDesc) -> bool:
-        a, b = desc.fields.get(one), desc.fields.get(other)
-        return isinstance(a, TensorDesc) and isinstance(b, TensorDesc) and (a.data_type, a.sizes) == (b.data_type, b.sizes)
+        a, b = desc.find(one), desc.find(other)
+        return a is not None and b is not None and (a.data_type, a.sizes) == (b.data_type, b.sizes)
 
     yield f"{one}/as-{other}", Fault(f"reads {other} for {one} too", inputs=lambda d, x: {**x, one: x[other]}, when=when)
     exchanged = Fault(f"exchanges {one} and {other}", inputs=lambda d, x: {**x, one: x[other], other: x[one]}, when=when)

@@ -221,7 +221,7 @@ def test_a_binding_that_reaches_past_its_resource_is_too_small() -> None:
 
 
 def test_a_rejection_says_where_and_why() -> None:
-    said = rejected([Violation("binding/ATensor", "ATensor is not bound"), Violation("x", "y")])
-    assert isinstance(said, Rejected)
-    assert (str(said), said.stage, said.code) == ("binding/ATensor: ATensor is not bound; x: y", "bind", "E_INVALIDARG")
+    error = rejected([Violation("binding/ATensor", "ATensor is not bound"), Violation("x", "y")])
+    assert isinstance(error, Rejected)
+    assert (str(error), error.stage, error.code) == ("binding/ATensor: ATensor is not bound; x: y", "bind", "E_INVALIDARG")
     assert rejected([Violation("enum/RoundingMode", "3 is none")]).stage == "create"

@@ -287,16 +287,16 @@ def test_a_claimed_length_is_not_allocated(name: str, opened: list[ProcessBacken
 
 
 def test_what_a_host_says_is_passed_on_and_costs_it_nothing(opened: list[ProcessBackend]) -> None:
-    said: dict[str, BaseException] = {}
+    errors: dict[str, BaseException] = {}
     for name in ("rejects", "rejects_without_a_code", "does_not_support", "reports_an_error"):
         backend = ProcessBackend(host(name), timeout=LONG)
         opened.append(backend)
         first = pid(backend)
         with pytest.raises((Rejected, Unsupported, BackendFault)) as raised:
             backend.run(dispatch())
-        said[name] = raised.value
+        errors[name] = raised.value
         assert pid(backend) == first
-    rejected, uncoded, unsupported, error = said.values()
+    rejected, uncoded, unsupported, error = errors.values()
     assert isinstance(rejected, Rejected)
     assert (str(rejected), rejected.stage, rejected.code) == ("OutputTensor is too small", "bind", "0x80070057")
     assert isinstance(uncoded, Rejected)

@@ -138,15 +138,15 @@ def test_it_is_started_as_the_document_says() -> None:
     opened.close()
 
 
-def test_the_document_s_session_is_what_is_said() -> None:
+def test_the_document_s_session_is_what_is_sent() -> None:
     text = (DOCS / "process-protocol.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```hex\n(.*?)```", text, re.DOTALL)
-    asked, told, closed = (bytes.fromhex("".join(line[:47] for line in block.splitlines())) for block in blocks)
+    asked, answered, closed = (bytes.fromhex("".join(line[:47] for line in block.splitlines())) for block in blocks)
     assert (asked, closed) == (frame(DESCRIBE), frame(CLOSE))
     done = subprocess.run(
         [sys.executable, "-S", "-E", str(HOST)], input=asked + closed, capture_output=True, check=True, timeout=30
     )
-    assert done.stdout == told
+    assert done.stdout == answered
     assert done.stderr == b""
 
 

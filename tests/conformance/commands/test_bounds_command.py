@@ -101,7 +101,7 @@ def test_a_row(tmp_path: Path) -> None:
     assert "fast 1.2: level core, 2027-03-01, spec abc; 3 cases with a measured error, 0 of them failed" in result.stdout
 
 
-def test_failures_are_said_apart() -> None:
+def test_failures_are_reported_apart() -> None:
     row = only(measured(2.0, 0.125, "a"), measured(8192.0, 512.0, "b", FAIL), measured(40.0, 2.5, "c", FAIL))
     assert [module.seen_text(run) for run in row.runs] == ["2 ULP (12.5 %), 1 case; 2 failed, by up to 8,192 ULP"]
     assert (row.would_do, row.remark) == ("30 % of it", "")
@@ -151,14 +151,14 @@ def test_a_record_of_an_older_suite_has_no_shares(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "said"),
+    ("share", "expected"),
     [
         (0.0, "exact"), (0.001, "0.2 % of it"), (0.0125, "3 % of it"), (0.05, "10 % of it"), (0.07, "15 % of it"), (0.2, "40 % of it"),
         (0.4, "80 % of it"), (0.41, "as it is"), (1.0, "as it is"), (None, "-"),
     ],
 )  # fmt: skip
-def test_what_would_do_is_twice_the_worst_share_rounded_up(share: float | None, said: str) -> None:
-    assert only(measured(1e9, share), measured(3.0, share and share / 2, "b")).would_do == said
+def test_what_would_do_is_twice_the_worst_share_rounded_up(share: float | None, expected: str) -> None:
+    assert only(measured(1e9, share), measured(3.0, share and share / 2, "b")).would_do == expected
 
 
 def test_simple_numbers_are_never_below_and_hardly_above() -> None:
@@ -172,7 +172,7 @@ def test_simple_numbers_are_never_below_and_hardly_above() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tolerance", "data_type", "said"),
+    ("tolerance", "data_type", "text"),
     [
         (Tolerance("ulp"), "FLOAT32", "ulp: 1 ULP"),
         (Tolerance("ulp", "value", {"ulps": {"FLOAT32": 2.5}}), "FLOAT32", "ulp: 2.5 ULP"),
@@ -192,11 +192,11 @@ def test_simple_numbers_are_never_below_and_hardly_above() -> None:
         (Tolerance("ulp"), "INT32", "exact"),
     ],
 )
-def test_bounds_in_words(tolerance: Tolerance, data_type: str, said: str) -> None:
-    assert module.tolerance_text(tolerance, data_type) == said
+def test_bounds_in_words(tolerance: Tolerance, data_type: str, text: str) -> None:
+    assert module.tolerance_text(tolerance, data_type) == text
 
 
-def test_exceptions_are_said() -> None:
+def test_exceptions_are_reported() -> None:
     when = ToleranceException(Tolerance("exact"), when=compile_expression("RoundingMode == 1"))
     half = ToleranceException(Tolerance("ulp", "value", {"ulps": 9}), data_types=("FLOAT16",))
     other = ToleranceException(Tolerance("check"), outputs=("NoSuchTensor",))
@@ -333,10 +333,10 @@ def test_verbose_names_the_cases(tmp_path: Path) -> None:
     files = written(tmp_path, record(measured(1.0, 0.2, "a"), measured(3.0, 0.1, "worst"), measured(9.0, 9.0, "failed", FAIL)))
     assert f"{NAME}/worst" not in invoke(*files).stdout
     table = tmp_path / "bounds.md"
-    said = invoke(*files, "-v", "--table", str(table)).stdout
-    assert f"{NAME}/worst" in said
-    assert f"{NAME}/a" not in said
-    assert f"{NAME}/failed" not in said
+    printed = invoke(*files, "-v", "--table", str(table)).stdout
+    assert f"{NAME}/worst" in printed
+    assert f"{NAME}/a" not in printed
+    assert f"{NAME}/failed" not in printed
     text = table.read_text(encoding="utf-8").replace("\\", "")
     assert (
         f"## Cases of the worst errors\n\n| operator | data type | run | case |\n| --- | --- | --- | --- |\n| {NAME} | FLOAT32 | fast 1.2 | {NAME}/worst |\n"
@@ -354,7 +354,7 @@ def test_a_table_is_no_place_for_markup(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (None, "cannot be read"),
         (b"hello\n", "not a line of a results file"),
@@ -362,7 +362,7 @@ def test_a_table_is_no_place_for_markup(tmp_path: Path) -> None:
         (b"\xff\xfe", "not UTF-8"),
     ],
 )
-def test_bad_input_is_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, said: str) -> None:
+def test_bad_input_is_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, message: str) -> None:
     good = written(tmp_path, record(measured(1.0, 0.2)))
     bad, table = tmp_path / "bad.jsonl", tmp_path / "bounds.md"
     if content is not None:
@@ -371,7 +371,7 @@ def test_bad_input_is_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[
         main(["bounds", *good, str(bad), "--table", str(table)])
     captured = capsys.readouterr()
     assert (ended.value.code, captured.out, table.exists()) == (2, "", False)
-    assert re.search(rf"{re.escape(str(bad))}(:1)?: {said}", captured.err)
+    assert re.search(rf"{re.escape(str(bad))}(:1)?: {message}", captured.err)
 
 
 def test_an_operator_without_a_spec_is_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -391,7 +391,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, off: float, cases: Iterable[str]) -> li
     """Cases of an operator that is judged by ULPs, on the reference with every result off by as many of them."""
     operator = replace(load(NAME), tolerance=ULP)
     monkeypatch.setattr(
-        answers, "compute", lambda desc, inputs: {"OutputTensor": Answer(np.rint(inputs["InputTensor"].astype(np.float64)))}
+        answers, "recent", lambda desc, inputs: {"OutputTensor": Answer(np.rint(inputs["InputTensor"].astype(np.float64)))}
     )
 
     class Off(ReferenceBackend):
@@ -404,14 +404,14 @@ def ran(monkeypatch: pytest.MonkeyPatch, off: float, cases: Iterable[str]) -> li
 
 
 @pytest.mark.parametrize(
-    ("off", "status", "said"),
+    ("off", "status", "message"),
     [(0, PASS, "0 ULP (0 %), 1 case"), (2, PASS, "2 ULP (12.5 %), 1 case"), (32, FAIL, "1 failed, by up to 32 ULP")],
 )
-def test_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, off: float, status: str, said: str) -> None:
+def test_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, off: float, status: str, message: str) -> None:
     results = ran(monkeypatch, off, [f"{NAME}/FLOAT32/4d/HALVES_TO_NEAREST_EVEN"])
     assert [(result.status, result.worst_ulp, result.worst_share) for result in results] == [(status, off, off / 16)]
     (line,) = [line for line in invoke(*written(tmp_path, record(*results))).stdout.splitlines() if line.startswith(NAME)]
-    assert f"  ulp: 16 ULP  {said}  " in line
+    assert f"  ulp: 16 ULP  {message}  " in line
 
 
 def test_a_run_of_the_whole_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -423,7 +423,7 @@ def test_a_run_of_the_whole_program(tmp_path: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
         main(["bounds", str(out)])
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     assert ended.value.code == 0
-    assert "No errors to show: no case of an operator with a tolerance was measured." in said
-    assert "0 cases with a measured error" in said
+    assert "No errors to show: no case of an operator with a tolerance was measured." in printed
+    assert "0 cases with a measured error" in printed

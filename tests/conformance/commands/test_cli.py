@@ -45,10 +45,10 @@ def started(*arguments: object, **environment: str) -> subprocess.CompletedProce
 
 def test_every_command_helps(capsys: pytest.CaptureFixture[str]) -> None:
     assert code_of("--help") == 0
-    said = capsys.readouterr().out
-    assert "Exit codes: 0 all passed, 1 something failed" in " ".join(said.split())
+    printed = capsys.readouterr().out
+    assert "Exit codes: 0 all passed, 1 something failed" in " ".join(printed.split())
     for name, line in COMMANDS.items():
-        assert re.search(rf"^  {name} +{re.escape(line)}$", said, re.MULTILINE)
+        assert re.search(rf"^  {name} +{re.escape(line)}$", printed, re.MULTILINE)
         assert code_of(name, "--help") == 0
         helped = capsys.readouterr().out
         assert helped.startswith(f"Usage: dmlcts {name} ")
@@ -76,7 +76,7 @@ def test_help_loads_nothing_that_takes_time(arguments: list[str], heavy: tuple[s
 
 def test_the_exit_codes_of_run_are_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert code_of("run", "--help") == 0
-    said = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
     for words in (
         "0 all passed",
         "1 something failed",
@@ -84,13 +84,13 @@ def test_the_exit_codes_of_run_are_in_its_help(capsys: pytest.CaptureFixture[str
         "3 the backend could not be started",
         "130 stopped",
     ):
-        assert words in said
-    assert "128 + N stopped by signal" in said
-    assert "no effect on reference and inprocess:" in said
+        assert words in printed
+    assert "128 + N stopped by signal" in printed
+    assert "no effect on reference and inprocess:" in printed
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "printed"),
     [
         (["nosuch"], "No such command 'nosuch'"),
         (["--nosuch"], "No such option"),
@@ -113,7 +113,7 @@ def test_the_exit_codes_of_run_are_in_its_help(capsys: pytest.CaptureFixture[str
     ],
 )
 def test_wrong_input_is_exit_code_2(
-    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
@@ -121,7 +121,7 @@ def test_wrong_input_is_exit_code_2(
     before = set(tmp_path.rglob("*"))
     assert code_of(*(argument.format(empty=tmp_path / "empty", file=tmp_path / "file") for argument in arguments)) == 2
     captured = capsys.readouterr()
-    assert said in captured.err
+    assert printed in captured.err
     assert "Traceback" not in captured.err
     assert (captured.out, set(tmp_path.rglob("*"))) == ("", before)
 
@@ -152,9 +152,9 @@ def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
 
 def listed(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> Any:
     assert code_of(*arguments, "--json") == code
-    said = capsys.readouterr()
-    assert said.err == ""
-    return json.loads(said.out)
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return json.loads(captured.out)
 
 
 def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,9 +162,9 @@ def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert [row["operator"] for row in listed(capsys, "spec", "list")] == names
     shown = listed(capsys, "spec", "show", "element_wise_round")
     assert (shown["name"], shown["fields"][0]["name"]) == ("ELEMENT_WISE_ROUND", "InputTensor")
-    assert listed(capsys, "spec", "check") == {"checked": len(names) + 5, "problems": []}  # with profiles and measurements
+    assert listed(capsys, "spec", "check") == {"checked": len(names) + 7, "problems": []}  # with profiles and measurements
     sample = ["ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ROUND"]  # without names it is all that there are
-    monkeypatch.setattr("dmlcts.conformance.commands.spec.sound", lambda: list(map(load, sample)))
+    monkeypatch.setattr("dmlcts.conformance.commands.spec_coverage.sound", lambda: list(map(load, sample)))
     rows = listed(capsys, "spec", "coverage")
     for row in rows:
         assert (list(row["columns"]), row["complete"]) == (list(COLUMNS), True)
@@ -216,59 +216,59 @@ def test_a_comparison_has_json(tmp_path: Path, capsys: pytest.CaptureFixture[str
     keys = [difference["key"] for difference in found["differences"]]
     assert keys
     assert code_of("spec", "compare", page) == 1
-    said = capsys.readouterr().out
-    assert f"{len(keys)} difference" in said
-    assert all(f"  {key}: " in said for key in keys)
+    printed = capsys.readouterr().out
+    assert f"{len(keys)} difference" in printed
+    assert all(f"  {key}: " in printed for key in keys)
 
 
 def test_coverage_that_is_missing_is_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from dmlcts.conformance.commands import spec
+    from dmlcts.conformance.commands import spec_coverage
     from dmlcts.generator.coverage import Column, Coverage
 
     missing = Coverage("ELEMENT_WISE_ROUND", (Column("support", 2, ("support/2_1/InputTensor/FLOAT32/4d",)),), 1)
-    monkeypatch.setattr(spec, "coverage", lambda *_: missing)
+    monkeypatch.setattr(spec_coverage, "coverage", lambda *_: missing)
     (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
     assert (row["complete"], row["columns"]["support"]["missing"]) == (False, ["support/2_1/InputTensor/FLOAT32/4d"])
     assert code_of("spec", "coverage", "ELEMENT_WISE_ROUND") == 1
-    said = capsys.readouterr().out
-    assert "no case: ELEMENT_WISE_ROUND support/2_1/InputTensor/FLOAT32/4d" in said
-    assert "0 of 1 specs are complete" in said
+    printed = capsys.readouterr().out
+    assert "no case: ELEMENT_WISE_ROUND support/2_1/InputTensor/FLOAT32/4d" in printed
+    assert "0 of 1 specs are complete" in printed
 
 
 def test_what_a_check_finds_is_printed_and_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from dmlcts.conformance.commands import spec
+    from dmlcts.conformance.commands import spec_coverage
     from dmlcts.generator.suite import make_cases
 
     def without_a_constraint(operator: Operator) -> tuple[Case, ...]:
         return tuple(case for case in make_cases(operator) if case.rule != "constraint/same-data-type")
 
-    monkeypatch.setattr(spec, "make_cases", without_a_constraint)
+    monkeypatch.setattr(spec_coverage, "make_cases", without_a_constraint)
     (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
     assert row["complete"] is False
     assert any(problem.startswith("no case breaks constraint/same-data-type;") for problem in row["problems"])
     assert code_of("spec", "coverage", "ELEMENT_WISE_ROUND") == 1
-    said = capsys.readouterr().out
-    assert "wrong: no case breaks constraint/same-data-type; " in said
-    assert "0 of 1 specs are complete" in said
+    printed = capsys.readouterr().out
+    assert "wrong: no case breaks constraint/same-data-type; " in printed
+    assert "0 of 1 specs are complete" in printed
 
     def without_data(operator: Operator) -> tuple[Case, ...]:
         return tuple(replace(case, data={}) if case.kind == "values" else case for case in make_cases(operator))
 
-    monkeypatch.setattr(spec, "make_cases", without_data)
+    monkeypatch.setattr(spec_coverage, "make_cases", without_data)
     (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
-    assert len(row["problems"]) == spec.MOST_OF_A_CHECK + 1
+    assert len(row["problems"]) == spec_coverage.MOST_OF_A_CHECK + 1
     assert re.fullmatch(r"\.\.\. and \d+ more like that of ELEMENT_WISE_ROUND/.*", row["problems"][-1])
 
 
 def test_text_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing in it is taken for markup or for the name of an emoji, and no line is cut where there is no terminal."""
+    """Nothing in it is read as markup or as the name of an emoji, and no line is cut where there is no terminal."""
     console = terminal.console()
     console.print("python:dog:Dog " + "x" * 500)
     assert capsys.readouterr().out == "python:dog:Dog " + "x" * 500 + "\n"
     assert code_of("spec", "list") == 0
-    said = capsys.readouterr().out
-    assert all(name in said for name in operator_names())
-    assert "…" not in said
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in operator_names())
+    assert "…" not in printed
     assert code_of("show", CASE) == 0
     assert f"run it: dmlcts run --case {CASE}\n" in capsys.readouterr().out
 
@@ -297,17 +297,17 @@ def test_a_terminal_gets_colours_and_a_bar(no_color: str, tmp_path: Path) -> Non
         [*PROGRAM, "run", "--level", "smoke", "-k", "BIT_OR", "--out", str(tmp_path)], stdout=theirs, stderr=theirs, env=environment
     )
     os.close(theirs)
-    said = b""
+    printed = b""
     with open(ours, "rb", buffering=0) as stream:  # noqa: PTH123 (a descriptor)
         try:
             while chunk := stream.read(4096):
-                said += chunk
+                printed += chunk
         except OSError:  # how Linux says that the other side is closed
             pass
     assert process.wait(60) == 0
-    assert (b"\x1b[32m" in said) == (not no_color)  # green
-    assert "✓ pass".encode() in said
-    assert "\N{BOX DRAWINGS HEAVY HORIZONTAL}".encode() in said  # the bar
+    assert (b"\x1b[32m" in printed) == (not no_color)  # green
+    assert "✓ pass".encode() in printed
+    assert "\N{BOX DRAWINGS HEAVY HORIZONTAL}".encode() in printed  # the bar
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a pipe that nobody reads is reported differently on Windows")

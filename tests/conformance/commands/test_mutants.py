@@ -84,10 +84,10 @@ def test_what_is_no_fault_is_hunted_with_all(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_falls_whenever_another_falls_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, ZEROS, LAST, SAME)
     monkeypatch.setattr(subsumption, "_FEW", 10_000)
-    assert "1 of 2 faults do not fall whenever another falls" in invoke("--subsumption").stdout
+    assert "1 of 2 faults are not found whenever another is" in invoke("--subsumption").stdout
     result = invoke()
     assert result.exit_code == 0
-    assert "1 of 1 faults are found; 1 are left out, for they fall whenever one of these falls" in result.stdout
+    assert "1 of 1 faults are found; 1 are left out, for they are found whenever one of these is" in result.stdout
     assert "have changed" not in result.stdout
     assert [entry["name"] for entry in as_json("--all")] == [f"{ROUND}/{label}" for label in ("zeros", "last", "same")]
     assert [entry["name"] for entry in as_json("-k", "zeros")] == [f"{ROUND}/zeros"]

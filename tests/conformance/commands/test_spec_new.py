@@ -19,14 +19,16 @@ from dmlcts.spec.file_form import OPEN, problems
 from dmlcts.spec.loader import load, load_text, operator_names, operators_folder
 
 ROOT = Path(__file__).parents[3]
-MISSING = [name for name in abi().operator_types if name not in operator_names()]
+BEGUN = ("ELEMENT_WISE_IDENTITY", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD")
+"""Of the oldest feature level, and of a newer one; as if there were no specs of them yet."""
+
 PROFILES = ("unary", "unary-scaled", "binary", "comparison")
 
 
 @pytest.mark.parametrize("other", [None, *PROFILES, *operator_names()])
 def test_a_spec_can_be_begun_from_any(other: str | None) -> None:
     """At the oldest and the newest level, with its own tables at its own level, and none of another's evidence."""
-    for name in (MISSING[0], MISSING[-1]):
+    for name in BEGUN:
         text = begun(name, other)
         operator = load_text(text)
         assert (operator.name, operator.type, operator.introduced) == (name, abi().operator_types[name], introduced(name))
@@ -57,23 +59,31 @@ def test_the_abi_knows_the_level_that_introduced_each(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("ELEMENT_WISE_ROUND", "has a spec already"), ("TILES", "near it: TILE"), ("QQQ", "near it: none")],
+    [("ELEMENT_WISE_ROUND", "has a spec already"), ("ADAM_OPTIMIZERS", "near it: ADAM_OPTIMIZER"), ("QQQ", "near it: none")],
 )
 def test_what_cannot_be_begun(name: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         known(name)
 
 
-def test_names_of_header_and_page_are_known() -> None:
-    assert known("DML_OPERATOR_TILE") == known("DML_TILE_OPERATOR_DESC") == known("tile") == "TILE"
+def test_names_of_header_and_page_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spec_new, "operator_names", lambda: tuple(name for name in operator_names() if name != "ADAM_OPTIMIZER"))
+    assert (
+        known("DML_OPERATOR_ADAM_OPTIMIZER")
+        == known("DML_ADAM_OPTIMIZER_OPERATOR_DESC")
+        == known("adam_optimizer")
+        == "ADAM_OPTIMIZER"
+    )
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout, in which ``dmlcts`` is what the copy says."""
+    """A copy of the checkout, in which ``dmlcts`` is what the copy says, and one operator is still to be written."""
     root = tmp_path_factory.mktemp("checkout")
     for room in ("spec", "generator", "reference", "conformance", "reports"):
         shutil.copytree(ROOT / room, root / "dmlcts" / room, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "dmlcts" / "spec" / "operators" / "training" / "adam_optimizer.yaml").unlink()
+    (root / "dmlcts" / "reference" / "training" / "adam.py").unlink()
     return root
 
 
@@ -87,32 +97,35 @@ def dmlcts(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_begun_found_and_not_overwritten(checkout: Path) -> None:
     package = checkout / "dmlcts"
-    refused = dmlcts(checkout, "spec", "new", "TILE", "--like", "ELEMENT_WISE_ROUND", "--family", "data")
+    refused = dmlcts(checkout, "spec", "new", "ADAM_OPTIMIZER", "--like", "ELEMENT_WISE_ROUND", "--family", "data")
     assert (refused.returncode, "writes into a checkout" in refused.stderr) == (2, True), refused.stderr
     assert not (package / "spec" / "operators" / "data").exists()
 
     (package / "pyproject.toml").touch()
     (package / "tests").mkdir()
     for more, problem in (((), "say with --family"), (("--like", "NO_SUCH"), "there is no spec of 'NO_SUCH'")):
-        refused = dmlcts(checkout, "spec", "new", "TILE", *more)
+        refused = dmlcts(checkout, "spec", "new", "ADAM_OPTIMIZER", *more)
         assert (refused.returncode, problem in refused.stderr) == (2, True), refused.stderr
-    done = dmlcts(checkout, "spec", "new", "tile", "--like", "ELEMENT_WISE_ROUND", "--family", "data")
+    done = dmlcts(checkout, "spec", "new", "adam_optimizer", "--like", "ELEMENT_WISE_ROUND", "--family", "data")
     assert done.returncode == 0, done.stderr
-    assert "dmlcts spec coverage TILE" in done.stdout
-    file, module = package / "spec" / "operators" / "data" / "tile.yaml", package / "reference" / "data" / "tile.py"
+    assert "dmlcts spec coverage ADAM_OPTIMIZER" in done.stdout
+    file, module = (
+        package / "spec" / "operators" / "data" / "adam_optimizer.yaml",
+        package / "reference" / "data" / "adam_optimizer.py",
+    )
     assert file.read_text(encoding="utf-8").startswith(
-        "# yaml-language-server: $schema=../../schema/operator.schema.json\noperator: TILE\n"
+        "# yaml-language-server: $schema=../../schema/operator.schema.json\noperator: ADAM_OPTIMIZER\n"
     )
     assert (module.parent / "__init__.py").exists()
 
     checked = dmlcts(checkout, "spec", "check", str(file))
-    assert (checked.returncode, "tile.yaml:5: still to be done" in checked.stderr) == (1, True), checked.stderr
-    listed = dmlcts(checkout, "show", "TILE/FLOAT32/4d/HALVES_TO_NEAREST_EVEN")
+    assert (checked.returncode, "adam_optimizer.yaml:5: still to be done" in checked.stderr) == (1, True), checked.stderr
+    listed = dmlcts(checkout, "show", "ADAM_OPTIMIZER/FLOAT32/4d/HALVES_TO_NEAREST_EVEN")
     assert listed.returncode == 0, listed.stderr
-    again = dmlcts(checkout, "spec", "new", "TILE", "--like", "ELEMENT_WISE_ROUND")
-    assert (again.returncode, "TILE has a spec already" in again.stderr) == (2, True), again.stderr
+    again = dmlcts(checkout, "spec", "new", "ADAM_OPTIMIZER", "--like", "ELEMENT_WISE_ROUND")
+    assert (again.returncode, "ADAM_OPTIMIZER has a spec already" in again.stderr) == (2, True), again.stderr
     file.unlink()
     module.write_text("# mine\n", encoding="utf-8")
-    again = dmlcts(checkout, "spec", "new", "TILE", "--like", "ELEMENT_WISE_ROUND", "--family", "data")
+    again = dmlcts(checkout, "spec", "new", "ADAM_OPTIMIZER", "--like", "ELEMENT_WISE_ROUND", "--family", "data")
     assert (again.returncode, "is there already: put its reference function" in again.stdout) == (0, True), again.stderr
     assert module.read_text(encoding="utf-8") == "# mine\n"

@@ -242,7 +242,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(folder: Path, model: Any) -> str:
+def error_of(folder: Path, model: Any) -> str:
     file = folder / "model.json"
     file.write_text(model if isinstance(model, str) else json.dumps(model), encoding="utf-8")
     with pytest.raises(ModelError) as error:
@@ -261,7 +261,7 @@ def test_the_good_model_is_good(folder: Path) -> None:
 
 @pytest.mark.parametrize(("path", "value", "message"), WRONG, ids=[f"{path}-{i}" for i, (path, _, _) in enumerate(WRONG)])
 def test_one_thing_wrong(path: str, value: Any, message: str, folder: Path) -> None:
-    found = said(folder, changed(path, value))
+    found = error_of(folder, changed(path, value))
     assert message in found
     assert not found.startswith("the model.")
 
@@ -286,7 +286,7 @@ FILES = [
 @pytest.mark.parametrize(("file", "data_type", "message"), FILES)
 def test_files_that_are_not_what_they_should_be(file: str, data_type: str, message: str, folder: Path) -> None:
     resource = {"initialValuesDataType": data_type, "initialValues": {"sourcePath": file}}
-    assert message in said(folder, changed("resources/a", resource))
+    assert message in error_of(folder, changed("resources/a", resource))
 
 
 TEXTS = [
@@ -305,7 +305,7 @@ TEXTS = [
 
 @pytest.mark.parametrize(("text", "message"), TEXTS, ids=range(len(TEXTS)))
 def test_texts_that_are_no_model(text: str, message: str, folder: Path) -> None:
-    assert said(folder, text).startswith(message)
+    assert error_of(folder, text).startswith(message)
 
 
 def test_a_file_that_is_not_utf_8(folder: Path) -> None:

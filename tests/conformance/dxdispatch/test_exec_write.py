@@ -38,7 +38,7 @@ from dmlcts.spec.loader import load, load_file
 from dmlcts.spec.model import Operator
 
 OPERATORS = Path(__file__).parents[2] / "data" / "operators"
-KINDS = ("example", "table", "combination", "values", "sizes", "gaps")
+KINDS = ("example", "table", "combination", "values", "sizes", "gaps", "random")
 # The first operators; then attributes of every kind, and tensors of several types, one of which may be absent.
 FIRST = tuple(f"ELEMENT_WISE_{name}" for name in ("BIT_COUNT", "BIT_OR", "BIT_SHIFT_RIGHT", "BIT_XOR", "ROUND"))
 SAMPLE = (*FIRST, "ELEMENT_WISE_CLIP1", "ELEMENT_WISE_QUANTIZE_LINEAR")
@@ -291,8 +291,8 @@ def test_repro_writes_what_exec_runs(kind: str, tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     result = CliRunner().invoke(dmlcts, ["repro", case.id, "--out", str(out), "--backend", "python:a:B"])
     assert result.exit_code == 0, (result.output, result.exception)
-    said, again = result.stdout.splitlines()
-    listed = said.partition(": ")[2].removesuffix(f" in {out}").split(", ")
+    first, again = result.stdout.splitlines()
+    listed = first.partition(": ")[2].removesuffix(f" in {out}").split(", ")
     assert {"case.json", "model.json", *(f"{name}.npy" for name in case.data)} <= set(listed)
     assert all((out / name).is_file() for name in listed)
     assert again == f'run it: dmlcts run --backend "python:a:B" --case "{case.id}"'

@@ -1,4 +1,4 @@
-"""Bytes written where none may be, and outputs bound to the resource of an input: each is found and said."""
+"""Bytes written where none may be, and outputs bound to the resource of an input: each is found and reported."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -83,7 +83,7 @@ def test_bindings_are_guarded_on_both_sides_and_aligned() -> None:
         assert binding.offset >= GUARD
         assert layout.resources[binding.resource].size >= binding.offset + size + GUARD
     offsets = [binding.offset for binding in layout.dispatch.bindings.values()]
-    assert len(set(offsets)) == len(offsets)  # one taken for another's shows
+    assert len(set(offsets)) == len(offsets)  # one used in place of another shows
     assert trespasses(case, layout) == ""
 
 
@@ -316,7 +316,7 @@ def test_a_write_to_another_tensors_part_is_found(
 
 
 def test_an_output_at_the_beginning_of_the_resource_is_not_found_at_its_end() -> None:
-    """Bindings from the first byte on: what takes the offset of one tensor for another's reads or writes the wrong bytes."""
+    """Bindings from the first byte on: what treats the offset of one tensor as another's reads or writes the wrong bytes."""
 
     def at_the_beginning(dispatch: Dispatch) -> None:
         bindings = {name: replace(binding, offset=0) for name, binding in dispatch.bindings.items()}

@@ -1,4 +1,4 @@
-"""Hunts find what is wrong, clear what is right, and leave out what falls whenever another falls."""
+"""Hunts find what is wrong, clear what is right, and leave out what is found whenever another fault is."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_documented_cases_are_asked_for_documented_faults() -> None:
     assert len(wanted([wrong_at(0), wrong_at(1, basis=MEASURED)], MEASURED)) == 2
 
 
-# What falls whenever another falls
+# What is found whenever another fault is
 
 MANY = 10_000
 """More than there are cases: every fault is compared with the others."""

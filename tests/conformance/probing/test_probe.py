@@ -215,7 +215,7 @@ def asked(way: str, types: str) -> Probe:
 
 
 def answered(*answers: tuple[Probe, str]) -> Probed:
-    return Probed(load(ROUND), feature_level(LEVEL), tuple((each, Answer(said)) for each, said in answers))
+    return Probed(load(ROUND), feature_level(LEVEL), tuple((each, Answer(status)) for each, status in answers))
 
 
 @pytest.mark.parametrize(
@@ -299,8 +299,8 @@ def test_a_fault_is_neither_a_refusal_nor_an_acceptance() -> None:
     found = recorded(probes_)
     assert found.unknown == (Difference("total-size/OutputTensor", ("+64",), ("FLOAT16",), "the host ended"),)
     assert (found.accepts, found.refuses, found.confirmed) == ((), (), 36)
-    [said] = [answer.message for _, answer in probes_.answers if answer.status == "unknown"]
-    assert said == "the host ended\nexit code 7"
+    [message] = [answer.message for _, answer in probes_.answers if answer.status == "unknown"]
+    assert message == "the host ended\nexit code 7"
     assert differs(found)
 
 

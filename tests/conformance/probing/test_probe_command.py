@@ -51,7 +51,7 @@ def test_exit_0_where_the_documentation_is_confirmed(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("mind", "said"),
+    ("mind", "message"),
     [
         (takes_any_mode, f"not listed, and accepted: {ROUND} enum/RoundingMode: in every way that was tried"),
         (
@@ -62,12 +62,12 @@ def test_exit_0_where_the_documentation_is_confirmed(capsys: pytest.CaptureFixtu
     ],
 )
 def test_exit_1_where_it_is_not(
-    use: Callable[[Backend], None], capsys: pytest.CaptureFixture[str], mind: Callable[[Dispatch], bool], said: str
+    use: Callable[[Backend], None], capsys: pytest.CaptureFixture[str], mind: Callable[[Dispatch], bool], message: str
 ) -> None:
     use(Taught(mind))
     assert invoke(ROUND) == 1
     out = capsys.readouterr().out
-    assert said in out
+    assert message in out
     assert "the documentation of 0 of 1 operator is confirmed" in out
 
 

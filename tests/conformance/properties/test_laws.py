@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from laws_on_trial import OR, ROUND, XOR, Array, Computing, law_cases, said, tried, with_law
+from laws_on_trial import OR, ROUND, XOR, Array, Computing, judged, law_cases, tried, with_law
 
 from dmlcts.conformance.backends.backend import Dispatch, Rejected
 from dmlcts.conformance.backends.reference import ReferenceBackend
@@ -46,35 +46,35 @@ HELPERS = {
 @pytest.mark.parametrize(("law", "holds"), HELPERS.items(), ids=HELPERS)
 def test_a_law_may_say(law: str, holds: bool) -> None:
     operator = with_law(ROUND, {"law": law, "given": {"x": "InputTensor"}})
-    outcome = said(operator, Computing(ELEMENT_WISE_ROUND=np.trunc), "FLOAT32", x=[-1.5, 0.25, -3.75, 0.0])
+    outcome = judged(operator, Computing(ELEMENT_WISE_ROUND=np.trunc), "FLOAT32", x=[-1.5, 0.25, -3.75, 0.0])
     assert outcome.status == ("pass" if holds else "fail")
 
 
 def test_a_condition_may_call_the_functions_too() -> None:
     operator = with_law(ROUND, {"law": "f(x) == x", "given": {"x": "InputTensor"}, "where": "floor(x) == x"})
-    assert said(operator, Computing(ELEMENT_WISE_ROUND=np.floor), "FLOAT32", x=[1.5, 2.0]).status == "pass"
-    assert said(operator, Computing(ELEMENT_WISE_ROUND=lambda x: x + 1), "FLOAT32", x=[1.5, 2.0]).status == "fail"
+    assert judged(operator, Computing(ELEMENT_WISE_ROUND=np.floor), "FLOAT32", x=[1.5, 2.0]).status == "pass"
+    assert judged(operator, Computing(ELEMENT_WISE_ROUND=lambda x: x + 1), "FLOAT32", x=[1.5, 2.0]).status == "fail"
 
 
 def test_a_sum_is_of_each_row_of_a_batch_or_of_a_row_alone() -> None:
     operator = with_law(ROUND, {"law": "total(f(x)) == total(x)", "given": {"x": "InputTensor"}})
     rows = np.arange(12.0).reshape(3, 4)
     backend = Computing(ELEMENT_WISE_ROUND=lambda x: x[..., ::-1])
-    assert said(operator, backend, "FLOAT32", x=rows).status == "pass"
-    assert said(operator, backend, "FLOAT32", x=rows[0]).status == "pass"
-    outcome = said(operator, Computing(ELEMENT_WISE_ROUND=lambda x: x + (x == 9)), "FLOAT32", x=rows)
+    assert judged(operator, backend, "FLOAT32", x=rows).status == "pass"
+    assert judged(operator, backend, "FLOAT32", x=rows[0]).status == "pass"
+    outcome = judged(operator, Computing(ELEMENT_WISE_ROUND=lambda x: x + (x == 9)), "FLOAT32", x=rows)
     assert outcome.evidence["law"]["index"] == [2, 0]
     upside = Computing(ELEMENT_WISE_ROUND=lambda x: x[..., ::-1, :])
-    assert said(operator, upside, "FLOAT32", x=rows).status == "fail"
+    assert judged(operator, upside, "FLOAT32", x=rows).status == "fail"
 
 
 def test_float16_does_not_overflow_in_a_law_and_is_rounded_where_asked() -> None:
     given = {"x": "InputTensor"}
     same = Computing(ELEMENT_WISE_ROUND=lambda x: x)
-    assert said(with_law(ROUND, {"law": "2 * f(x) < 130000", "given": given}), same, "FLOAT16", x=[60000]).status == "pass"
-    assert said(with_law(ROUND, {"law": "f(x) + f(y) == 2049", "given": {**given, "y": "InputTensor"}}), same, "FLOAT16", x=[2048], y=[1]).status == "pass"  # fmt: skip
-    assert said(with_law(ROUND, {"law": "round_to(x + y) == f(x)", "given": {**given, "y": "InputTensor"}}), same, "FLOAT16", x=[2048], y=[1]).status == "pass"  # fmt: skip
-    assert said(with_law(ROUND, {"law": "round_to(x + y) == f(x)", "given": {**given, "y": "InputTensor"}}), same, "FLOAT32", x=[2048], y=[1]).status == "fail"  # fmt: skip
+    assert judged(with_law(ROUND, {"law": "2 * f(x) < 130000", "given": given}), same, "FLOAT16", x=[60000]).status == "pass"
+    assert judged(with_law(ROUND, {"law": "f(x) + f(y) == 2049", "given": {**given, "y": "InputTensor"}}), same, "FLOAT16", x=[2048], y=[1]).status == "pass"  # fmt: skip
+    assert judged(with_law(ROUND, {"law": "round_to(x + y) == f(x)", "given": {**given, "y": "InputTensor"}}), same, "FLOAT16", x=[2048], y=[1]).status == "pass"  # fmt: skip
+    assert judged(with_law(ROUND, {"law": "round_to(x + y) == f(x)", "given": {**given, "y": "InputTensor"}}), same, "FLOAT32", x=[2048], y=[1]).status == "fail"  # fmt: skip
 
 
 def test_integer_variables_wrap_and_integer_outputs_do_not() -> None:
@@ -85,13 +85,13 @@ def test_integer_variables_wrap_and_integer_outputs_do_not() -> None:
     adding = Computing(ELEMENT_WISE_BIT_OR=lambda a, b: a + b)
     for types, a, b in (("UINT8", 200, 100), ("INT8", 100, 100), ("INT32", 2**31 - 1, 1), ("UINT64", 2**64 - 1, 5)):
         operator = with_law(OR, {"law": "f(a, b) == a + b", "given": given}, numbers)
-        assert said(operator, adding, types, a=[a], b=[b]).status == "pass", types
+        assert judged(operator, adding, types, a=[a], b=[b]).status == "pass", types
         off = Computing(ELEMENT_WISE_BIT_OR=lambda a, b: a + b + 1)
-        assert said(operator, off, types, a=[a], b=[b]).status == "fail", types
+        assert judged(operator, off, types, a=[a], b=[b]).status == "fail", types
     operator = with_law(OR, {"law": "f(a, b) + f(a, b) == 400", "given": given}, numbers)
-    assert said(operator, adding, "UINT8", a=[200], b=[0]).status == "pass"
+    assert judged(operator, adding, "UINT8", a=[200], b=[0]).status == "pass"
     signed = with_law(OR, {"law": "f(a, b) < 0", "given": given}, numbers)
-    assert said(signed, adding, "INT8", a=[-5], b=[1]).status == "pass"
+    assert judged(signed, adding, "INT8", a=[-5], b=[1]).status == "pass"
 
 
 # near
@@ -120,8 +120,8 @@ def off_by(steps: int) -> Computing:
 def test_near_allows_the_bounds_of_both(types: str, law: str, most: int) -> None:
     operator = with_law(ROUND, {"law": law, "given": {"x": "InputTensor"}}, tolerance(**{"class": "ulp", "ulps": 1}))
     x = [1.0, -1.75, 100.5, 3.0]
-    assert said(operator, off_by(most), types, x=x).status == "pass"
-    assert said(operator, off_by(most + 1), types, x=x).status == "fail"
+    assert judged(operator, off_by(most), types, x=x).status == "pass"
+    assert judged(operator, off_by(most + 1), types, x=x).status == "fail"
 
 
 @pytest.mark.parametrize("law", ["near(f(x), x)", "near(x, f(x))"])
@@ -130,7 +130,7 @@ def test_near_adds_the_bounds_of_two_sizes(law: str, steps: int, status: str) ->
     """Below 2 an ULP is half of what it is there."""
     operator = with_law(ROUND, {"law": law, "given": {"x": "InputTensor"}}, tolerance(**{"class": "ulp", "ulps": 1}))
     backend = Computing(ELEMENT_WISE_ROUND=lambda x: x - np.float32(steps * 2.0**-23))
-    assert said(operator, backend, "FLOAT32", x=[2.0]).status == status
+    assert judged(operator, backend, "FLOAT32", x=[2.0]).status == status
 
 
 @pytest.mark.parametrize("law", ["near(f(x), x)", "near(x, f(x))"])
@@ -139,29 +139,29 @@ def test_near_excuses_a_flushed_denormal_on_either_side(law: str, policy: str, s
     operator = with_law(ROUND, {"law": law, "given": {"x": "InputTensor"}})
     backend = Computing(ELEMENT_WISE_ROUND=lambda x: x * 0)
     backend.info = replace(backend.info, denormals=policy)
-    assert said(operator, backend, "FLOAT32", x=[1e-40]).status == status
+    assert judged(operator, backend, "FLOAT32", x=[1e-40]).status == status
 
 
 def test_near_is_equal_for_an_exact_operator() -> None:
     operator = with_law(ROUND, {"law": "near(f(x), x)", "given": {"x": "InputTensor"}})
-    assert said(operator, off_by(0), "FLOAT32", x=[1.0, 0.5]).status == "pass"
-    assert said(operator, off_by(1), "FLOAT32", x=[1.0, 0.5]).status == "fail"
+    assert judged(operator, off_by(0), "FLOAT32", x=[1.0, 0.5]).status == "pass"
+    assert judged(operator, off_by(1), "FLOAT32", x=[1.0, 0.5]).status == "fail"
     halves = with_law(XOR, {"law": "near(f(a, b), a ^ b)", "given": {"a": "ATensor", "b": "BTensor"}})
     for wrong in (0, 1):
         backend = Computing(ELEMENT_WISE_BIT_XOR=lambda a, b, wrong=wrong: a ^ b ^ a.dtype.type(wrong))
-        assert said(halves, backend, "UINT8", a=[3], b=[5]).status == ("fail" if wrong else "pass")
+        assert judged(halves, backend, "UINT8", a=[3], b=[5]).status == ("fail" if wrong else "pass")
 
 
 def test_near_takes_the_absolute_and_the_growing_bound_of_class_mixed() -> None:
     given = {"x": "InputTensor"}
     absolute = with_law(ROUND, {"law": "near(f(x), x)", "given": given}, tolerance(**{"class": "mixed", "absolute": 0.01}))
     for error, status in ((0.019, "pass"), (0.021, "fail")):
-        assert said(absolute, Computing(ELEMENT_WISE_ROUND=lambda x, e=error: x + e), "FLOAT32", x=[0.0, 1.0]).status == status
+        assert judged(absolute, Computing(ELEMENT_WISE_ROUND=lambda x, e=error: x + e), "FLOAT32", x=[0.0, 1.0]).status == status
     growing = with_law(ROUND, {"law": "near(f(x), x)", "given": given}, tolerance(**{"class": "mixed", "argument": 3}))
     x = np.exp(np.float32(20))  # 3 + 1 + 20 ULPs of relative error, for each side
     for error, status in ((46, "pass"), (50, "fail")):
         backend = Computing(ELEMENT_WISE_ROUND=lambda x, e=error: x * np.float32(1 + e * 2.0**-23))
-        assert said(growing, backend, "FLOAT32", x=[x]).status == status
+        assert judged(growing, backend, "FLOAT32", x=[x]).status == status
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ def test_near_of_what_is_no_number(x: float, result: float, status: str) -> None
     for entry in ({"class": "ulp"}, {"class": "exact"}, {"class": "mixed", "absolute": 0.1, "argument": 3}):
         operator = with_law(ROUND, {"law": "near(f(x), x)", "given": {"x": "InputTensor"}}, tolerance(**entry))
         backend = Computing(ELEMENT_WISE_ROUND=lambda x: np.full_like(x, result))
-        assert said(operator, backend, "FLOAT32", x=[x]).status == status, entry
+        assert judged(operator, backend, "FLOAT32", x=[x]).status == status, entry
 
 
 def test_near_knows_the_exception_for_a_data_type() -> None:
     change = tolerance(**{"class": "exact", "exceptions": [{"class": "ulp", "ulps": 1, "types": ["FLOAT16"]}]})
     operator = with_law(ROUND, {"law": "near(f(x), x)", "given": {"x": "InputTensor"}}, change)
-    assert said(operator, off_by(1), "FLOAT16", x=[1.0]).status == "pass"
-    assert said(operator, off_by(1), "FLOAT32", x=[1.0]).status == "fail"
+    assert judged(operator, off_by(1), "FLOAT16", x=[1.0]).status == "pass"
+    assert judged(operator, off_by(1), "FLOAT32", x=[1.0]).status == "fail"
 
 
 # Other operators, optional inputs
@@ -205,10 +205,10 @@ def test_another_operator_is_run_on_the_same_types() -> None:
     operator = with_law(XOR, USES)
     right = Computing(ELEMENT_WISE_BIT_XOR=np.bitwise_xor, ELEMENT_WISE_BIT_OR=np.bitwise_or)
     for types in ("UINT8", "UINT32"):
-        assert said(operator, right, types, a=[12, 3], b=[10, 3]).status == "pass"
+        assert judged(operator, right, types, a=[12, 3], b=[10, 3]).status == "pass"
         assert (right.seen[-1].type, right.seen[-1].tensor("OutputTensor").data_type) == (OR, types)
     wrong = Computing(ELEMENT_WISE_BIT_XOR=np.bitwise_xor, ELEMENT_WISE_BIT_OR=np.bitwise_and)
-    assert said(operator, wrong, "UINT8", a=[12, 3], b=[10, 3]).status == "fail"
+    assert judged(operator, wrong, "UINT8", a=[12, 3], b=[10, 3]).status == "fail"
 
 
 def test_a_law_that_uses_an_operator_holds_for_the_reference_and_shrinks() -> None:
@@ -225,7 +225,7 @@ def test_a_law_that_uses_an_operator_holds_for_the_reference_and_shrinks() -> No
 
 def test_an_operator_that_is_not_there_is_named() -> None:
     operator = with_law(XOR, USES)
-    outcome = said(operator, Computing(ELEMENT_WISE_BIT_XOR=np.bitwise_xor), "UINT8", a=[1], b=[2])
+    outcome = judged(operator, Computing(ELEMENT_WISE_BIT_XOR=np.bitwise_xor), "UINT8", a=[1], b=[2])
     assert outcome.status == "unsupported"
     assert outcome.message == f"{OR}, which the law uses: no {OR}"
 
@@ -235,7 +235,7 @@ def test_an_operator_that_is_not_there_is_named() -> None:
                 raise Rejected("not today", "compile")
             super().run(dispatch)
 
-    outcome = said(operator, Refusing(ELEMENT_WISE_BIT_XOR=np.bitwise_xor), "UINT8", a=[1], b=[2])
+    outcome = judged(operator, Refusing(ELEMENT_WISE_BIT_XOR=np.bitwise_xor), "UINT8", a=[1], b=[2])
     assert outcome.status == "fail"
     assert outcome.message == f"{OR}, which the law uses: refused at compile: not today"
 
@@ -246,7 +246,7 @@ def test_types_of_another_operator_that_a_backend_does_not_claim() -> None:
     )
     backend = Computing(ELEMENT_WISE_BIT_COUNT=np.bitwise_count)
     backend.info = replace(backend.info, data_types=("UINT32",))
-    outcome = said(operator, backend, "UINT16-UINT32", a=[1])
+    outcome = judged(operator, backend, "UINT16-UINT32", a=[1])
     assert outcome.status == "unsupported"
     assert outcome.message == "computing does not claim UINT16"
 
@@ -260,6 +260,16 @@ def test_the_types_of_another_operator_are_the_first_that_it_takes() -> None:
         )
     with pytest.raises(ValueError, match="does not support UINT16 or UINT32: give the relation the `types`"):
         used_types(plan_of(load(ROUND)), cases["UINT16-UINT32"].desc)
+
+
+def test_tensors_of_the_same_name_have_the_same_type_in_another_operator() -> None:
+    for name, label, expected in (
+        ("TOP_K", "INT8-UINT32", {"InputTensor": "INT8", "OutputTensor": "INT8"}),
+        ("SCATTER", "FLOAT16-INT64", {"InputTensor": "FLOAT16", "IndicesTensor": "INT64", "OutputTensor": "FLOAT16"}),
+    ):
+        choice = next(choice for choice in plan_of(load(name)).choices if choice.label == label)
+        types = dict(used_types(plan_of(load("GATHER_ELEMENTS")), choice.usual_desc((4,), choice.attributes[0])).types)
+        assert types == {"IndicesTensor": types["IndicesTensor"], **expected}
 
 
 def test_an_operator_without_a_spec_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,10 +294,10 @@ def test_an_optional_input_may_be_left_out() -> None:
 
     operator = with_law(OR, {"law": "f(a) == f(a, a)", "given": {"a": "ATensor"}}, optional)
     backend = Computing(ELEMENT_WISE_BIT_OR=lambda a, b=None: a if b is None else a | b)
-    assert said(operator, backend, "UINT8", a=[7, 9]).status == "pass"
+    assert judged(operator, backend, "UINT8", a=[7, 9]).status == "pass"
     assert [desc.fields["BTensor"] is None for desc in backend.seen] == [True, False]
     wrong = Computing(ELEMENT_WISE_BIT_OR=lambda a, b=None: a + 1 if b is None else a | b)
-    assert said(operator, wrong, "UINT8", a=[7, 9]).status == "fail"
+    assert judged(operator, wrong, "UINT8", a=[7, 9]).status == "fail"
 
 
 def test_a_law_needs_the_tensors_that_it_is_given() -> None:

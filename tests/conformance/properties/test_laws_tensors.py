@@ -118,7 +118,7 @@ def test_a_failing_example_is_shrunken_and_carries_its_data(wrong: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "said"),
+    ("law", "message"),
     [
         ("f(a, b, Colour=1) == 0", "f has no field called Colour"),
         ("f(a) == 0", "f takes 2 to 3 inputs, but f(a) passes 1"),
@@ -126,10 +126,10 @@ def test_a_failing_example_is_shrunken_and_carries_its_data(wrong: str) -> None:
         ("f(a, b, **a) == 0", "** is not part of the expression language"),
     ],
 )
-def test_wrong_calls_are_errors_of_the_file(law: str, said: str) -> None:
+def test_wrong_calls_are_errors_of_the_file(law: str, message: str) -> None:
     with pytest.raises(SpecError) as error:
         operator_with(law)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_tensors_that_do_not_fit_are_an_error_of_the_spec() -> None:

@@ -37,7 +37,7 @@ def layout(case: Case, tensor: str) -> str:
     return layout_of(case.desc.tensor(tensor))
 
 
-def told(found: list[Explanation]) -> list[tuple[str, str, frozenset[str]]]:
+def named(found: list[Explanation]) -> list[tuple[str, str, frozenset[str]]]:
     return [(each.operator, each.status, frozenset(each.conditions)) for each in found]
 
 
@@ -48,7 +48,7 @@ def transposed(case: Case) -> bool:
 def test_the_conditions_of_a_fault_and_how_many_meet_them() -> None:
     found = record(lambda case: FAIL if transposed(case) else PASS)
     (explanation,) = explain(found)
-    assert told([explanation]) == [(ADD, FAIL, {"BTensor is transposed", "the offset is not 64"})]
+    assert named([explanation]) == [(ADD, FAIL, {"BTensor is transposed", "the offset is not 64"})]
     failing = sum(map(transposed, operator_cases(ADD, "core")))
     dispatches = sum(map(dispatched, operator_cases(ADD, "core")))
     assert (explanation.inside, explanation.failing, explanation.explains) == (failing, failing, failing)
@@ -64,7 +64,7 @@ def test_each_status_has_its_own_explanation() -> None:
             return ERROR
         return FAIL if transposed(case) else PASS
 
-    assert told(explain(record(status))) == [
+    assert named(explain(record(status))) == [
         (ADD, FAIL, {"BTensor is transposed", "the offset is not 64"}),
         (ADD, ERROR, {"what shares a resource is all tensors"}),
         (ADD, UNSUPPORTED, {"the type is FLOAT16"}),
@@ -83,8 +83,8 @@ def test_rejections_and_laws_are_explained_apart() -> None:
 
 def test_what_several_operators_have_in_common_comes_first() -> None:
     found = explain(record(lambda case: FAIL if dispatched(case) and case.offset == 48 else PASS, ADD, MULTIPLY))
-    assert told(found[:1]) == [("", FAIL, {"the offset is 48"})]
-    assert sorted(told(found[1:])) == [(name, FAIL, {"the offset is 48"}) for name in (ADD, MULTIPLY)]
+    assert named(found[:1]) == [("", FAIL, {"the offset is 48"})]
+    assert sorted(named(found[1:])) == [(name, FAIL, {"the offset is 48"}) for name in (ADD, MULTIPLY)]
     assert found[0].operators == 2
     assert found[0].failing == found[1].failing + found[2].failing
 
@@ -94,7 +94,7 @@ def test_where_all_cases_fail_nothing_is_set_apart() -> None:
     assert explanation.text.startswith("fails always (")
 
 
-def test_what_nothing_explains_is_said() -> None:
+def test_what_nothing_explains_is_reported() -> None:
     cases = [case for case in operator_cases(ADD, "core") if dispatched(case)]
     scattered = {case.id for case in cases[::7]}
     found = explain(record(lambda case: FAIL if case.id in scattered else PASS))
@@ -123,28 +123,28 @@ def test_cases_that_have_not_run_tell_two_explanations_apart() -> None:
 
 
 def test_what_the_suite_does_not_have_is_left_out_and_counted() -> None:
-    said = "left out are failures of 1 case that this version of the suite does not have"
-    assert [each.text for each in explain(run(Result("NO_SUCH/1", "NO_SUCH", "", "", "documented", "1_0", FAIL)))] == [said]
+    message = "left out are failures of 1 case that this version of the suite does not have"
+    assert [each.text for each in explain(run(Result("NO_SUCH/1", "NO_SUCH", "", "", "documented", "1_0", FAIL)))] == [message]
     gone = Result(f"{ADD}/gone", ADD, "", "", "documented", "1_0", FAIL)
-    assert [each.text for each in explain(run(gone, *record(lambda case: PASS).results))] == [said]
+    assert [each.text for each in explain(run(gone, *record(lambda case: PASS).results))] == [message]
     assert explain(record(lambda case: PASS)) == []
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_record(record(lambda case: FAIL if transposed(case) else PASS), tmp_path / "results.jsonl")
 
-    def said(*arguments: object) -> str:
+    def printed(*arguments: object) -> str:
         with pytest.raises(SystemExit) as ended:
             main(["explain", *map(str, arguments)])
         assert ended.value.code == 0
         return capsys.readouterr().out
 
-    assert f"{ADD}: fails whenever " in said(tmp_path)
-    (entry,) = json.loads(said(tmp_path / "results.jsonl", "--json"))
+    assert f"{ADD}: fails whenever " in printed(tmp_path)
+    (entry,) = json.loads(printed(tmp_path / "results.jsonl", "--json"))
     assert entry["operator"] == ADD
     assert entry["text"].startswith("fails whenever ")
     write_record(record(lambda case: PASS), tmp_path / "results.jsonl")
-    assert said(tmp_path) == "no failure of a case that this version of the suite knows\n"
+    assert printed(tmp_path) == "no failure of a case that this version of the suite knows\n"
     with pytest.raises(SystemExit) as ended:
         main(["explain"])
     assert ended.value.code == 2

@@ -94,18 +94,18 @@ def test_statuses_are_pytests_own(modules: Path, tmp_path: Path, under_pytest: P
 
 @pytest.mark.parametrize("processes", [[], ["-n", "1"]])
 @pytest.mark.parametrize(
-    ("options", "expected", "said"),
+    ("options", "expected", "message"),
     [
         (("--dmlcts-backend", "nosuch"), 3, "unknown backend 'nosuch'"),
         (("--dmlcts-waivers", "nosuch.yaml"), 4, "nosuch.yaml: cannot be read"),
     ],
 )
 def test_what_cannot_be_started_ends_pytest_with_a_line(
-    processes: list[str], options: tuple[str, ...], expected: int, said: str, modules: Path, under_pytest: Pytest
+    processes: list[str], options: tuple[str, ...], expected: int, message: str, modules: Path, under_pytest: Pytest
 ) -> None:
     code, output = under_pytest(modules, *options, *processes)
     assert (code, outcomes(output)) == (expected, {})
-    assert said in output
+    assert message in output
     assert "INTERNALERROR" not in output
 
 

@@ -109,7 +109,7 @@ def test_the_manifest_is_complete(smoke: tuple[Path, subprocess.CompletedProcess
     record = read_record(folder / "results.jsonl")
     manifest = record.manifest
     assert manifest.suite_version == metadata.version("directml-conformance")
-    assert manifest.spec_version == spec_version({result.operator for result in record.results})
+    assert manifest.spec_version == spec_version(operator_names())
     assert (manifest.backend["name"], manifest.backend["feature_level"]) == ("reference", "6_4")
     assert (manifest.backend_spec, manifest.level, manifest.basis) == ("reference", "smoke", "documented")
     assert (manifest.feature_level, manifest.seed, manifest.shard, manifest.selection) == ("6_4", "7", "", "")
@@ -156,9 +156,9 @@ def test_two_processes_find_what_one_does(smoke: tuple[Path, subprocess.Complete
 
 def test_quiet_prints_the_summary_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert dmlcts("run", "--quiet", "--case", CASE, "--out", tmp_path) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("operator ")
-    assert "1 of 1 documented cases" in said
+    printed = capsys.readouterr().out
+    assert printed.startswith("operator ")
+    assert "1 of 1 documented cases" in printed
 
 
 # Selection
@@ -272,15 +272,15 @@ def test_wrong_input_is_exit_code_2_before_anything_is_written(
     case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    options, said = WRONG_INPUT[case]
+    options, message = WRONG_INPUT[case]
     assert dmlcts("run", "--level", "smoke", *options) == 2
     captured = capsys.readouterr()
-    assert said in captured.err
+    assert message in captured.err
     assert (captured.out, list(tmp_path.iterdir())) == ("", [])
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "not a case"),
         ("[]", "not a case"),
@@ -289,11 +289,11 @@ def test_wrong_input_is_exit_code_2_before_anything_is_written(
         (b"\xff\xfe", "not UTF-8"),
     ],
 )
-def test_a_case_file_that_is_none(text: str | bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_case_file_that_is_none(text: str | bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "case.json"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     assert dmlcts("run", "--case-file", file, "--out", tmp_path / "out") == 2
-    assert f"{file}: {said}" in capsys.readouterr().err
+    assert f"{file}: {message}" in capsys.readouterr().err
 
 
 def test_two_cases_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -321,7 +321,7 @@ def test_shards_merge_into_the_whole_and_nothing_less_does(
 
     assert dmlcts("run", "-q", "--level", "smoke", "--seed", "8", "--shard", "3/3", "--out", tmp_path / "seed") == 0
     capsys.readouterr()
-    for given, said in (
+    for given, message in (
         (files[:2], "shards are missing: 3"),
         ([*files, files[0]], "given twice"),
         ([*files[:2], smoke[0]], "a whole run"),
@@ -330,8 +330,8 @@ def test_shards_merge_into_the_whole_and_nothing_less_does(
         ([*files[:2], tmp_path], "neither results.jsonl nor a folder parts"),
         ([*files[:2], shards[2] / "summary.md"], "summary.md:1: not a line of a results file"),
     ):
-        assert dmlcts("merge", *given, "--out", tmp_path / "never.jsonl") == 2, said
-        assert said in capsys.readouterr().err
+        assert dmlcts("merge", *given, "--out", tmp_path / "never.jsonl") == 2, message
+        assert message in capsys.readouterr().err
         assert not (tmp_path / "never.jsonl").exists()
 
 
@@ -371,9 +371,9 @@ def test_a_folder_that_cannot_be_written_is_found_before_anything_runs(
     (tmp_path / "folder" / "index.html").mkdir()  # a folder where a report must go
     monkeypatch.setattr("dmlcts.conformance.runner.session.Session.run", lambda *_: pytest.fail("a case ran"))
     assert dmlcts("run", "--case", CASE, "--out", tmp_path / where) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "file" in said.err if where == "file" else f"the output folder {tmp_path / where} cannot be written" in said.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "file" in captured.err if where == "file" else f"the output folder {tmp_path / where} cannot be written" in captured.err
     assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
 
 

@@ -1,4 +1,4 @@
-"""``dmlcts run`` on backends that misbehave, in a case or altogether: what it costs, what is said of it, and the exit code."""
+"""``dmlcts run`` on backends that misbehave, in a case or altogether: what it costs, the message, and the exit code."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ IN_A_CASE = {
 
 @pytest.mark.parametrize("name", IN_A_CASE)
 def test_what_a_backend_does_in_a_case_costs_this_case_alone(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, said = IN_A_CASE[name]
+    status, message = IN_A_CASE[name]
     backend = f"python:unruly:{name}"
     expression = "BIT_OR/UINT8/4d or BIT_OR/INT8/4d"
     code = dmlcts("run", "-q", "--level", "smoke", "-k", expression, "--backend", backend, "--out", tmp_path)
     found = results(tmp_path)
     assert {case: result.status for case, result in found.items() if result.status != "pass"} == {CASE: status}
     assert len(found) > 1
-    assert said in found[CASE].message
+    assert message in found[CASE].message
     assert code == (4 if status == "unsupported" else 1)
     output = capsys.readouterr().out
     if status == "unsupported":
@@ -245,11 +245,11 @@ def test_a_backend_that_cannot_be_started_is_exit_code_3(
     monkeypatch.chdir(tmp_path)
     before = set(tmp_path.iterdir())
     assert dmlcts("run", "--level", "smoke", "--backend", backend) == 3
-    said = capsys.readouterr()
-    assert UNAVAILABLE[backend] in said.err
-    assert said.err.startswith("dmlcts: ")
-    assert "Traceback" not in said.err
-    assert (said.out, {file for file in tmp_path.iterdir() if file.name != "__pycache__"}) == ("", before)
+    captured = capsys.readouterr()
+    assert UNAVAILABLE[backend] in captured.err
+    assert captured.err.startswith("dmlcts: ")
+    assert "Traceback" not in captured.err
+    assert (captured.out, {file for file in tmp_path.iterdir() if file.name != "__pycache__"}) == ("", before)
 
 
 def test_a_device_for_one_process_says_so(tmp_path: Path) -> None:
@@ -286,8 +286,10 @@ def test_unsupported_is_neither_a_pass_nor_a_failure(tmp_path: Path, capsys: pyt
             assert found[case.id].status == ("pass" if claimed else "unsupported")
     counts = Counter(result.status for result in found.values())
     assert counts["unsupported"] > counts["pass"] > 0
-    said = capsys.readouterr().out
-    assert f"{counts['pass']:,} of {len(found):,} cases pass, {counts['unsupported']:,} unsupported; smoke makes no claim" in said
+    printed = capsys.readouterr().out
+    assert (
+        f"{counts['pass']:,} of {len(found):,} cases pass, {counts['unsupported']:,} unsupported; smoke makes no claim" in printed
+    )
     assert any("does not claim FLOAT16" in result.message for result in found.values())
 
 
@@ -410,7 +412,7 @@ def test_a_waiver_that_matches_no_case_is_mentioned_and_is_no_error(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("waivers: [", "not YAML"),
         ("waivers: {}", "waivers: {} is not of type"),
@@ -418,8 +420,8 @@ def test_a_waiver_that_matches_no_case_is_mentioned_and_is_no_error(tmp_path: Pa
         ("waivers: [{cases: '*', reason: r, issue: i, expires: soon}]", "must be a date such as"),
     ],
 )
-def test_malformed_waivers_are_exit_code_2(text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_malformed_waivers_are_exit_code_2(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "w.yaml").write_text(text, encoding="utf-8")
     assert dmlcts("run", "--case", CASE, "--waivers", tmp_path / "w.yaml", "--out", tmp_path / "out") == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

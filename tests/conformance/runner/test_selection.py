@@ -118,9 +118,9 @@ def test_after_enough_failures_the_rest_is_not_run(processes: int, tmp_path: Pat
     assert counts["fail"] == 1
     assert counts["not_run"] > 0
     assert (record.manifest.interrupted, record.manifest.unlisted) == (False, [])
-    said = capsys.readouterr().out
-    assert "The run is incomplete" in said
-    assert "no claim" in said.lower()
+    printed = capsys.readouterr().out
+    assert "The run is incomplete" in printed
+    assert "no claim" in printed.lower()
 
 
 # What failed

@@ -1,12 +1,10 @@
-"""What ``dmlcts setup`` makes, what ``directml`` finds, and what both say when something is missing. No Wine, no download, no network."""
+"""What ``dmlcts setup`` makes, and its messages when something is missing. No Wine, no download, no network."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import shutil
-import struct
 import sys
 import tomllib
 import zipfile
@@ -14,194 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dlls import linux, pe_file
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
-from dmlcts.conformance.backends.directml import debian, setup, stack, windows
-from dmlcts.conformance.backends.directml.backend import split_argument
-from dmlcts.conformance.backends.directml.dll import read_dll
+from dmlcts.conformance.backends.directml import debian, setup, stack
 from dmlcts.conformance.backends.directml.setup import SetupError, Wish
-from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.backends.reference import open_reference
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.commands.setup import try_one_case
 
 ROOT = Path(__file__).parents[4]
-linux = pytest.mark.skipif(sys.platform != "linux", reason="a stack is Linux'")
-
-
-def pe_file(machine: int = 0x8664, flags: int = 0x2022, version: tuple[int, int, int, int] | None = (1, 15, 4, 0)) -> bytes:
-    """The headers of a PE file, and a version resource's fixed part somewhere after them."""
-    header = b"MZ" + bytes(58) + struct.pack("<I", 128)
-    data = header.ljust(128, b"\0") + b"PE\0\0" + struct.pack("<HHIIIHH", machine, 1, 0, 0, 0, 240, flags) + bytes(64)
-    if version is None:
-        return data
-    a, b, c, d = version
-    return data + struct.pack("<IIII", 0xFEEF04BD, 0x10000, a << 16 | b, c << 16 | d)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DMLCTS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv(windows.VARIABLE, raising=False)
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def dll(tmp_path: Path) -> Path:
-    file = tmp_path / "a dll.dll"
-    file.write_bytes(pe_file())
-    return file
-
-
-@pytest.fixture
-def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the host's sources, which is taken for them."""
-    copy = tmp_path / "native"
-    shutil.copytree(stack.NATIVE, copy, ignore=shutil.ignore_patterns("bin", "__pycache__"))
-    monkeypatch.setattr(stack, "NATIVE", copy)
-    monkeypatch.setattr(windows, "NATIVE", copy)
-    return copy
-
-
-# DLLs
-
-
-def test_a_dll_is_read(dll: Path) -> None:
-    found = read_dll(dll)
-    assert (found.version, len(found.sha256)) == ("1.15.4.0", 64)
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (None, "No such file"),
-        (b"", "does not begin like a PE file"),
-        (b"MZ", "does not begin like a PE file"),
-        (b"# text\n" * 100, "does not begin like a PE file"),
-        (b"MZ" + bytes(200), "no PE header"),
-        (b"MZ" + bytes(58) + b"\xff\xff\xff\xff", "no PE header"),
-        (pe_file()[:150], "no PE header"),
-        (pe_file(machine=0x14C), "another processor (machine 0x014c"),
-        (pe_file(flags=0x22), "is a program, not a DLL"),
-    ],
-)
-def test_what_is_no_dll_is_said(data: bytes | None, said: str, tmp_path: Path) -> None:
-    file = tmp_path / "x.dll"
-    if data is not None:
-        file.write_bytes(data)
-    with pytest.raises(BackendUnavailable) as error:
-        open_backend(f"directml:'{file}'")
-    assert said.lower() in str(error.value).lower()
-    assert str(file) in str(error.value)
-
-
-def test_a_version_that_is_not_there_is_empty(tmp_path: Path) -> None:
-    file = tmp_path / "x.dll"
-    file.write_bytes(pe_file(version=None) + struct.pack("<II", 0xFEEF04BD, 0x10000))  # cut off in the middle
-    assert read_dll(file).version == ""
-
-
-@pytest.mark.parametrize(
-    ("argument", "path", "options"),
-    [
-        ("", None, []),
-        (" ", None, []),
-        ("a.dll", "a.dll", []),
-        ("'with space/a.dll' --adapter 1", "with space/a.dll", ["--adapter", "1"]),
-        (" --warp", None, ["--warp"]),
-        ("--compile graph", None, ["--compile", "graph"]),
-    ],
-)
-def test_a_path_and_options(argument: str, path: str | None, options: list[str]) -> None:
-    assert split_argument(argument) == (None if path is None else Path(path), options)
-
-
-@pytest.mark.parametrize(
-    ("argument", "said"),
-    [("with space/a.dll", "put quotes around"), ("'a.dll", "directml:'a.dll: No closing"), ("--dll a.dll", "without --dll")],
-)
-def test_an_argument_that_makes_no_sense(argument: str, said: str) -> None:
-    with pytest.raises(BackendUnavailable, match=said):
-        split_argument(argument)
-
-
-# What is found
-
-
-@linux
-def test_unprepared_is_said_with_the_command_that_mends_it(cache: Path) -> None:
-    with pytest.raises(BackendUnavailable, match=r"there is none in .*run `dmlcts setup`") as error:
-        open_backend("directml")
-    assert str(cache / "directml") in str(error.value)
-
-
-@linux
-def test_a_stack_of_other_sources_is_not_used(sources: Path) -> None:
-    marked = stack.stack_of(stack.CHROOT)
-    marked.folder.mkdir(parents=True)
-    setup.write_json(marked.marker, {"dll": "x"})
-    assert stack.prepared() == (marked, {"dll": "x"})
-    changed = sources / "src" / "main.cpp"
-    changed.write_bytes(changed.read_bytes() + b"\n")
-    assert stack.prepared() is None
-    with pytest.raises(BackendUnavailable, match="of another version of this suite"):
-        stack.need_prepared()
-
-
-def test_what_names_a_stack(sources: Path) -> None:
-    host, system = stack.host_id(), stack.system_id()
-    file = sources / "src" / "main.cpp"
-    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    (sources / "README.md").write_text("other", encoding="utf-8")
-    assert (stack.host_id(), stack.system_id()) == (host, system), "line endings and the README are no part of the host"
-    listed = sources / "wine" / "packages.txt"
-    listed.write_text(listed.read_text(encoding="utf-8").replace("wine 10.0~", "wine 11.0~"), encoding="utf-8")
-    assert stack.system_id() == system, "versions move"
-    listed.write_text(listed.read_text(encoding="utf-8") + "xvfb 1\n", encoding="utf-8")
-    assert stack.system_id() != system
-    assert stack.host_id() != host
-
-
-def test_dlls_do_not_meet(tmp_path: Path, dll: Path) -> None:
-    other = tmp_path / "other.dll"
-    other.write_bytes(pe_file(version=(1, 15, 4, 1)))
-    folder = tmp_path / "dlls"
-    first, second = stack.place(read_dll(dll), folder), stack.place(read_dll(other), folder)
-    assert first != second
-    dll.write_bytes(pe_file(version=(9, 9, 9, 9)))  # a build goes on while a run is under way
-    assert (folder / first / "DirectML.dll").read_bytes() == pe_file()
-    os.utime(folder / second, (0, 0))
-    assert stack.place(read_dll(dll), folder) not in (first, second)
-    assert sorted(path.name for path in folder.iterdir()) == sorted([first, read_dll(dll).sha256[:16]]), (
-        "what no run uses is removed"
-    )
-    assert not list(folder.rglob("*.part"))
-
-
-@linux
-def test_the_command_in_a_chroot(tmp_path: Path, dll: Path) -> None:
-    here = stack.Stack(stack.CHROOT, tmp_path / "with space", "abc")
-    command = here.command(read_dll(dll), ["--adapter", "1"])
-    name = read_dll(dll).sha256[:16]
-    assert command[:4] == ["unshare", "--mount", "--propagation", "private"]  # nothing stays mounted
-    assert command[-7:] == [str(here.root), "/bin/sh", "/dmlcts/host-abc/run.sh", "--dll", f"Z:\\dmlcts\\dll\\{name}\\DirectML.dll", "--adapter", "1"]  # fmt: skip
-    assert (here.root / "dmlcts" / "dll" / name / "DirectML.dll").read_bytes() == dll.read_bytes()
-
-
-@linux
-def test_the_commands_of_an_engine(tmp_path: Path, dll: Path) -> None:
-    here = stack.Stack("podman", tmp_path, "abc")
-    command = here.command(read_dll(dll), ["--warp"])
-    assert command[:4] == ["podman", "run", "--interactive", "--rm"]
-    assert f"{tmp_path / 'dll'}:/dmlcts/dll:ro" in command
-    after = command[command.index("dmlcts-directml:abc") + 1 :]
-    assert after == ["--dll", f"Z:\\dmlcts\\dll\\{read_dll(dll).sha256[:16]}\\DirectML.dll", "--warp"]
-    assert (tmp_path / "dll" / read_dll(dll).sha256[:16] / "DirectML.dll").is_file()
-    built = setup.image_command(here, force=True)
-    assert built[:3] == ["podman", "build", "--no-cache"]
-    assert built[-1] == str(stack.NATIVE)
-    assert Path(built[built.index("--file") + 1]).is_file()
-    assert setup.list_command(here)[:5] == ["podman", "run", "--rm", "--entrypoint", "/usr/bin/dpkg-query"]
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 # Steps
@@ -221,8 +42,8 @@ def test_a_step_that_fails_says_its_last_lines(tmp_path: Path) -> None:
 
 def test_a_step_gives_what_its_command_printed_and_no_more(tmp_path: Path) -> None:
     for word in ("one", "two"):
-        said = setup.ran([sys.executable, "-c", f"print('{word}')"], tmp_path / "log", "")
-        assert said.split() == [word]
+        printed = setup.ran([sys.executable, "-c", f"print('{word}')"], tmp_path / "log", "")
+        assert printed.split() == [word]
 
 
 def test_half_made_is_never_there(tmp_path: Path) -> None:
@@ -277,28 +98,28 @@ def fake_pip(data: bytes) -> Callable[..., str]:
 
 def test_a_dll_that_is_not_the_expected_one_is_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "ran", fake_pip(pe_file()))
-    said: list[str] = []
+    messages: list[str] = []
     with pytest.raises(BackendUnavailable, match=r"is not the DirectML\.dll"):
-        setup.download_directml(False, said.append)
+        setup.download_directml(False, messages.append)
     assert list((cache / "directml").iterdir()) == []
     monkeypatch.setattr(setup, "SHA256", hashlib.sha256(pe_file()).hexdigest())
-    found = setup.download_directml(False, said.append)
+    found = setup.download_directml(False, messages.append)
     assert [path.name for path in found.path.parent.iterdir()] == ["DirectML.dll"]
-    count = len(said)
-    assert setup.download_directml(False, said.append) == found
-    assert len(said) == count, "it is downloaded once"
+    count = len(messages)
+    assert setup.download_directml(False, messages.append) == found
+    assert len(messages) == count, "it is downloaded once"
     found.path.write_bytes(pe_file(version=(1, 15, 4, 9)))
     with pytest.raises(BackendUnavailable, match=r"version 1\.15\.4\.9.*dmlcts setup --force"):
-        setup.download_directml(False, said.append)
+        setup.download_directml(False, messages.append)
 
 
-def test_packages_that_moved_are_said() -> None:
-    said: list[str] = []
+def test_packages_that_moved_are_reported() -> None:
+    messages: list[str] = []
     seen = stack.packages_seen()
-    setup.compare_packages(seen, said.append)
-    assert said == []
-    setup.compare_packages({**seen, "wine": "11.0"} | {"other": "1"}, said.append)
-    assert said == [f"warning: wine is 11.0; measured with {seen['wine']}"]
+    setup.compare_packages(seen, messages.append)
+    assert messages == []
+    setup.compare_packages({**seen, "wine": "11.0"} | {"other": "1"}, messages.append)
+    assert messages == [f"warning: wine is 11.0; measured with {seen['wine']}"]
 
 
 def test_trying_it_tells_what_does_not_work() -> None:
@@ -418,23 +239,23 @@ def test_set_up_with_an_engine(cache: Path, tmp_path: Path, dll: Path, monkeypat
     engine.chmod(0o755)
     monkeypatch.setenv("PATH", str(engine.parent))
     monkeypatch.setattr("dmlcts.conformance.backends.directml.backend.on_stack", lambda stack, dll: open_reference(""))
-    said: list[str] = []
+    messages: list[str] = []
     broken.touch()
     with pytest.raises(BackendUnavailable, match="no space left"):
-        setup.set_up(Wish(dll), said.append, try_one_case)
+        setup.set_up(Wish(dll), messages.append, try_one_case)
     assert stack.prepared() is None
     broken.unlink()
-    info = setup.set_up(Wish(dll), said.append, try_one_case)
+    info = setup.set_up(Wish(dll), messages.append, try_one_case)
     assert info is not None
     assert info.name == "reference"
     assert [line.split()[0] for line in log.read_text(encoding="utf-8").splitlines()] == ["info", "build", "info", "build", "run"]
-    assert any("wine is 10.0~test; measured with" in line for line in said)
+    assert any("wine is 10.0~test; measured with" in line for line in messages)
     found, own = stack.need_prepared()
     assert found.kind == "podman"
     assert own.read_bytes() == dll.read_bytes()
     assert json.loads((found.folder / "packages.json").read_text(encoding="utf-8")) == {"wine": "10.0~test"}
-    assert setup.set_up(Wish(), said.append, try_one_case) is None
-    assert setup.set_up(Wish(dll), said.append, try_one_case) is not None, "another default DLL, and nothing is built"
+    assert setup.set_up(Wish(), messages.append, try_one_case) is None
+    assert setup.set_up(Wish(dll), messages.append, try_one_case) is not None, "another default DLL, and nothing is built"
     assert log.read_text(encoding="utf-8").count("\nbuild") == 2
 
 
@@ -464,31 +285,7 @@ def test_backends_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> No
     assert "dmlcts setup" in row["message"]
 
 
-# Windows, as far as another system can tell
-
-
-def test_the_host_on_windows(tmp_path: Path, dll: Path, sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BackendUnavailable, match="run `dmlcts setup`"):
-        windows.find_host()
-    windows.built_host().parent.mkdir(parents=True)
-    windows.built_host().touch()
-    assert windows.host_command(None, ["--warp"]) == [str(windows.built_host()), "--warp"]
-    packaged = sources / "bin" / stack.EXE
-    packaged.parent.mkdir()
-    packaged.touch()
-    assert windows.host_command(read_dll(dll), ()) == [str(packaged), "--dll", str(dll)]
-    monkeypatch.setenv(windows.VARIABLE, str(tmp_path / "mine.exe"))
-    with pytest.raises(BackendUnavailable, match=windows.VARIABLE):
-        windows.find_host()
-    (tmp_path / "mine.exe").touch()
-    assert windows.find_host() == tmp_path / "mine.exe"
-
-
-def test_no_cmake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(BackendUnavailable, match="cmake is not on the PATH; install CMake"):
-        windows.build_host(tmp_path / "out.exe", tmp_path / "log")
-    assert not (tmp_path / "out.exe").exists()
+# Building the host
 
 
 def test_an_installed_package_has_all_that_the_host_is_built_from() -> None:

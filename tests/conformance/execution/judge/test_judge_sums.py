@@ -275,7 +275,7 @@ def test_short_sums_beside_long_ones_are_judged_alone() -> None:
     assert not judge(output, Answer(value, magnitude, 1024), Tolerance("accumulate"), "FLOAT32", NEAREST).ok
 
 
-def test_vacuous_bound_is_said() -> None:
+def test_vacuous_bound_is_reported() -> None:
     half = BackendInfo("half", accumulator=10)
     value = np.array([1.0, 2.0])
     for terms_, vacuous in ((1023, 0), (np.array([1023, 1024]), 1), (1024, 2)):

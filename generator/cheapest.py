@@ -1,0 +1,77 @@
+"""Covering arrays made cheaper: of many rows, those whose cases cost least for what they cover.
+
+A greedy search makes more rows than are needed, and a row with 70,000 elements covers no more than one with 70. Which rows are
+best is known when all are there: level by level, the row that covers the most new tuples for its cost comes next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dmlcts.generator.arrays import STRENGTHS, CoveringArray
+from dmlcts.generator.covering import Row, Space, Tuples
+
+Places = NDArray[np.int64]
+"""Those of a row's tuples."""
+
+SHARES = {"smoke": 1.0, "core": 1.0, "full": 0.995}
+"""How many of a level's tuples its rows must have: the last threes cost as many rows as all others."""
+
+LEAST = 0.99
+"""How many threes the rows and the other cases of level full must have together: the last rows bring few that these do not have."""
+
+
+def cheapest(space: Space, array: CoveringArray, became: Sequence[Row], costs: Sequence[int]) -> CoveringArray:
+    """The array with a choice of its rows, in another order: each level may have any of them. ``feasible`` counts the tuples of all.
+
+    ``became`` has the values that the case of each row has, ``costs`` what it costs.
+    """
+    rows = [np.array(row) for row in became]
+    chosen: list[int] = []
+    ends, feasible = dict[str, int](), dict[str, int]()
+    for level in array.ends:
+        tuples = Tuples(space.counts, min(STRENGTHS[level], len(space.counts)), space.weak)
+        places = [tuples.of(row) for row in rows]
+        feasible[level] = len(np.unique(np.concatenate(places)))
+        _add(chosen, places, costs, tuples.open, int(SHARES[level] * feasible[level]))
+        ends[level] = len(chosen)
+    return replace(array, ends=ends, feasible=feasible, rows=tuple(array.rows[at] for at in chosen))
+
+
+def fewest(space: Space, array: CoveringArray, became: Sequence[Row], costs: Sequence[int], others: Sequence[Row]) -> CoveringArray:
+    """The array with those rows of level full alone that are needed beside ``others``, what other cases of the level have.
+
+    ``feasible`` does not count what the others alone have, so that the share is one of both. An array that was chosen so stays as it is.
+    """
+    tuples = Tuples(space.counts, min(STRENGTHS["full"], len(space.counts)), space.weak)
+    missing, own = tuples.open, tuples.flags(became)
+    missing[:] = ~(elsewhere := tuples.flags(others))
+    feasible = array.feasible["full"] + int((elsewhere & ~own).sum())
+    chosen = list(range(array.ends["core"]))
+    _add(chosen, [tuples.of(np.array(row)) for row in became], costs, missing, int(LEAST * feasible))
+    return replace(array, ends={**array.ends, "full": len(chosen)}, rows=tuple(array.rows[at] for at in chosen))
+
+
+def _add(chosen: list[int], places: Sequence[Places], costs: Sequence[int], missing: NDArray[np.bool_], wanted: int) -> None:
+    """Adds rows until so many tuples are covered. A row's gain only falls: it is counted again when the row comes first, and only then."""
+    for at in chosen:
+        missing[places[at]] = False
+    covered = len(missing) - int(missing.sum())
+    heap = [(-len(row) / price, at) for at, (row, price) in enumerate(zip(places, costs, strict=True))]
+    heapify(heap)
+    while heap and covered < wanted:
+        _, at = heappop(heap)
+        gain = int(missing[places[at]].sum())
+        worth = (-gain / costs[at], at)
+        if heap and worth > heap[0]:
+            if gain:
+                heappush(heap, worth)
+        elif gain:
+            missing[places[at]] = False
+            covered += gain
+            chosen.append(at)

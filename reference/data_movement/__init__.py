@@ -1,0 +1,1 @@
+"""Operators that move, repeat, fill and cast elements."""

@@ -1,0 +1,1 @@
+"""References of the operators that generate random numbers."""

@@ -1,0 +1,145 @@
+"""Numbers that an implementation has computed itself, each with what it may be off by.
+
+What a step of a recurrent network computes is an input of the next one, so errors are carried on: through weights, products and
+activations, each as far as it passes them on at the values at hand. A recurrence that forgets keeps the bound small however long the
+sequence is. The documentation says nothing of precision; DirectML.dll stores FLOAT16 between its programs, which is allowed here.
+
+An error of NaN means that the number has no bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dmlcts.reference.accumulation import OVERFLOW, between_error, sum_error
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.registry import compute
+from dmlcts.reference.scale_bias import ROUNDOFF
+from dmlcts.spec.desc import OperatorDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """``value`` in float64, and the absolute ``error`` that it may have."""
+
+    value: Array
+    error: Array
+
+    def columns(self, part: slice) -> Computed:
+        """Some of the last dimension."""
+        return Computed(self.value[..., part], self.error[..., part])
+
+    def answer(self, xp: Any) -> Answer:
+        """As an output, of class accumulate: its last rounding is part of the error."""
+        known = xp.isfinite(self.error)
+        return Answer(self.value, magnitude=xp.abs(self.value), terms=0, slack=xp.where(known, self.error, 0.0), defined=known)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A sum in the making: its exact value, the sum of its terms' absolute values, their number, and what the terms themselves are off by."""
+
+    value: Array
+    magnitude: Array
+    terms: int
+    error: Array | float = 0.0
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(self.value + other.value, self.magnitude + other.magnitude, self.terms + other.terms, self.error + other.error)
+
+    def columns(self, part: slice) -> Sum:
+        """Some of the last dimension."""
+        error = self.error if isinstance(self.error, float) else self.error[..., part]
+        return Sum(self.value[..., part], self.magnitude[..., part], self.terms, error)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A matrix of exact weights, (from, to), and their absolute values."""
+
+    value: Array
+    magnitude: Array
+
+    @classmethod
+    def of(cls, value: Array) -> Weights:
+        """With the absolute values worked out once."""
+        return cls(value, abs(value))
+
+    def columns(self, part: slice) -> Weights:
+        """Those to some of the nodes."""
+        return Weights(self.value[:, part], self.magnitude[:, part])
+
+
+class Arithmetic:
+    """Computes with such numbers. ``half``: the tensors are FLOAT16, so that any result may have been stored as that."""
+
+    def __init__(self, xp: Any, half: bool) -> None:
+        self.xp, self.half = xp, half
+
+    def exact(self, value: Array) -> Computed:
+        """An input's elements."""
+        value = value.astype(self.xp.float64)
+        return Computed(value, self.xp.zeros_like(value))
+
+    def stored(self, value: Array, count: int = 1) -> Array | float:
+        """What ``count`` results are off by for having been stored, whose absolute values add up to ``value``."""
+        if not self.half:
+            return 0.0
+        error = between_error(self.xp, self.xp.abs(value), count)
+        return self.xp.where(self.xp.isfinite(error), error, self.xp.nan)
+
+    def weighted(self, left: Computed, right: Weights) -> Sum:
+        """``left @ right``."""
+        value, (magnitude, error) = left.value @ right.value, self.xp.stack((abs(left.value), left.error)) @ right.magnitude
+        return Sum(value, magnitude, len(right.value), error + self.stored(value))
+
+    def term(self, value: Computed | Array) -> Sum:
+        """A term by itself."""
+        if isinstance(value, Computed):
+            return Sum(value.value, abs(value.value), 1, value.error)
+        return Sum(value, abs(value), 1)
+
+    def total(self, terms: Sum) -> Computed:
+        """A sum that is done, in any order."""
+        error = sum_error(self.xp, terms.magnitude, terms.terms) + terms.error
+        error = self.xp.where(terms.magnitude < OVERFLOW, error, self.xp.nan)
+        return Computed(terms.value, error + self.stored(abs(terms.value) + error))
+
+    def activated(self, activation: OperatorDesc, argument: Computed) -> Computed:
+        """The activation of an argument: both ends of what that may be are activated, too."""
+        ends = argument.value + self.xp.stack((-argument.error, self.xp.zeros_like(argument.error), argument.error))
+        answer = compute(activation, {"InputTensor": ends})["OutputTensor"]
+        low, value, high = answer.value
+        error = self.xp.maximum(abs(low - value), abs(high - value)) + ROUNDOFF * abs(value) + self.stored(value)
+        if answer.slack is not None:
+            error = error + self.xp.broadcast_to(answer.slack, ends.shape)[1]
+        if answer.defined is not None:
+            error = self.xp.where(answer.defined.all(axis=0), error, self.xp.nan)
+        return Computed(value, error)
+
+    def product(self, one: Computed, other: Computed) -> Computed:
+        """The elements' product."""
+        value = one.value * other.value
+        error = abs(one.value) * other.error + one.error * abs(other.value) + one.error * other.error
+        return Computed(value, error + ROUNDOFF * abs(value) + self.stored(value))
+
+    def rest(self, share: Computed) -> Computed:
+        """``1 - share``."""
+        value = 1.0 - share.value
+        return Computed(value, share.error + ROUNDOFF * abs(value) + self.stored(value))
+
+    def clipped(self, argument: Computed, threshold: float) -> Computed:
+        """The argument limited to ``[-threshold, threshold]``, and the most that it changes by within its error."""
+        low, value, high = (
+            self.xp.clip(argument.value + step * argument.error, -threshold, threshold) for step in (-1.0, 0.0, 1.0)
+        )
+        return Computed(value, self.xp.maximum(value - low, high - value))
+
+    def repeated(self, number: Computed, count: int) -> Computed:
+        """So many times, side by side in the last dimension."""
+        return Computed(*(self.xp.concatenate([part] * count, -1) for part in (number.value, number.error)))
+
+    def chosen(self, where: Array, one: Computed, other: Computed) -> Computed:
+        """The elements of ``one`` where the mask says so, else those of the other."""
+        return Computed(self.xp.where(where, one.value, other.value), self.xp.where(where, one.error, other.error))

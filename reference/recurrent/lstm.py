@@ -1,0 +1,93 @@
+"""LSTM: gates say what a step adds to its cells, what the cells keep, and what of them the hidden nodes show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.recurrent.computed import Arithmetic, Computed, Sum
+from dmlcts.reference.recurrent.layer import Direction, State, layer
+from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.model import MEASURED
+
+_INPUT, _OUTPUT, _FORGET, _CELL = range(4)
+"""The gates in the order of the weights and biases; the peepholes have the first three."""
+
+
+@reference("LSTM")
+def lstm(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """Of each step, with the gates i, o, f and c::
+
+        i = f(clip(X Wi' + H Ri' + Pi * C + Wbi + Rbi))       what is added to the cells
+        f = f(clip(X Wf' + H Rf' + Pf * C + Wbf + Rbf))       what they keep; 1 - i with CoupleInputForget
+        c = g(clip(X Wc' + H Rc' + Wbc + Rbc))
+        C = f * C + i * c
+        o = f(clip(X Wo' + H Ro' + Po * C + Wbo + Rbo))
+        H = o * h(C)
+
+    In all of them the peepholes see the cells before the step, says the page; in DirectML.dll, as in ONNX, the output gate sees the new ones.
+    """
+    initial, last = ("HiddenInitTensor", "CellMemInitTensor"), ("OutputSingleTensor", "OutputCellSingleTensor")
+    answers = layer(xp, desc, inputs, partial(_step, _before), initial, last)
+    if "PeepholeTensor" not in inputs:
+        return answers
+    measured = layer(xp, desc, inputs, partial(_step, _after), initial, last)
+    return {name: replace(answer, contested={MEASURED: measured[name]}) for name, answer in answers.items()}
+
+
+def _before(before: Computed, after: Computed) -> Computed:
+    return before
+
+
+def _after(before: Computed, after: Computed) -> Computed:
+    return after
+
+
+@stage("recurrent.lstm")
+def _step(seen_by_output: Callable[[Computed, Computed], Computed], direction: Direction, weighted: Sum, state: State) -> State:
+    """The state after a step: ``weighted`` is the input\'s share of the sums, ``state`` what the step before left."""
+    arithmetic, (hidden, cells) = direction.arithmetic, state
+    gate, shown, squash = direction.activations
+    sums = weighted + arithmetic.weighted(hidden, direction.recurrence) + direction.bias(direction.gates(0, 4))
+    gates = arithmetic.activated(
+        gate, _argument(direction, sums, _INPUT, _FORGET + 1, cells)
+    )  # of a peephole into the new cells, the output gate is computed below
+    added, open_, kept = (gates.columns(direction.gates(at, at + 1)) for at in (_INPUT, _OUTPUT, _FORGET))
+    if direction.desc.fields["CoupleInputForget"]:
+        kept = arithmetic.rest(added)
+    value = arithmetic.activated(shown, _argument(direction, sums, _CELL, _CELL + 1, None))
+    renewed = renewed_cells(arithmetic, kept, cells, added, value)
+    if direction.peepholes is not None:
+        seen = seen_by_output(cells, renewed)
+        if seen is not cells:
+            open_ = arithmetic.activated(gate, _argument(direction, sums, _OUTPUT, _OUTPUT + 1, seen))
+    return arithmetic.product(open_, arithmetic.activated(squash, renewed)), renewed
+
+
+@stage("recurrent.cells")
+def renewed_cells(arithmetic: Arithmetic, kept: Computed, cells: Computed, added: Computed, value: Computed) -> Computed:
+    """``kept * cells + added * value``."""
+    old, new = arithmetic.product(kept, cells), arithmetic.product(added, value)
+    return arithmetic.total(arithmetic.term(old) + arithmetic.term(new))
+
+
+@stage("recurrent.argument")
+def _argument(direction: Direction, sums: Sum, first: int, last: int, seen: Computed | None) -> Computed:
+    """What the activations of gates are applied to: with peepholes into the cells seen, if there are such, and clipped."""
+    arithmetic, part = direction.arithmetic, direction.gates(first, last)
+    terms = sums.columns(part)
+    if direction.peepholes is not None and seen is not None:
+        every = seen if last - first == 1 else arithmetic.repeated(seen, last - first)
+        terms = terms + arithmetic.term(arithmetic.product(arithmetic.exact(direction.peepholes[part]), every))
+    total = arithmetic.total(terms)
+    return arithmetic.clipped(total, _threshold(direction)) if direction.desc.fields["UseClipThreshold"] else total
+
+
+def _threshold(direction: Direction) -> float:
+    """The threshold as the desc holds it: a FLOAT."""
+    return float(direction.arithmetic.xp.float32(direction.desc.fields["ClipThreshold"]))

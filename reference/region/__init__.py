@@ -1,0 +1,1 @@
+"""References of the region operators: regions of images, brought to one size, and the gradients of that."""

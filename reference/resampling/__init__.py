@@ -1,0 +1,1 @@
+"""References of the resampling operators: elements between those of the input, and the nearest of them."""

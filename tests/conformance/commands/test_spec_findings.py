@@ -1,0 +1,45 @@
+"""``dmlcts spec findings``: the page of what DirectML.dll does otherwise than documented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from dmlcts.conformance.commands import spec_findings
+from dmlcts.conformance.commands.spec_findings import command, findings, page
+from dmlcts.reports.waivers import Waiver
+from dmlcts.spec.loader import load
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def test_the_page_in_docs_is_what_the_command_writes() -> None:
+    waivers = [f"--waivers={DOCS / 'waivers' / name}" for name in ("DirectML-1.15.4.yaml", "vkd3d.yaml")]
+    done = CliRunner().invoke(command, waivers)
+    assert done.exit_code == 0
+    assert done.output == (DOCS / "directml-1.15.4.md").read_text(encoding="utf-8")
+
+
+def test_an_erratum_of_two_operators_is_one_line_and_bugs_come_first() -> None:
+    operators = [load("MAX_POOLING1"), load("MAX_POOLING2")]
+    ((erratum, names),) = [found for found in findings(operators) if found[0].id == "low-words-of-int64"]
+    assert (names, erratum.measured) == (("MAX_POOLING1", "MAX_POOLING2"), "1.15.4")
+    text = page(operators, [Waiver("MAX_POOLING1/x", "ends the process", "an issue")])
+    assert text.index("| MAX\\_POOLING1 | ends the process | MAX\\_POOLING1/x |") < text.index(
+        "| MAX\\_POOLING1, MAX\\_POOLING2 | Of two INT64"
+    )
+    assert text.startswith("# DirectML 1.15.4 and its documentation\n")
+
+
+def test_of_a_contradiction_the_sentences_about_the_dll_are_shown() -> None:
+    shortened = spec_findings._of_the_dll("The page says a. DirectML.dll does b: c. It is d.")
+    assert shortened == "DirectML.dll does b: c."
+    assert spec_findings._of_the_dll("The page says a.") == "The page says a."
+
+
+def test_a_wrong_waiver_file_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "w.yaml"
+    file.write_text("waivers: 3\n", encoding="utf-8")
+    done = CliRunner().invoke(command, ["--waivers", str(file)])
+    assert done.exit_code == 2 or "w.yaml" in str(done.exception)

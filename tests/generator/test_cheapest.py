@@ -1,0 +1,69 @@
+"""The choice of a covering array's rows: generator/cheapest."""
+
+from itertools import combinations, product
+
+import pytest
+
+from dmlcts.generator.arrays import CoveringArray
+from dmlcts.generator.cheapest import SHARES, cheapest
+from dmlcts.generator.combinations import array_of, space_of
+from dmlcts.generator.covering import NONE, Row, Tuples
+from dmlcts.generator.plan import plan_of
+from dmlcts.spec.loader import load
+
+
+class Factors:
+    """A space of which the choice reads the factors' numbers of values alone."""
+
+    counts = (2, 2, 3)
+    weak = frozenset[int]()
+
+
+EVERY: list[Row] = list(product(range(2), range(2), range(3)))
+
+
+def chosen(rows: list[Row], costs: list[int], *levels: str) -> CoveringArray:
+    array = CoveringArray("digest", dict.fromkeys(levels, len(rows)), {}, tuple(rows))
+    return cheapest(Factors(), array, rows, costs)  # type: ignore[arg-type]
+
+
+def pairs(rows: tuple[Row, ...]) -> set[tuple[tuple[int, int], ...]]:
+    return {pair for row in rows for pair in combinations(enumerate(row), 2) if NONE not in (pair[0][1], pair[1][1])}
+
+
+def test_the_rows_cover_all_that_they_can_and_no_row_is_there_for_nothing() -> None:
+    found = chosen(EVERY, [1] * len(EVERY), "smoke", "core")
+    assert pairs(found.rows) == pairs(tuple(EVERY))
+    assert {value for row in found.rows[: found.ends["smoke"]] for value in enumerate(row)} == {
+        (f, value) for f, count in enumerate(Factors.counts) for value in range(count)
+    }
+    assert found.feasible == {"smoke": 7, "core": 16}
+    assert found.ends["smoke"] == 3
+    assert 6 <= found.ends["core"] == len(found.rows) <= 8
+
+
+def test_a_dear_row_gives_way_to_cheap_ones() -> None:
+    """The first row alone has all values of the second and third, but costs more than both."""
+    rows: list[Row] = [(1, 1, 2), (1, 1, NONE), (NONE, 1, 2), (1, NONE, 2)]
+    assert chosen(rows, [100, 1, 1, 1], "core").rows == (rows[1], rows[2], rows[3])
+    assert chosen(rows, [2, 1, 1, 1], "core").rows == (rows[0],)
+
+
+def test_a_level_may_have_rows_that_were_made_for_a_higher_one() -> None:
+    found = chosen([(0, 0, 0), (1, 1, 1), (0, 1, 2), (1, 0, 2)], [1] * 4, "smoke", "core")
+    assert found.rows[: found.ends["smoke"]] != ((0, 0, 0),)
+    assert pairs(found.rows) == pairs(((0, 0, 0), (1, 1, 1), (0, 1, 2), (1, 0, 2)))
+
+
+@pytest.mark.parametrize("name", ["ELEMENT_WISE_ROUND", "GEMM"])
+def test_of_a_stored_array_a_choice_has_nothing_to_leave_out(name: str) -> None:
+    """Chosen again, at most the share of threes that may be missing is lost, and no row is new."""
+    plan = plan_of(load(name))
+    space, array = space_of(plan), array_of(plan, "full")
+    found = cheapest(space, array, list(map(space.became, array.rows)), list(map(space.cost, array.rows)))
+    assert set(found.rows) <= set(array.rows)
+    assert len(found.rows) > 0.8 * len(array.rows)
+    assert found.feasible["core"] == array.feasible["core"]
+    triples = Tuples(space.counts, 3, space.weak)
+    kept, every = (int(triples.flags(map(space.became, rows)).sum()) for rows in (found.rows, array.rows))
+    assert kept >= int(SHARES["full"] * every)

@@ -1,0 +1,87 @@
+"""Resampling: values computed by hand, exact and inexact coordinates, and the steps in which DirectML.dll antialiases."""
+
+import numpy as np
+import pytest
+
+from dmlcts.reference.registry import compute
+from dmlcts.reference.resampling.antialiased import steps
+from dmlcts.reference.resampling.coordinates import Axis, coordinates
+from dmlcts.spec.desc import OperatorDesc, TensorDesc
+
+TYPES = {"float32": "FLOAT32", "int8": "INT8"}
+
+
+def answer_of(x: np.ndarray, count: int, scale: float, mode: str, name: str = "RESAMPLE", **more: object):
+    """The answer for a row of elements."""
+    fields = {
+        "InputTensor": TensorDesc(TYPES[x.dtype.name], x.shape),
+        "OutputTensor": TensorDesc(TYPES[x.dtype.name], (count,)),
+        "InterpolationMode": mode,
+        "Scales": (scale,),
+        **more,
+    }
+    return compute(OperatorDesc(name, fields), {"InputTensor": x})["OutputTensor"]
+
+
+ROW = np.array([0, 1, 10, 100], np.float32)
+
+
+def test_interpolated_between_the_nearest_two():
+    found = answer_of(ROW, 8, 2.0, "LINEAR")
+    assert found.value.tolist() == [0, 0.25, 0.75, 3.25, 7.75, 32.5, 77.5, 100]
+    assert not np.any(found.slack), "coordinates in quarters are exact"
+
+
+def test_an_inexact_coordinate_has_a_slack_that_grows_with_the_slope():
+    found = answer_of(ROW, 12, 3.0, "LINEAR")
+    assert found.slack[8] > found.slack[5] > found.slack[2] > 0
+    assert found.slack.max() < 2e-4
+
+
+def test_of_two_nearest_elements_the_page_allows_both_and_the_measurement_the_next():
+    found = answer_of(ROW, 2, 0.5, "NEAREST_NEIGHBOR")
+    assert found.value.tolist() == [1, 100]
+    assert found.slack.tolist() == [1, 90]
+    assert not np.any(found.measured_slack)
+
+
+def test_where_float32_does_not_decide_the_measurement_does_neither():
+    found = answer_of(ROW, 4, 1.5, "NEAREST_NEIGHBOR")  # coordinates -1/6, 1/2, 7/6, 11/6
+    assert found.measured_slack.tolist() == [0, 1, 0, 0]
+
+
+def test_beside_what_is_not_finite_a_tie_is_not_defined():
+    found = answer_of(np.array([1, np.inf, 2, 3], np.float32), 2, 0.5, "NEAREST_NEIGHBOR")
+    assert np.broadcast_to(found.defined, (2,)).tolist() == [False, True]
+
+
+def test_integers_are_rounded_toward_zero_as_measured_and_anyhow_as_documented():
+    found = answer_of(np.array([-4, -3], np.int8), 4, 2.0, "LINEAR")
+    assert found.result.tolist() == [-4, -3, -3, -3]
+    assert found.slack.min() > 0.49
+    assert found.measured_slack.max() < 1e-4
+
+
+@pytest.mark.parametrize(("direction", "elements"), [("DECREASING", [0, 0, 0, 1]), ("INCREASING", [0, 1, 1, 10])])
+def test_rounded_by_direction(direction: str, elements: list[int]):
+    more = {"RoundingDirection": direction, "InputPixelOffsets": (0.5,), "OutputPixelOffsets": (-0.5,)}
+    assert answer_of(ROW, 4, 2.0, "NEAREST_NEIGHBOR", "RESAMPLE2", **more).value.tolist() == elements
+
+
+def test_only_coordinates_that_every_order_of_operations_gives_are_exact():
+    assert not np.any(coordinates(np, Axis(0, 4, 8, 0.25, 0.5, -0.5)).error)
+    assert np.all(coordinates(np, Axis(0, 4, 8, 3.0, 0.5, -0.5)).error > 0)
+    assert np.all(coordinates(np, Axis(0, 4, 8, 2.0, 0.1, 0.0)).error > 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "sizes"),
+    [(20, 4, [16, 8, 4]), (20, 3, [16, 8, 4, 3]), (16, 4, [8, 4]), (8, 4, [4, 4]), (6, 3, [3, 3]), (2, 3, [3, 3])],
+)
+def test_steps_of_antialiasing(size: int, count: int, sizes: list[int]):
+    assert [step.count for step in steps([Axis(0, size, count, 0.2, 0.5, -0.5)])] == sizes
+
+
+def test_all_dimensions_take_as_many_steps():
+    found = steps([Axis(0, 20, 2, 0.1, 0.5, -0.5), Axis(1, 8, 3, 0.4, 0.5, -0.5)])
+    assert [step.count for step in found if step.axis == 1] == [4, 3, 3, 3]
