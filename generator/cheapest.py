@@ -7,7 +7,7 @@ best is known when all are there: level by level, the row that covers the most n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -43,17 +43,31 @@ def cheapest(space: Space, array: CoveringArray, became: Sequence[Row], costs: S
     return replace(array, ends=ends, feasible=feasible, rows=tuple(array.rows[at] for at in chosen))
 
 
-def fewest(space: Space, array: CoveringArray, became: Sequence[Row], costs: Sequence[int], others: Sequence[Row]) -> CoveringArray:
+@dataclass(frozen=True, slots=True)
+class Has:
+    """What a case has: the values of the factors, and the promises of the spec that it covers."""
+
+    values: Row
+    promises: frozenset[str]
+
+
+def fewest(space: Space, array: CoveringArray, rows: Sequence[Has], costs: Sequence[int], others: Sequence[Has]) -> CoveringArray:
     """The array with those rows of level full alone that are needed beside ``others``, what other cases of the level have.
 
-    ``feasible`` does not count what the others alone have, so that the share is one of both. An array that was chosen so stays as it is.
+    ``rows`` is what the case of each row has. Rows stay for the threes, and those that alone have a promise. ``feasible`` does not count
+    what the others alone have, so that the share is one of both. An array that was chosen so stays as it is.
     """
     tuples = Tuples(space.counts, min(STRENGTHS["full"], len(space.counts)), space.weak)
-    missing, own = tuples.open, tuples.flags(became)
-    missing[:] = ~(elsewhere := tuples.flags(others))
+    missing, own = tuples.open, tuples.flags([row.values for row in rows])
+    missing[:] = ~(elsewhere := tuples.flags([other.values for other in others]))
     feasible = array.feasible["full"] + int((elsewhere & ~own).sum())
     chosen = list(range(array.ends["core"]))
-    _add(chosen, [tuples.of(np.array(row)) for row in became], costs, missing, int(LEAST * feasible))
+    _add(chosen, [tuples.of(np.array(row.values)) for row in rows], costs, missing, int(LEAST * feasible))
+    covered = {promise for has in (*others, *(rows[at] for at in chosen)) for promise in has.promises}
+    for at in sorted(set(range(len(rows))) - set(chosen)):
+        if not rows[at].promises <= covered:
+            chosen.append(at)
+            covered |= rows[at].promises
     return replace(array, ends={**array.ends, "full": len(chosen)}, rows=tuple(array.rows[at] for at in chosen))
 
 

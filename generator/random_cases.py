@@ -14,7 +14,7 @@ import numpy as np
 
 from dmlcts.generator.arrays import STRENGTHS, CoveringArray
 from dmlcts.generator.case import Case, beyond
-from dmlcts.generator.cheapest import fewest
+from dmlcts.generator.cheapest import Has, fewest
 from dmlcts.generator.combinations import array_of, space_of
 from dmlcts.generator.covering import Tuples
 from dmlcts.generator.drawn_sizes import is_bounded
@@ -62,8 +62,9 @@ def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
     model, space = model_of(plan), space_of(plan)
     cases = list(_every(plan))
     if "full" in array.ends:
-        others = [row_of(model, case) for _, case in cases]
-        array = fewest(space, array, list(map(space.became, array.rows)), list(map(space.cost, array.rows)), others)
+        rows = [Has(space.became(row), frozenset(space.case(row).covers)) for row in array.rows]
+        others = [Has(row_of(model, case), frozenset(case.covers)) for _, case in cases]
+        array = fewest(space, array, rows, list(map(space.cost, array.rows)), others)
     pairs = Tuples(space.counts, min(STRENGTHS["core"], len(space.counts)), space.weak)
     covered = pairs.flags(map(space.became, array.rows[: array.ends["core"]]))
     found = []

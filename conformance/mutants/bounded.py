@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
 import psutil
 
-try:
-    import resource
-except ImportError:  # Windows, which refuses such a request and ends no process
-    resource = None  # type: ignore[assignment]
-
 MOST = 4 << 30
 """Bytes that a dispatch may take beyond what the process has: valid cases take a tenth of that."""
 
+if sys.platform == "win32":  # which refuses such a request and ends no process
 
-@contextmanager
-def bounded_memory() -> Iterator[None]:
-    """Raises MemoryError where more than ``MOST`` bytes more are allocated; it bounds the process, not the caller alone. No effect on Windows."""
-    if resource is None:
+    @contextmanager
+    def bounded_memory() -> Iterator[None]:
+        """No effect on Windows."""
         yield
-        return
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = _own() + MOST
-    inside = [limit for limit in (wanted, *before) if limit != resource.RLIM_INFINITY]
-    try:
-        resource.setrlimit(resource.RLIMIT_AS, (min(inside), before[1]))
-    except (ValueError, OSError):  # a system that knows the limit and does not keep it, as macOS
-        yield
-        return
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
 
+else:
+    import resource
 
-@cache
-def _own() -> int:
-    """The address space that this process has had at the first call. What it keeps later is small beside ``MOST``."""
-    return int(psutil.Process().memory_info().vms)
+    @contextmanager
+    def bounded_memory() -> Iterator[None]:
+        """Raises MemoryError where more than ``MOST`` bytes more are allocated; it bounds the process, not the caller alone."""
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        inside = [limit for limit in (_own() + MOST, *before) if limit != resource.RLIM_INFINITY]
+        try:
+            resource.setrlimit(resource.RLIMIT_AS, (min(inside), before[1]))
+        except (ValueError, OSError):  # a system that knows the limit and does not keep it, as macOS
+            yield
+            return
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+
+    @cache
+    def _own() -> int:
+        """The address space that this process has had at the first call. What it keeps later is small beside ``MOST``."""
+        return int(psutil.Process().memory_info().vms)

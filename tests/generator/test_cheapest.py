@@ -5,7 +5,7 @@ from itertools import combinations, product
 import pytest
 
 from dmlcts.generator.arrays import CoveringArray
-from dmlcts.generator.cheapest import SHARES, cheapest
+from dmlcts.generator.cheapest import SHARES, Has, cheapest, fewest
 from dmlcts.generator.combinations import array_of, space_of
 from dmlcts.generator.covering import NONE, Row, Tuples
 from dmlcts.generator.plan import plan_of
@@ -53,6 +53,25 @@ def test_a_level_may_have_rows_that_were_made_for_a_higher_one() -> None:
     found = chosen([(0, 0, 0), (1, 1, 1), (0, 1, 2), (1, 0, 2)], [1] * 4, "smoke", "core")
     assert found.rows[: found.ends["smoke"]] != ((0, 0, 0),)
     assert pairs(found.rows) == pairs(((0, 0, 0), (1, 1, 1), (0, 1, 2), (1, 0, 2)))
+
+
+def beside(rows: list[Row], others: list[Row], *having: Row, elsewhere: str = "") -> tuple[Row, ...]:
+    """The rows of level full that stay; the first row is of level core. Some rows have a promise, and all others or none."""
+    array = CoveringArray("digest", {"core": 1, "full": len(rows)}, {"full": len(rows)}, tuple(rows))
+    own = [Has(row, frozenset({"support/3_0"} if row in having else ())) for row in rows]
+    return fewest(Factors(), array, own, [1] * len(rows), [Has(row, frozenset(elsewhere.split())) for row in others]).rows  # type: ignore[arg-type]
+
+
+def test_rows_that_other_cases_replace_are_left_out_but_not_those_of_lower_levels() -> None:
+    assert beside(EVERY, EVERY[:4]) == (EVERY[0], *EVERY[4:-1])  # 11 of 12 threes are the share that is wanted
+    assert beside(EVERY, EVERY) == (EVERY[0],)
+
+
+def test_a_row_that_alone_covers_a_promise_stays() -> None:
+    assert beside(EVERY, EVERY, EVERY[7]) == (EVERY[0], EVERY[7])
+    assert beside(EVERY, EVERY, EVERY[7], EVERY[9]) == (EVERY[0], EVERY[7])
+    assert beside(EVERY, EVERY, EVERY[0], EVERY[9]) == (EVERY[0],)
+    assert beside(EVERY, EVERY, EVERY[7], elsewhere="support/3_0") == (EVERY[0],)
 
 
 @pytest.mark.parametrize("name", ["ELEMENT_WISE_ROUND", "GEMM"])
