@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dmlcts.generator.attributes import NotGenerable, choice_labels
 from dmlcts.generator.case import Case
 from dmlcts.generator.data import data_values
-from dmlcts.generator.layouts import laid_out, layout_of, layouts_of
+from dmlcts.generator.layouts import has_layout, layouts_of
 from dmlcts.generator.negatives import unenforced
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.tables import special_set
@@ -94,7 +94,7 @@ def _layouts(operator: Operator) -> Iterator[str]:
     plain = _plain_tensors(operator)
     for field in (*operator.inputs(), *operator.outputs()):
         for layout in layouts_of(operator, field):
-            if layout == "packed" or any(_differs(tensor, layout) for tensor in plain.get(field.name, ())):
+            if layout == "packed" or any(has_layout(tensor.sizes, layout) for tensor in plain.get(field.name, ())):
                 yield f"layout/{field.name}/{layout}"
         yield from (f"slack/{field.name}/{what}" for what in ("total-size", "binding", "alignment"))
     yield from (f"owned/{field.name}" for field in operator.inputs() if field.owned_by_dml)
@@ -113,11 +113,6 @@ def _plain_tensors(operator: Operator) -> dict[str, set[TensorDesc]]:
                 for field, _, tensor in choice.desc((3,) * count, attributes).by_field():
                     found.setdefault(field, set()).add(tensor)
     return found
-
-
-def _differs(tensor: TensorDesc, layout: str) -> bool:
-    """Whether a layout makes a difference for a packed tensor."""
-    return layout_of(laid_out(tensor, layout)) == layout
 
 
 def _in_place(operator: Operator) -> Iterator[str]:

@@ -87,9 +87,13 @@ def _decoded(model: Model, genes: Genes, wanted: Sequence[int], label: str, work
     if plan.level_of(desc) is None:
         return None
     alias = genes.pick("in place", ({}, {}, *model.aliases.values()))
-    for name, tensor in desc.tensors():
-        if not operator.field(name.partition("[")[0]).packed:
-            desc = desc.with_tensors({name: _strided(name, tensor, name in dict(random_data(operator, desc)), genes)})
+    read = random_data(operator, desc)
+    strided = {
+        name: _strided(name, tensor, name in read, genes)
+        for field, name, tensor in desc.by_field()
+        if not operator.field(field).packed
+    }
+    desc = desc.with_tensors(strided)
     if any((fields := desc.fields)[name] is None or _shape(fields[name]) != _shape(fields[on]) for name, on in alias.items()):
         alias = {}
     desc = desc.with_fields(**{name: desc.fields[on] for name, on in alias.items()})

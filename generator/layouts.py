@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 from dmlcts.spec.desc import TensorDesc, packed_strides
@@ -123,7 +123,14 @@ def layouts_of(operator: Operator, field: Field) -> tuple[str, ...]:
 
 def laid_out(tensor: TensorDesc, layout: str, gap: int = GAP) -> TensorDesc:
     """The tensor desc with the strides of a layout; a packed one has none. Raises KeyError for an unknown one."""
-    return replace(tensor, strides=None if layout == "packed" else LAYOUTS[layout](tensor.sizes, gap))
+    strides = None if layout == "packed" else LAYOUTS[layout](tensor.sizes, gap)
+    return TensorDesc(tensor.data_type, tensor.sizes, strides, tensor.flags, tensor.total_size, tensor.alignment)
+
+
+@lru_cache(1 << 16)
+def has_layout(sizes: Sizes, layout: str) -> bool:
+    """Whether a tensor of these sizes with the strides of a layout is of no simpler one."""
+    return layout_of(laid_out(TensorDesc("UINT8", sizes), layout)) == layout
 
 
 def layout_of(tensor: TensorDesc) -> str:

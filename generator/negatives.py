@@ -418,7 +418,7 @@ def resized(
     """The desc with the named tensors resized for ``run``; where no shape has this rank, with leading ones added or dimensions removed."""
     try:
         small = base.with_tensors({name: replace(tensor, sizes=(1,) * len(run)) for name, tensor in base.tensors()})
-        sizes = solved(plan.operator, plan.recomputed(small, usual).fields, run) if run else {}
+        sizes = solved(plan.operator, plan.recomputed(small, usual), run) if run else {}
     except NotGenerable:
         sizes = {name: padded_run(tensor.sizes, len(run)) for name, tensor in base.tensors()}
     changed = base

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import groupby
 from random import Random
 
@@ -16,7 +15,7 @@ from dmlcts.generator.build import random_data
 from dmlcts.generator.case import OFFSETS, Binding, Data
 from dmlcts.generator.covering import NONE
 from dmlcts.generator.factors import ANY, USUAL, Factor, Model
-from dmlcts.generator.layouts import laid_out, layout_of, layouts_of
+from dmlcts.generator.layouts import has_layout, laid_out, layouts_of
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.model import DOCUMENTED, Operator
@@ -47,7 +46,7 @@ def _aliases(model: Model, row: Sequence[int]) -> Mapping[str, str]:
 
 
 def _layout_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
-    if not any(value in _distinct(tensor, factor.values) for _, tensor in desc.called(factor.of)):
+    if not any(has_layout(tensor.sizes, value) for _, tensor in desc.called(factor.of)):
         return False
     aliases = _aliases(model, row)
     if not aliases:
@@ -102,12 +101,6 @@ def _may_have(operator: Operator, layout: str, tensors: Iterable[str]) -> bool:
     return all(layout in layouts_of(operator, operator.field(name)) for name in tensors)
 
 
-@lru_cache(1 << 14)
-def _distinct(tensor: TensorDesc, layouts: tuple[str, ...]) -> frozenset[str]:
-    """The layouts that make a difference for a tensor of these sizes."""
-    return frozenset(layout for layout in layouts if layout_of(laid_out(tensor, layout)) == layout)
-
-
 def owned_inputs(model: Model, desc: OperatorDesc, value: str) -> tuple[str, ...]:
     """The present inputs of a value of the factor ``owned``."""
     return tuple(name for of in model.owned.get(value, ()) for name, _ in desc.called(of))
@@ -142,7 +135,7 @@ def _layouts(model: Model, desc: OperatorDesc, values: Mapping[str, str], random
     for of in model.plan.tensors:
         layout = values.get(f"layout {of}", "packed")
         if layout != "packed":
-            strided = [name for name, tensor in desc.called(of) if layout_of(laid_out(tensor, layout)) == layout]
+            strided = [name for name, tensor in desc.called(of) if has_layout(tensor.sizes, layout)]
             found |= dict.fromkeys(_some_of_arrays(strided or [name for name, _ in desc.called(of)], random), layout)
     return found
 

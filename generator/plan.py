@@ -21,7 +21,7 @@ from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator, Support, newest_first
-from dmlcts.spec.rules import allowed_at, broken_without_sizes
+from dmlcts.spec.rules import allowed_at, broken_without_sizes, differs_at
 from dmlcts.spec.shape import FAILURES
 
 MOST_BYTES = 64 << 20
@@ -275,7 +275,7 @@ class Plan:
         The tensors of an array are under its name, or each under its own.
         """
         known = dict(filled(self.operator, tensors))
-        for field in sorted(self.chosen, key=lambda field: field.type == "OPERATOR_DESC_ARRAY"):
+        for field in self._in_order:
             value = evaluated(field, choice.get(field.name), known)
             if field.type == "OPERATOR_DESC_ARRAY":
                 value = _descs_of(value, known)
@@ -284,6 +284,11 @@ class Plan:
             array = known[counted]
             known[name] = len(array) if isinstance(array, tuple) else 0
         return {field.name: known[field.name] for field in self.operator.fields}
+
+    @cached_property
+    def _in_order(self) -> list[Field]:
+        """The attributes with a choice in the order in which they are computed."""
+        return sorted(self.chosen, key=lambda field: field.type == "OPERATOR_DESC_ARRAY")
 
     def present(self, choice: Attributes) -> dict[str, str]:
         """The tensors of a desc with these attributes, each with its name in ``tensors``, in the struct's order."""
@@ -334,37 +339,39 @@ class Plan:
             return _of_ones(data_types[names[name]], count)
 
         tensors = {name: of_ones(name, ranks[name]) for name in names}
-        fields = self.fields(tensors, choice)
-        rows = rows_in_force(self.operator, fields)
-        for name, own in rows.items():
+        desc = self._made(tensors, choice)
+        fields = desc.fields
+        for name, own in rows_in_force(self.operator, desc).items():
             if not all(fits(row, tensors[name].DimensionCount) for row in own):
                 fitting = [count for count in ranks[name] if all(fits(row, count) for row in own)]
                 tensors[name] = of_ones(name, fitting or ranks[name])
-                fields |= dict(filled(self.operator, tensors))
+                fields = {**fields, **dict(filled(self.operator, tensors))}
+        if fields is not desc.fields:
+            desc = OperatorDesc(self.operator.name, fields)
         for _ in range(_ROUNDS):
-            sizes = self._solved(fields, run, symbols or {}, known)
+            sizes = self._solved(desc, run, symbols or {}, known)
             packed = {name: TensorDesc(data_types[of], sizes[name]) for name, of in names.items() if name in sizes}
-            before, fields = fields, self.fields(packed, choice)
-            unsettled = [f.name for f in self.operator.attributes() if not alike(before[f.name], fields[f.name])]
+            before, desc = desc, self._made(packed, choice)
+            unsettled = [f.name for f in self.operator.attributes() if not alike(before.fields[f.name], desc.fields[f.name])]
             if not unsettled:
-                return self._bounded(fields, symbols or {})
+                return self._bounded(desc, symbols or {})
         raise NotGenerable(
             f"{self.operator.name}: its sizes depend on {', '.join(unsettled)}, and these depend on its sizes; give them values that do not"
         )
 
-    def _solved(
-        self, fields: Mapping[str, object], run: Sizes, symbols: Symbols, known: Mapping[str, Sizes]
-    ) -> Mapping[str, Sizes]:
-        """The sizes of a desc with these fields, solved once for all descs that agree in the fields that the shapes read."""
-        ranks = [(name, tensor.DimensionCount) for name, tensor in OperatorDesc(self.operator.name, fields).tensors()]
-        key = (run, *ranks, repr([fields[name] for name in self._read]), *symbols.items(), *known.items())
+    def _made(self, tensors: Mapping[str, object], choice: Attributes) -> OperatorDesc:
+        return OperatorDesc(self.operator.name, self.fields(tensors, choice))
+
+    def _solved(self, desc: OperatorDesc, run: Sizes, symbols: Symbols, known: Mapping[str, Sizes]) -> Mapping[str, Sizes]:
+        """The sizes of a desc, solved once for all descs that agree in the fields that the shapes read."""
+        ranks = [(name, tensor.DimensionCount) for name, tensor in desc.tensors()]
+        key = (run, *ranks, repr([desc.fields[name] for name in self._read]), *symbols.items(), *known.items())
         if key not in self._sizes:
-            self._sizes[key] = solved(self.operator, fields, run, symbols, known)
+            self._sizes[key] = solved(self.operator, desc, run, symbols, known)
         return self._sizes[key]
 
-    def _bounded(self, fields: Mapping[str, object], symbols: Symbols) -> OperatorDesc:
-        """The desc of these fields. Raises NotGenerable if a tensor is too large for a case."""
-        desc = OperatorDesc(self.operator.name, fields)
+    def _bounded(self, desc: OperatorDesc, symbols: Symbols) -> OperatorDesc:
+        """The desc itself. Raises NotGenerable if a tensor is too large for a case."""
         for name, tensor in desc.tensors():
             if tensor.count * tensor.type.bits > 8 * MOST_BYTES:
                 sizes = "x".join(map(str, tensor.sizes))
@@ -384,6 +391,8 @@ class Plan:
         tables = self.tables_of(desc)
         lowest = tables[-1].level if tables else None
         if lowest is None or not self.steps:
+            return lowest
+        if not differs_at(self.operator, desc, lowest):
             return lowest
         tensors = [(name, tensor.data_type, tensor.sizes) for name, tensor in desc.tensors()]  # no level depends on strides
         key = (*tensors, repr([desc.fields.get(field.name) for field in self.operator.attributes()]))

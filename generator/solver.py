@@ -58,15 +58,15 @@ Symbols = Mapping[str, int | Sizes | Ends]
 
 def solved(
     operator: Operator,
-    fields: Mapping[str, object],
+    desc: OperatorDesc,
     run: Sizes,
     symbols: Symbols | None = None,
     known: Mapping[str, Sizes] | None = None,
 ) -> dict[str, Sizes]:
-    """The sizes of each tensor that is present in ``fields``.
+    """The sizes of each tensor that is present in a desc.
 
-    The tensors in ``fields`` give the wanted dimension counts, the attributes the variables of expressions. ``symbols`` override the run;
-    ``known`` tensors have fixed sizes, from which the others follow.
+    Its tensors give the wanted dimension counts, its attributes the variables of expressions. ``symbols`` override the run; ``known`` tensors
+    have fixed sizes, from which the others follow.
 
     Raises:
         NotGenerable: the shapes give no sizes for them; the message says which symbol or tensor.
@@ -75,9 +75,9 @@ def solved(
         raise NotGenerable(f"{operator.name} has no shapes in its spec")
     found = dict(known or {})
     for shape in operator.shapes:  # a later one uses the tensors that an earlier one sized
-        if shape.when is None or number(shape.when, fields) is True:
-            found |= _Solving(operator.name, shape, fields, run, symbols or {}).sizes(found)
-    for name, _ in OperatorDesc(operator.name, fields).tensors():
+        if shape.when is None or number(shape.when, desc.fields) is True:
+            found |= _Solving(shape, desc, run, symbols or {}).sizes(found)
+    for name, _ in desc.tensors():
         if name not in found:
             raise NotGenerable(f"{operator.name} has no shape of {len(run)} sizes for {name}")
     return found
@@ -95,10 +95,10 @@ def names_read(shape: Shape) -> frozenset[str]:
 class _Solving:
     """One shape being solved: ``matching`` holds the symbols known so far."""
 
-    def __init__(self, name: str, shape: Shape, fields: Mapping[str, object], run: Sizes, symbols: Symbols) -> None:
-        self.name, self.shape, self.run, self.symbols = name, shape, run, symbols
-        self.matching = Matching(shape, dict(fields))
-        present = list(rows_of(shape, OperatorDesc(name, fields)))
+    def __init__(self, shape: Shape, desc: OperatorDesc, run: Sizes, symbols: Symbols) -> None:
+        self.name, self.shape, self.run, self.symbols = desc.type, shape, run, symbols
+        self.matching = Matching(shape, dict(desc.fields))
+        present = list(rows_of(shape, desc))
         self.ranks = {tensor: desc.DimensionCount for tensor, _, desc in present}
         self.rows = {tensor: row for tensor, row, _ in present}
         every = [(symbol, tensor) for tensor, row in self.rows.items() for size in row if (symbol := each_symbol(size))]
@@ -213,8 +213,8 @@ class _Solving:
 
     def bounded(self, symbol: str) -> bool:
         """Whether all variables of the symbol's bounds are known; they may read the symbol itself."""
-        domain, known = self.shape.domains[symbol], self.matching.scope().keys() | {symbol}
-        return all(bound is None or bound.names <= known for bound in (domain.least, domain.most))
+        domain = self.shape.domains[symbol]
+        return all(bound is None or self.matching.unknown(bound) <= {symbol} for bound in (domain.least, domain.most))
 
     def nearest(self, symbol: str, value: int | Sizes) -> int | Sizes:
         """The value, moved into the symbol's domain."""
@@ -255,12 +255,12 @@ class _Solving:
         return found
 
 
-def rows_in_force(operator: Operator, fields: Mapping[str, object]) -> dict[str, list[tuple[str, ...]]]:
-    """The rows that each tensor's sizes must match, from the shapes that apply to these fields."""
+def rows_in_force(operator: Operator, desc: OperatorDesc) -> dict[str, list[tuple[str, ...]]]:
+    """The rows that each tensor's sizes must match, from the shapes that apply to a desc."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for shape in operator.shapes:
-        if shape.when is None or number(shape.when, fields) is True:
-            for tensor, row, _ in rows_of(shape, OperatorDesc(operator.name, fields)):
+        if shape.when is None or number(shape.when, desc.fields) is True:
+            for tensor, row, _ in rows_of(shape, desc):
                 found.setdefault(tensor, []).append(row)
     return found
 

@@ -15,6 +15,7 @@ from dmlcts.generator.case import HUGE, LEVELS, Case
 from dmlcts.generator.combinations import combination_cases
 from dmlcts.generator.gaps import gap_cases
 from dmlcts.generator.huge import huge_cases
+from dmlcts.generator.kept import kept
 from dmlcts.generator.negatives import negative_cases
 from dmlcts.generator.numbered import find_numbered
 from dmlcts.generator.plan import Plan, plan_of
@@ -51,7 +52,8 @@ def operator_cases(name: str, most: str = "full") -> tuple[Case, ...]:
     Raises:
         KeyError: no such operator. SpecError, NotGenerable: its spec is wrong or lacks something.
     """
-    return make_cases(load(name), most)
+    with _without_collector():
+        return kept(name, most, lambda: make_cases(load(name), most))
 
 
 def make_cases(operator: Operator, most: str = "full") -> tuple[Case, ...]:

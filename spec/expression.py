@@ -43,6 +43,8 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
 }
 """Functions for all expressions. ``effective_rank`` is the number of sizes without leading ones; ``operator`` the name of a fused operator."""
 
+_SCOPE: dict[str, object] = {"__builtins__": {}, **FUNCTIONS}
+
 _NODES = (
     ast.Expression, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.Invert, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
     ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor, ast.Compare, ast.Eq, ast.NotEq,
@@ -67,8 +69,11 @@ class Expression:
 
     def evaluate(self, values: Mapping[str, object]) -> object:
         """The expression's value, with the given values of its free names. Raises what Python's arithmetic raises."""
-        # A generator expression reads its free names as globals, so all values go there.
-        scope = {"__builtins__": {}, **FUNCTIONS, **values}
+        # A generator expression reads its free names as globals, so their values go there.
+        scope = _SCOPE.copy()
+        for name in self.names:
+            if name in values:
+                scope[name] = values[name]
         return eval(self._code, scope)  # noqa: S307 (every node was checked against the language above)
 
 

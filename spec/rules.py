@@ -72,6 +72,17 @@ def allowed_at(operator: Operator, desc: OperatorDesc, level: FeatureLevel) -> b
     return next(found, None) is None
 
 
+def differs_at(operator: Operator, desc: OperatorDesc, level: FeatureLevel) -> bool:
+    """Whether a desc breaks at a level a rule that other levels may not have. One that all levels have is not looked at."""
+    for field in operator.fields:
+        if (field.optional_since or field.enum or field.operators) and next(_field(field, desc.fields, level), None) is not None:
+            return True
+    fields = named_constants(operator, desc)
+    lifted = (c for c in operator.constraints if c.before is not None and level < c.before)
+    found = chain(_support(operator, desc, fields, level), chain.from_iterable(_constraint(c, desc, fields) for c in lifted))
+    return next(found, None) is not None
+
+
 def named_constants(operator: Operator, desc: OperatorDesc) -> dict[str, object]:
     """A desc's fields with enumeration constants by name, as conditions in specs use them, whether the desc has names or numbers."""
     fields = dict(desc.fields)

@@ -116,7 +116,7 @@ class Matching:
         while progress:
             progress = False
             for symbol, expression in self.shape.where.items():
-                if symbol not in self.known and expression.names <= self.scope().keys():
+                if symbol not in self.known and not self.unknown(expression):
                     self.known[symbol] = number(expression, self.scope())
                     progress = True
             for entry in list(self.open):
@@ -124,8 +124,7 @@ class Matching:
                     self.open.remove(entry)
                     progress = True
         for symbol, domain in self.shape.domains.items():
-            read = {name for bound in (domain.least, domain.most) if bound for name in bound.names}
-            if symbol not in self.known or not read <= self.scope().keys():
+            if symbol not in self.known or any(bound and self.unknown(bound) for bound in (domain.least, domain.most)):
                 continue
             if not within(domain, self.known[symbol], self.scope()):
                 tensor = self.holder[symbol]
@@ -133,7 +132,7 @@ class Matching:
 
     def compare(self, tensor: str, expression: Expression, actual: Any) -> bool:
         """Compares a size with its expression, or solves for its unknown symbol. False if more than one symbol is unknown."""
-        unknown = expression.names - self.scope().keys()
+        unknown = self.unknown(expression)
         if not unknown:
             expected = number(expression, self.scope())
             if expected != actual:
@@ -150,6 +149,10 @@ class Matching:
         else:
             self.known[symbol] = solution
         return True
+
+    def unknown(self, expression: Expression) -> set[str]:
+        """The names that an expression reads and that have no value yet."""
+        return {name for name in expression.names if name not in self.known and name not in self.fields}
 
     def line(self, expression: Expression, unknown: Set[str]) -> tuple[int, int] | None:
         """Slope and offset of an expression that is linear in its only unknown symbol, None for any other."""

@@ -20,7 +20,7 @@ from dmlcts.generator.checks import CHECKS
 from dmlcts.generator.checks.given import Given
 from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
 from dmlcts.generator.interactions import NAMES, Covered, interactions
-from dmlcts.generator.suite import make_cases
+from dmlcts.generator.suite import operator_cases
 from dmlcts.reference.registry import reference_of
 from dmlcts.spec.loader import load
 
@@ -77,7 +77,7 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
 
 def _found(name: str, together: bool) -> Found:
     operator = load(name)
-    given = Given(operator, make_cases(operator))
+    given = Given(operator, operator_cases(name))
     problems = tuple(problem for check in (*CHECKS, *binding_checks.CHECKS) for problem in _first(list(check(given))))
     covered = coverage(operator, given.cases, reference_of(operator.name) is not None)
     return Found(covered, problems, interactions(operator, given.cases) if together else {})

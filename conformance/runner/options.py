@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,8 +11,12 @@ from typing import Any
 
 from dmlcts.generator.case import Case
 from dmlcts.generator.case_file import CaseError, read_case_file
+from dmlcts.generator.kept import VARIABLE
 from dmlcts.spec.foreign import shortened
 from dmlcts.spec.model import DOCUMENTED
+
+_MUTANTS = "python:dmlcts.conformance.mutants:"
+"""How the backends of mutants are named."""
 
 
 class UsageError(ValueError):
@@ -43,6 +48,13 @@ class RunOptions:
     out: str = "results"
     required: tuple[str, ...] = ()
     minutes: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Cases from a folder judge nothing but the reference and its mutants. Raises UsageError."""
+        if os.environ.get(VARIABLE) and self.backend != "reference" and not self.backend.startswith(_MUTANTS):
+            raise UsageError(
+                f"{VARIABLE} is set, and cases read from a folder may judge the reference alone, not {shortened(self.backend)}: unset it"
+            )
 
     def to_json(self) -> str:
         """The options as one line."""

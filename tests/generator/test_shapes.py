@@ -200,7 +200,7 @@ cases: {values: {InputTensor: {random: {recipe: any-bits}}}}
 """
     )
     fields = {name: TensorDesc("FLOAT32", (1, 1, 1)) for name in ("InputTensor", "OutputTensor")}
-    assert solved(operator, fields, (4, 5, 1)) == {"InputTensor": (4, 5, 1), "OutputTensor": (6, 4, 5)}
+    assert solved(operator, OperatorDesc(operator.name, fields), (4, 5, 1)) == {"InputTensor": (4, 5, 1), "OutputTensor": (6, 4, 5)}
 
 
 def test_a_desc_has_the_fields_in_the_order_of_the_struct() -> None:

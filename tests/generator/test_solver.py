@@ -52,7 +52,7 @@ def sizes_of(operator: Operator, run: tuple[int, ...], ranks: dict[str, int] | N
     wanted = dict.fromkeys(names, len(run)) if ranks is None else ranks
     fields: dict[str, object] = {name: TensorDesc("FLOAT32", (1,) * wanted[name]) if name in wanted else None for name in names}
     attributes = {name: value for name, value in more.items() if name[0].isupper()}
-    return solved(operator, fields | attributes, run, more.get("symbols"), more.get("known"))
+    return solved(operator, OperatorDesc(operator.name, fields | attributes), run, more.get("symbols"), more.get("known"))
 
 
 CONVOLUTION = [
