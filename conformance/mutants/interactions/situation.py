@@ -14,6 +14,9 @@ from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.spec.desc import OperatorDesc, field_of
 from dmlcts.spec.loader import load
 
+_KEPT = 1 << 14
+"""Elements of a dispatch whose inputs are kept."""
+
 
 class Situation:
     """A dispatch, or the one that a case will be."""
@@ -23,16 +26,22 @@ class Situation:
     ) -> None:
         self.desc, self.in_place = desc, in_place
         self._offsets, self._inputs = offsets, inputs
+        self._kept: Inputs | None = None
 
     @cached_property
     def offsets(self) -> Mapping[str, int]:
         """Where each tensor's binding begins in its resource, in bytes."""
         return self._offsets()
 
-    @cached_property
+    @property
     def inputs(self) -> Inputs:
-        """The inputs' elements by tensor name, packed."""
-        return self._inputs()
+        """The inputs' elements by tensor name, packed. Large ones are made anew each time: a hunt has thousands of situations."""
+        if self._kept is not None:
+            return self._kept
+        found = self._inputs()
+        if sum(tensor.count for _, tensor in self.desc.tensors()) <= _KEPT:
+            self._kept = found
+        return found
 
 
 def of_case(case: Case) -> Situation:
