@@ -40,7 +40,8 @@ def plan_of(operator: Operator) -> Plan:
 class Plan:
     """What the cases of one operator are built from. Expensive parts are computed on first use.
 
-    ``counts`` are the attributes that count the elements of another (``{"AxisCount": "Axes"}``) and follow from it; ``chosen`` are the others.
+    ``counts`` are the attributes that count the elements of another (``{"AxisCount": "Axes"}``) and follow from it; ``chosen`` are the others, ``computed`` the
+    same in the order in which a desc's are computed.
     Those that count the tensors of an array (``{"InputTensors": "InputCount"}``) are in ``arrays``: they are chosen, and the array follows.
     ``tensors`` are the names that have a data type and a dimension count; an array has one for all its tensors, or one for each of those that
     the constraints name.
@@ -52,6 +53,7 @@ class Plan:
         self.arrays = arrays_of(operator)
         self.counts = {field.count: field.name for field in operator.fields if field.count and field.name not in self.arrays}
         self.chosen = tuple(field for field in operator.attributes() if field.name not in self.counts)
+        self.computed = sorted(self.chosen, key=lambda field: field.type == "OPERATOR_DESC_ARRAY")
         self._ranks: dict[Types, Mapping[str, frozenset[int]]] = {}
         self._sizes: dict[object, Mapping[str, Sizes]] = {}
         self._tied: dict[str, list[tuple[str, ...]]] = {}
@@ -275,7 +277,7 @@ class Plan:
         The tensors of an array are under its name, or each under its own.
         """
         known = dict(filled(self.operator, tensors))
-        for field in self._in_order:
+        for field in self.computed:
             value = evaluated(field, choice.get(field.name), known)
             if field.type == "OPERATOR_DESC_ARRAY":
                 value = _descs_of(value, known)
@@ -284,11 +286,6 @@ class Plan:
             array = known[counted]
             known[name] = len(array) if isinstance(array, tuple) else 0
         return {field.name: known[field.name] for field in self.operator.fields}
-
-    @cached_property
-    def _in_order(self) -> list[Field]:
-        """The attributes with a choice in the order in which they are computed."""
-        return sorted(self.chosen, key=lambda field: field.type == "OPERATOR_DESC_ARRAY")
 
     def present(self, choice: Attributes) -> dict[str, str]:
         """The tensors of a desc with these attributes, each with its name in ``tensors``, in the struct's order."""

@@ -19,7 +19,6 @@ from dmlcts.generator.case import Case
 from dmlcts.generator.coverage import COLUMNS
 from dmlcts.generator.suite import operator_cases
 from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import Operator
 
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
@@ -237,12 +236,12 @@ def test_coverage_that_is_missing_is_exit_code_1(monkeypatch: pytest.MonkeyPatch
 
 def test_what_a_check_finds_is_printed_and_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from dmlcts.conformance.commands import spec_coverage
-    from dmlcts.generator.suite import make_cases
+    from dmlcts.generator.suite import operator_cases
 
-    def without_a_constraint(operator: Operator) -> tuple[Case, ...]:
-        return tuple(case for case in make_cases(operator) if case.rule != "constraint/same-data-type")
+    def without_a_constraint(name: str) -> tuple[Case, ...]:
+        return tuple(case for case in operator_cases(name) if case.rule != "constraint/same-data-type")
 
-    monkeypatch.setattr(spec_coverage, "make_cases", without_a_constraint)
+    monkeypatch.setattr(spec_coverage, "operator_cases", without_a_constraint)
     (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
     assert row["complete"] is False
     assert any(problem.startswith("no case breaks constraint/same-data-type;") for problem in row["problems"])
@@ -251,10 +250,10 @@ def test_what_a_check_finds_is_printed_and_exit_code_1(monkeypatch: pytest.Monke
     assert "wrong: no case breaks constraint/same-data-type; " in printed
     assert "0 of 1 specs are complete" in printed
 
-    def without_data(operator: Operator) -> tuple[Case, ...]:
-        return tuple(replace(case, data={}) if case.kind == "values" else case for case in make_cases(operator))
+    def without_data(name: str) -> tuple[Case, ...]:
+        return tuple(replace(case, data={}) if case.kind == "values" else case for case in operator_cases(name))
 
-    monkeypatch.setattr(spec_coverage, "make_cases", without_data)
+    monkeypatch.setattr(spec_coverage, "operator_cases", without_data)
     (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_ROUND", code=1)
     assert len(row["problems"]) == spec_coverage.MOST_OF_A_CHECK + 1
     assert re.fullmatch(r"\.\.\. and \d+ more like that of ELEMENT_WISE_ROUND/.*", row["problems"][-1])
