@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +38,10 @@ else:
         finally:
             resource.setrlimit(resource.RLIMIT_AS, before)
 
-    @cache
     def _own() -> int:
-        """The address space that this process has had at the first call. What it keeps later is small beside ``MOST``."""
-        return int(psutil.Process().memory_info().vms)
+        """The address space of this process now, in bytes: earlier cases may have left it larger."""
+        return int(_process(os.getpid()).memory_info().vms)
+
+    @cache
+    def _process(pid: int) -> psutil.Process:
+        return psutil.Process(pid)
