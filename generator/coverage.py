@@ -18,6 +18,7 @@ from dmlcts.generator.layouts import has_layout, layouts_of
 from dmlcts.generator.negatives import unenforced
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.tables import special_set
+from dmlcts.spec.abi import feature_level
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.model import Operator
 
@@ -71,6 +72,14 @@ def _support(operator: Operator) -> Iterator[str]:
         for name, row in table.tensors.items():
             for data_type in row.data_types:
                 yield from (f"support/{table.level}/{name}/{data_type}/{count}d" for count in row.dimension_counts())
+
+
+def at_its_level(case: Case) -> Iterator[str]:
+    """The labels that a case covers also in a run at the feature level of their support table: an attribute's value may need a newer one."""
+    level = feature_level(case.feature_level)
+    for label in case.covers:
+        if not label.startswith("support/") or feature_level(label.split("/")[1]) >= level:
+            yield label
 
 
 def _attributes(operator: Operator) -> Iterator[str]:

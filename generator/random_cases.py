@@ -16,6 +16,7 @@ from dmlcts.generator.arrays import STRENGTHS, CoveringArray
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.cheapest import Has, fewest
 from dmlcts.generator.combinations import array_of, space_of
+from dmlcts.generator.coverage import at_its_level
 from dmlcts.generator.covering import Tuples
 from dmlcts.generator.drawn_sizes import is_bounded
 from dmlcts.generator.factors import model_of, symbols_of
@@ -62,8 +63,8 @@ def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
     model, space = model_of(plan), space_of(plan)
     cases = list(_every(plan))
     if "full" in array.ends:
-        rows = [Has(space.became(row), frozenset(space.case(row).covers)) for row in array.rows]
-        others = [Has(row_of(model, case), frozenset(case.covers)) for _, case in cases]
+        rows = [Has(space.became(row), frozenset(at_its_level(space.case(row)))) for row in array.rows]
+        others = [Has(row_of(model, case), frozenset(at_its_level(case))) for _, case in cases]
         array = fewest(space, array, rows, list(map(space.cost, array.rows)), others)
     pairs = Tuples(space.counts, min(STRENGTHS["core"], len(space.counts)), space.weak)
     covered = pairs.flags(map(space.became, array.rows[: array.ends["core"]]))

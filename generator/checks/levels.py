@@ -1,4 +1,4 @@
-"""Levels smoke, core and full hold what they should, in the order in which a person understands them."""
+"""Levels smoke, core and full hold what they should, in the order in which a person understands them, and each feature level its tables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from dmlcts.generator.case import LEVELS, Case, beyond
 from dmlcts.generator.checks.given import Check, Given
+from dmlcts.generator.coverage import at_its_level, of_fields
 from dmlcts.generator.emit import TITLES
 from dmlcts.spec.abi import abi
 
@@ -73,7 +74,16 @@ def simplest_first(given: Given) -> Iterator[str]:
             yield f"{case.id}: a {case.kind} case comes after one of {before.kind}"
 
 
+def each_feature_level_tests_its_tables(given: Given) -> Iterator[str]:
+    """A run at a feature level leaves out the cases of newer ones: what its table lists must have a case without these."""
+    there = {of_fields(label) for case in given.positive for label in at_its_level(case)}
+    covered = dict.fromkeys(of_fields(label) for case in given.positive for label in case.covers)
+    for label in (label for label in covered if label not in there):
+        yield f"{given.operator.name}: no case of {label} runs at that feature level: all have something newer"
+
+
 CHECKS: tuple[Check, ...] = (
+    each_feature_level_tests_its_tables,
     smoke_is_small_and_has_every_type,
     every_width_and_a_large_tensor_are_tried,
     core_has_each_rule_law_and_gap,
