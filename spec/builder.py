@@ -367,7 +367,14 @@ class _Builder(CaseReader):
         evidence = entry["evidence"] if isinstance(entry["evidence"], Mapping) else {}
         measured, shown_by = str(evidence.get("measured", "")), str(evidence.get("shown_by", ""))
         return Erratum(
-            label, entry["text"], sentence(entry["evidence"]), entry.get("severity", "note"), differences, measured, shown_by
+            label,
+            entry["text"],
+            sentence(entry["evidence"]),
+            entry.get("severity", "note"),
+            differences,
+            measured,
+            shown_by,
+            entry.get("effect", ""),
         )
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class Erratum:
     """A flaw of the documentation, with its evidence; ``differences`` are the keys of ``spec compare`` that it explains.
 
-    ``measured`` is the version of DirectML.dll that it was seen on, if it was, and ``shown_by`` what shows it there.
+    ``measured`` is the version of DirectML.dll that it was seen on, if it was, and ``shown_by`` what shows it there. ``effect``, one of
+    ``EFFECTS``, is what who relies on the page meets in DirectML.dll; empty where documents contradict each other alone.
     """
 
     id: str
@@ -19,6 +20,16 @@ class Erratum:
     differences: tuple[str, ...] = ()
     measured: str = ""
     shown_by: str = ""
+    effect: str = ""
+
+
+EFFECTS = {
+    "crash": "ends the process or removes the device",
+    "values": "gives other results for usual inputs",
+    "edges": "gives other results for extreme inputs: NaN, infinities, integers beyond 32 bits, overflow",
+    "scope": "refuses what is documented, or computes more",
+}
+"""What an erratum does to who relies on the page, the worst first."""
 
 
 _PUBLISHED = {

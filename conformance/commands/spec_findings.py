@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from dmlcts.reports.files import write_text
 from dmlcts.reports.markdown import plain
 from dmlcts.reports.waivers import Waiver, WaiverError, read_waivers
 from dmlcts.spec.model import Operator
-from dmlcts.spec.source import Erratum
+from dmlcts.spec.source import EFFECTS, Erratum
 
 CONTRADICTION, ERRATUM = "contradiction", "erratum"
 
@@ -42,8 +43,8 @@ Finding = tuple[Erratum, tuple[str, ...]]
 def command(waiver_files: tuple[Path, ...], out: Path | None) -> None:
     """Writes what DirectML.dll does otherwise than its documentation says, worst first, as a page in Markdown.
 
-    First the bugs that waivers name, then results and refusals that contradict the documentation, then where the documents contradict
-    each other, and at last errors of the documentation alone.
+    First the bugs that waivers name, then what contradicts the documentation by its effect (crashes, results, refusals), then where the
+    documents contradict each other, and at last errors of the documentation alone.
     """
     try:
         waivers = [waiver for file in waiver_files for waiver in read_waivers(file)]
@@ -61,11 +62,8 @@ def page(operators: Sequence[Operator], waivers: Sequence[Waiver]) -> str:
     found = findings(operators)
     sections = (
         ("Bugs that are waived", _waived(waivers)),
-        (
-            "DirectML.dll does otherwise than documented",
-            _listed(found, lambda e: e.severity == CONTRADICTION and bool(e.measured), shortened=True),
-        ),
-        ("The documents contradict each other", _listed(found, lambda e: e.severity == CONTRADICTION and not e.measured)),
+        *((f"DirectML.dll {words}", _listed(found, partial(_has, effect), shortened=True)) for effect, words in EFFECTS.items()),
+        ("The documents contradict each other", _listed(found, lambda e: e.severity == CONTRADICTION and not e.effect)),
         ("Errors of the documentation", _listed(found, lambda e: e.severity == ERRATUM)),
     )
     notes = sum(erratum.severity not in (CONTRADICTION, ERRATUM) for operator in operators for erratum in operator.errata)
@@ -78,10 +76,25 @@ def page(operators: Sequence[Operator], waivers: Sequence[Waiver]) -> str:
         f"each in full, and {notes} notes besides on what the documentation leaves open. All was measured on a software adapter.",
         "",
     ]
+    lines += _in_short(operators)
     for title, body in sections:
         rows = list(body)
         lines += [f"## {title} ({len(rows)})", "", "| operators | what | shown by |", "|---|---|---|", *rows, ""] if rows else []
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _in_short(operators: Sequence[Operator]) -> Iterator[str]:
+    """A table of the operators by the worst that is known of each."""
+    order = list(EFFECTS)
+    worst = {o.name: min((order.index(e.effect) for e in o.errata if e.effect), default=len(order)) for o in operators}
+    yield from ("## In short", "", "The worst that is known of each operator, apart from waived bugs; details below.", "")
+    yield from ("| DirectML.dll | operators |", "|---|---|")
+    for place, words in enumerate(EFFECTS.values()):
+        yield f"| {plain(words)} | {plain(', '.join(name for name, at in worst.items() if at == place)) or 'none'} |"
+    yield from (
+        f"| does as documented, as far as the cases tell | the other {sum(at == len(order) for at in worst.values())} |",
+        "",
+    )
 
 
 def findings(operators: Sequence[Operator]) -> list[Finding]:
@@ -94,11 +107,15 @@ def findings(operators: Sequence[Operator]) -> list[Finding]:
     return sorted(((group[0][0], tuple(name for _, name in group)) for group in grouped), key=lambda found: -len(found[1]))
 
 
+def _has(effect: str, erratum: Erratum) -> bool:
+    return erratum.effect == effect
+
+
 def _listed(found: Sequence[Finding], wanted: Callable[[Erratum], bool], shortened: bool = False) -> Iterator[str]:
     for erratum, operators in found:
         if wanted(erratum):
             text = _of_the_dll(erratum.text) if shortened else erratum.text
-            yield f"| {plain(', '.join(operators))} | {plain(text)} | {plain(erratum.shown_by)} |"
+            yield f"| {plain(', '.join(operators))} | {plain(text)} | {plain(erratum.shown_by or erratum.evidence)} |"
 
 
 def _of_the_dll(text: str) -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from dmlcts.conformance.commands import spec_findings
-from dmlcts.conformance.commands.spec_findings import command, findings, page
+from dmlcts.conformance.commands.spec_findings import CONTRADICTION, command, findings, page
 from dmlcts.reports.waivers import Waiver
-from dmlcts.spec.loader import load
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.source import EFFECTS
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -30,6 +31,26 @@ def test_an_erratum_of_two_operators_is_one_line_and_bugs_come_first() -> None:
         "| MAX\\_POOLING1, MAX\\_POOLING2 | Of two INT64"
     )
     assert text.startswith("# DirectML 1.15.4 and its documentation\n")
+
+
+def test_the_worst_effects_come_first() -> None:
+    text = page([load("ONE_HOT"), load("ROI_ALIGN_GRAD"), load("SLICE1")], [])
+    shown = [
+        text.index(words)
+        for words in ("removes the device (1)", "| SLICE1 | Where the window", "| ONE\\_HOT | DirectML.dll takes the lower 32")
+    ]
+    assert shown == sorted(shown)
+    assert (
+        "| ends the process or removes the device | ROI\\_ALIGN\\_GRAD |\n| gives other results for usual inputs | ONE\\_HOT, SLICE1 |"
+        in text
+    )
+    assert "as far as the cases tell | the other 0 |" in text
+
+
+def test_what_directml_does_otherwise_has_an_effect() -> None:
+    errata = [(name, erratum) for name in operator_names() for erratum in load(name).errata]
+    assert [f"{name}: {e.id}" for name, e in errata if e.severity == CONTRADICTION and e.measured and not e.effect] == []
+    assert {e.effect for _, e in errata} == {"", *EFFECTS}
 
 
 def test_of_a_contradiction_the_sentences_about_the_dll_are_shown() -> None:
