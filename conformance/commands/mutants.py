@@ -28,7 +28,7 @@ from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.reviewed import ReviewError
 from dmlcts.conformance.mutants.subsumption import digest, hardest, is_stale, left_out, write
 from dmlcts.conformance.mutants.table import costs_table, table
-from dmlcts.conformance.runner.options import UsageError
+from dmlcts.conformance.runner.options import UsageError, shard_of
 from dmlcts.generator.case import LEVELS
 from dmlcts.generator.matching import matcher
 from dmlcts.spec.model import DOCUMENTED, MEASURED
@@ -67,6 +67,7 @@ SEED = 10
 @click.option(
     "--subsumption", is_flag=True, help="work out anew which faults are found whenever another is, and write it down; slow"
 )
+@click.option("--shard", default="1/1", metavar="I/N", help="only every N-th operator, from the I-th on, for several machines")
 @click.option("--list", "listed", is_flag=True, help="name every fault and the case that finds it")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 @click.option("--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table")
@@ -83,6 +84,7 @@ def command(
     out: Path | None,
     legal: bool,
     subsumption: bool,
+    shard: str,
     listed: bool,
     as_json: bool,
     table_file: Path | None,
@@ -107,7 +109,10 @@ def command(
             check_review()
     except (ReviewError, ValueError) as error:
         raise UsageError(str(error)) from None
-    names = _operators(operators)
+    part, parts = shard_of(shard)
+    names = _operators(operators)[part - 1 :: parts]
+    if not names:
+        raise UsageError(f"--shard {shard}: there are fewer operators than parts")
     with mapper(processes) as mapped:
         if subsumption:
             _work_out(names, mapped)

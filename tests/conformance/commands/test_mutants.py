@@ -206,3 +206,19 @@ def test_repro_of_a_kill_fails_on_the_command_line(tmp_path: Path) -> None:
             [sys.executable, "-c", program, *command], capture_output=True, text=True, encoding="utf-8", check=False
         )
         assert ran.returncode == code, ran.stdout + ran.stderr
+
+
+def test_shards_have_every_operator_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS)
+    hunted: list[str] = []
+    monkeypatch.setattr(
+        module, "_tracked", lambda mapped, function, work: iter([hunted.append(name) or ([], {}) for name, _ in work])
+    )
+    monkeypatch.setattr(module, "Hunt", lambda *arguments: None)
+    for shard in ("1/2", "2/2"):
+        CliRunner().invoke(module.command, [OR, ROUND, "ELEMENT_WISE_ABS", "--shard", shard])
+    assert sorted(hunted) == sorted([OR, ROUND, "ELEMENT_WISE_ABS"])
+    for shard, message in (("2/2", "fewer operators than parts"), ("0/2", "a shard is I/N")):
+        done = invoke("--shard", shard)
+        assert done.exit_code != 0
+        assert message in str(done.exception)
