@@ -27,7 +27,7 @@ from dmlcts.conformance.mutants.legal import FalseAlarm, false_alarms
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.conformance.mutants.reviewed import ReviewError
 from dmlcts.conformance.mutants.subsumption import digest, hardest, is_stale, left_out, write
-from dmlcts.conformance.mutants.table import costs_table, table
+from dmlcts.conformance.mutants.table import costs_table
 from dmlcts.conformance.runner.options import UsageError, shard_of
 from dmlcts.generator.case import LEVELS
 from dmlcts.generator.matching import matcher
@@ -70,7 +70,13 @@ SEED = 10
 @click.option("--shard", default="1/1", metavar="I/N", help="only every N-th operator, from the I-th on, for several machines")
 @click.option("--list", "listed", is_flag=True, help="name every fault and the case that finds it")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
-@click.option("--table", "table_file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.md", help="write a table")
+@click.option(
+    "--table",
+    "table_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.md",
+    help="write the shares of --interactions as a page",
+)
 @processes_option
 def command(
     operators: tuple[str, ...],
@@ -117,9 +123,11 @@ def command(
         if subsumption:
             _work_out(names, mapped)
             return
+        if table_file and not interactions:
+            raise UsageError("--table is about --interactions: give that too")
         if interactions:
             planted = list(spread(names, interactions).items())
-            raise click.exceptions.Exit(_hunt_interactions(mapped, planted, seed, level, basis, as_json, out))
+            raise click.exceptions.Exit(_hunt_interactions(mapped, planted, seed, level, basis, as_json, out, table_file))
         if legal:
             raise click.exceptions.Exit(_hunt_alarms(mapped, names, level, basis, as_json))
         no_faults = everything or bool(expression)
@@ -145,9 +153,6 @@ def command(
     stale = [name for name in work if is_stale(name, _all(name))]
     sampled = f"Up to {by_kind} faults of each operator, drawn by the seed {SEED}, each hunted with every kind of case alone."
     about = sampled if by_kind else ""
-    if table_file:
-        counts = {name: sum(not m.no_fault for m in _all(name)) - len(left_out(name, _all(name))) for name in work}
-        table_file.write_text(table(hunts, counts, costs if by_kind else {}, about), encoding="utf-8", newline="\n")
     if as_json:
         print_json([_json(entry) for entry in hunts])
     else:
@@ -200,7 +205,7 @@ def _work_out(names: Sequence[str], mapped: Mapper) -> None:
 
 
 def _hunt_interactions(
-    mapped: Mapper, work: Sequence[Any], seed: int, level: str, basis: str, as_json: bool, out: Path | None
+    mapped: Mapper, work: Sequence[Any], seed: int, level: str, basis: str, as_json: bool, out: Path | None, table_file: Path | None
 ) -> int:
     """Hunts faults under conditions and prints what became of them. The exit code: 1 if too few are found."""
     fates: list[Fate] = []
@@ -208,7 +213,7 @@ def _hunt_interactions(
     for some, spent in _tracked(mapped, partial(_interacting, seed, level, basis), work):
         fates += some
         _add(costs, spent)
-    show(fates, costs, {"seed": seed, "level": level, "basis": basis}, as_json, out)
+    show(fates, costs, {"seed": seed, "level": level, "basis": basis}, as_json, out, table_file)
     return 1 if too_few(fates) else 0
 
 

@@ -14,17 +14,24 @@ from rich.markup import escape
 from dmlcts.conformance.commands.common import print_json
 from dmlcts.conformance.mutants.hunt import Cost
 from dmlcts.conformance.mutants.interactions.hunting import FOUND, NO_DESC, SURVIVES, UNSEEN, Fate
-from dmlcts.conformance.mutants.interactions.shares import as_json, tables, too_few
+from dmlcts.conformance.mutants.interactions.shares import as_json, page, tables, too_few
 from dmlcts.conformance.mutants.legal import FalseAlarm
 from dmlcts.conformance.mutants.table import costs_table
 from dmlcts.generator.case import to_json
 
 
 def show(
-    fates: Sequence[Fate], costs: Mapping[str, Cost], options: Mapping[str, object], json_wanted: bool, out: Path | None
+    fates: Sequence[Fate],
+    costs: Mapping[str, Cost],
+    options: Mapping[str, object],
+    json_wanted: bool,
+    out: Path | None,
+    table_file: Path | None,
 ) -> None:
-    """Prints what became of the faults, as JSON or for people, and writes a case for each survivor to ``out``."""
+    """Prints what became of the faults, as JSON or for people, and writes a case for each survivor to ``out``, the page to ``table_file``."""
     files = {} if out is None else _written(fates, out)
+    if table_file is not None:
+        table_file.write_text(page(fates, options), encoding="utf-8", newline="\n")
     if json_wanted:
         print_json({**options, **as_json(fates)})
         return

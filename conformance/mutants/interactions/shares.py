@@ -82,6 +82,30 @@ def tables(fates: Sequence[Fate]) -> list[str]:
     return [*lines, *rows_of(("kind of case", "found"), [(kind, f"{count:,}") for kind, count in finders.most_common()])]
 
 
+_PREFACE = (
+    "Written by `dmlcts mutants --interactions N --table FILE`, not by hand.",
+    "",
+    "Faults of one cause are all found, which tells little: they were written beside the cases. These are drawn by chance. Each is a fault of the",
+    "reference (zero, a neighbour's value, the last element lost, packed strides assumed, half the precision, ...) where two or three conditions hold",
+    "at once. The conditions are about raw properties of a dispatch, of which the cases know nothing: a size above a threshold up to 4,096, its",
+    "remainder by 2 to 64, two sizes compared, strides, a rank, an attribute, presence, an offset, data. A fault counts if a random valid dispatch of at",
+    "most 64 MB meets its conditions and fails. Of each operator family, at least 98 % of those on two conditions are wanted and 95 % of those on three.",
+)
+
+
+def page(fates: Sequence[Fate], options: Mapping[str, object]) -> str:
+    """docs/mutants.md: the shares, what falls short, and the survivors."""
+    counted = [fate for fate in fates if fate.fate in (FOUND, SURVIVES)]
+    survivors = [fate for fate in fates if fate.fate == SURVIVES]
+    drawn = ", ".join(f"{name} {value}" for name, value in options.items())
+    lines = ["# Faults under conditions", "", *_PREFACE, "", f"Here: {drawn}; {len(counted):,} faults that count.", ""]
+    lines += [*tables(fates), "", "## Fewer found than wanted", ""]
+    lines += [f"- {line}" for line in too_few(fates)] or ["None."]
+    lines += ["", f"## Survivors ({len(survivors)})", ""]
+    lines += [f"- `{fate.name}`, which {fate.does}" for fate in survivors]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
 def as_json(fates: Sequence[Fate]) -> dict[str, Any]:
     """Everything as JSON. A survivor's ``witness`` is a case that would find it, as a case file has it."""
     return {

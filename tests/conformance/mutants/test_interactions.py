@@ -21,7 +21,7 @@ from dmlcts.conformance.mutants.interactions.faults import KINDS as FAULTS
 from dmlcts.conformance.mutants.interactions.faults import faults_of
 from dmlcts.conformance.mutants.interactions.hunting import FOUND, NO_DESC, SURVIVES, Fate, hunt_interactions
 from dmlcts.conformance.mutants.interactions.planting import Planted, planted, planted_as, spread
-from dmlcts.conformance.mutants.interactions.shares import shares, tables, too_few
+from dmlcts.conformance.mutants.interactions.shares import page, shares, tables, too_few
 from dmlcts.conformance.mutants.interactions.situation import of_case, of_dispatch
 from dmlcts.conformance.mutants.mutant import MutantBackend
 from dmlcts.generator.case import Case
@@ -182,3 +182,7 @@ def test_shares_count_found_and_survivors_alone() -> None:
     assert [line.partition(" faults")[0] for line in too_few(fates)] == ["element_wise: 18 of 19"]
     assert "| 2 | 50 | 49 | 98.0% |" in tables(fates)
     assert "| values | 67 |" in tables(fates)
+    text = page(fates, {"seed": 10})
+    assert "Here: seed 10; 69 faults that count." in text
+    assert "- element_wise: 18 of 19 faults on 3 conditions are found (94.7%)" in text
+    assert f"## Survivors (2)\n\n- `{OR}/if-1-1`" in text
