@@ -97,7 +97,7 @@ def _step_by_step(xp: Any, at: Array, error: Array) -> Array:
 
 @stage("resampling.returned")
 def returned(xp: Any, gradient: Array, axes: Sequence[Axis], matrices: Sequence[Array]) -> Array:
-    """The product of a gradient with the transposed weights along all axes."""
-    for axis, matrix in zip(axes, matrices, strict=True):
+    """The product of a gradient with the transposed weights along all axes: those first that become smaller, or what lies between outgrows both."""
+    for axis, matrix in sorted(zip(axes, matrices, strict=True), key=lambda pair: pair[1].shape[1] / pair[1].shape[0]):
         gradient = xp.moveaxis(xp.tensordot(gradient, matrix, axes=((axis.axis,), (0,))), -1, axis.axis)
     return gradient

@@ -1,11 +1,14 @@
 """SLICE_GRAD and the gradients of resampling as adjoints of their forward operators: <f(x), g> == <x, grad(g)>."""
 
+import tracemalloc
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from dmlcts.reference.registry import compute
+from dmlcts.reference.resampling.coordinates import Axis
+from dmlcts.reference.resampling.gradients import returned
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model import MEASURED
 
@@ -46,3 +49,15 @@ def test_resample_grad(forward: str, gradient: str, more: dict[str, object], mod
     ours, back, exchanged = _inner_products(forward, gradient, TARGET, **fields, **offsets)
     assert back == pytest.approx(ours, rel=1e-5)
     assert exchanged != pytest.approx(ours, rel=1e-5)
+
+
+def test_what_lies_between_two_axes_is_no_larger_than_both_ends() -> None:
+    """One axis becomes 3,000 elements long, the other one short: taken in the other order, 72 MB lie between."""
+    axes = [Axis(0, 3000, 1, 1.0, 0.0, 0.0), Axis(1, 1, 3000, 1.0, 0.0, 0.0)]
+    gradient, grows, shrinks = np.arange(3000.0)[None], np.ones((1, 3000)), np.ones((3000, 1))
+    tracemalloc.start()
+    found = returned(np, gradient, axes, [grows, shrinks])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.tolist() == [[gradient.sum()]] * 3000
+    assert peak < 1 << 20
