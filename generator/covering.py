@@ -30,9 +30,9 @@ NONE = -1
 Values = tuple[tuple[int, int], ...]
 """Some values of a row: (factor, index) pairs, in the factors' order."""
 
-_TRIES, _FEWER_TRIES = 16, 6
-"""How often a tuple is tried with other values beside it before it counts as not feasible, of threes less often; every other time with usual
-ones."""
+_TRIES, _FEWER_TRIES = 48, 6
+"""How often a tuple is tried with other values beside it before it counts as not feasible, of threes less often: those that bring the most,
+usual ones, and any, by turns."""
 
 _MORE_TRIES = 256
 """How often a single value is tried: one that is given up is missing in all pairs and threes."""
@@ -305,7 +305,8 @@ class Covering:
             if any(self._excluded(given, f, value) for f, value in given.items()):
                 return True
             learn = attempt == 1 or tuples.strength == 1
-            made = self._completed(given, tuples, _UNUSUAL, learn) if attempt % 2 else self._best(given, tuples)
+            share = (None, _UNUSUAL, 1.0)[attempt % 3]
+            made = self._best(given, tuples) if share is None else self._completed(given, tuples, share, learn)
             if made is None:
                 continue
             wanted, row = made
