@@ -59,13 +59,19 @@ def _quarters(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Arra
     return ((steps - limit) / 4).astype(numpy_dtype(name))
 
 
+_ZEROS = 64
+"""Of `uniform` and `numbers` one float in so many is exactly 0, as in activations and masks: kernels skip zeros, and give them a sign."""
+
+
 def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     low, high = float(parameters["low"]), float(parameters["high"])
     if not data_type(name).is_float:  # clamped to the type's range
         least, most = data_type(name).limits
         low, high = max(low, least), min(high, most + 1.0)
-    share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
-    values = low + share * (high - low)
+    numbers = np.ascontiguousarray(raw).view("<u4")[:, 0]
+    values = low + numbers / 2.0**32 * (high - low)
+    if low < 0 < high and data_type(name).is_float:  # whole numbers have enough zeros
+        values[numbers % _ZEROS == _ZEROS // 2] = 0
     if not data_type(name).is_float:
         return np.floor(values).astype(numpy_dtype(name))
     dtype = numpy_dtype(name)
@@ -98,14 +104,14 @@ def _numbers(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array
     sign = patterns & bits.type(1 << (data_type(name).bits - 1))
     exponent = (patterns >> bits.type(info.nmant)) % bits.type(high - low + 1) + bits.type(low + info.maxexp - 1)
     found: Array = (sign | exponent << bits.type(info.nmant) | mantissa).astype(bits).view(dtype)
-    return found
+    return np.where(mantissa % _ZEROS == _ZEROS // 2, dtype.type(0), found)
 
 
 def _positive(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     values = _numbers(raw, name, parameters)
     if data_type(name).is_float:
-        return np.abs(values)
-    if data_type(name).kind == "int":
+        values = np.abs(values)
+    elif data_type(name).kind == "int":
         values = (values & values.dtype.type(data_type(name).limits[1])).astype(values.dtype)
     return np.where(values == 0, values.dtype.type(1), values)
 

@@ -179,6 +179,18 @@ def test_uniform_leaves_the_upper_bound_out_in_narrow_types_too() -> None:
     assert made("uniform", "FLOAT32", b"\0\0\0\x80", low=-2, high=6) == [2.0]
 
 
+@pytest.mark.parametrize("data_type_name", ["FLOAT16", "FLOAT32", "FLOAT64"])
+def test_one_float_in_64_is_exactly_zero_where_the_range_has_zero_inside(data_type_name: str) -> None:
+    raw = stream("zeros", 8 * 64_000)
+    for recipe, parameters in (("uniform", {"low": -3, "high": 2}), ("numbers", {"least": -4, "most": 4})):
+        found = made(recipe, data_type_name, raw, **parameters)
+        assert 0.9 < 64 * found.count(0) / len(found) < 1.1
+    for low, high in ((0, 1), (-1, 0), (1, 2)):
+        assert made("uniform", data_type_name, raw, low=low, high=high).count(0) <= 10  # of FLOAT16 some are rounded to 0
+    assert 0 not in made("nonzero", data_type_name, raw, least=-4, most=4)
+    assert 0 not in made("positive", data_type_name, raw, least=-4, most=4)
+
+
 @pytest.mark.parametrize(("data_type_name", "last"), [("FLOAT32", 9.5), ("FLOAT16", 9.5), ("INT8", 9)])
 def test_outlier_last_is_uniform_but_for_the_last_element(data_type_name: str, last: float) -> None:
     raw = stream("outlier", 4 * 100)
@@ -244,11 +256,11 @@ def test_numbers_have_the_sign_and_mantissa_of_the_bytes_and_an_exponent_of_the_
 
 
 @pytest.mark.parametrize("data_type_name", FLOATS)
-def test_numbers_are_normal_and_finite_however_wide_the_range(data_type_name: str) -> None:
+def test_numbers_are_zero_or_normal_and_finite_however_wide_the_range(data_type_name: str) -> None:
     info = np.finfo(numpy_dtype(data_type_name))
     found = array(Data("numbers", {"least": -5000, "most": 5000}), TensorDesc(data_type_name, (40_000,)), "wide")
-    sizes = np.abs(found)
     assert np.isfinite(found).all()
+    sizes = np.abs(found[found != 0])
     assert sizes.min() >= info.smallest_normal
     powers = set(np.frexp(sizes)[1].tolist())
     assert powers == set(range(int(info.minexp) + 1, int(info.maxexp) + 1))
@@ -269,7 +281,7 @@ def test_positive_and_nonzero(data_type_name: str) -> None:
     assert nonzero == [value or 1 for value in plain]
     assert min(positive) > 0
     if data_type_name in FLOATS:
-        assert positive == [abs(value) for value in plain]
+        assert positive == [abs(value) or 1 for value in plain]
     elif data_type(data_type_name).kind == "int":  # the bits but for the sign's
         half = 1 << (data_type(data_type_name).bits - 1)
         assert positive == [value % half or 1 for value in plain]
