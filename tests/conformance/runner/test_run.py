@@ -195,11 +195,12 @@ def test_an_expression_chooses_by_words(tmp_path: Path) -> None:
 
 
 def test_a_feature_level_leaves_out_what_is_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert dmlcts("run", "-q", "--level", "smoke", "--feature-level", "2.1", "--out", tmp_path) == 0
+    run = ("run", "-q", "--level", "smoke", "ADD*", "ROUND", "GEMM", "BIT_*")
+    assert dmlcts(*run, "--feature-level", "2.1", "--out", tmp_path) == 0
     assert {result.feature_level for result in read_record(tmp_path / "results.jsonl").results} <= {"1_0", "2_0", "2_1"}
     assert read_record(tmp_path / "results.jsonl").manifest.feature_level == "2_1"
     monkeypatch.syspath_prepend(str(HOSTS))
-    assert dmlcts("run", "-q", "--level", "smoke", "--backend", "python:unruly:Plain", "--out", tmp_path) == 0
+    assert dmlcts(*run, "--backend", "python:unruly:Plain", "--out", tmp_path) == 0
     levels = {result.feature_level for result in read_record(tmp_path / "results.jsonl").results}
     assert max(levels) == "3_0"  # the backend's own
 
@@ -305,26 +306,26 @@ def test_two_cases_of_one_name_are_refused(tmp_path: Path, capsys: pytest.Captur
 # Shards
 
 
-def test_shards_merge_into_the_whole_and_nothing_less_does(
-    smoke: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shards_merge_into_the_whole_and_nothing_less_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = ("run", "-q", "--level", "smoke", "BIT_*", "ROUND", "--seed")
+    assert dmlcts(*run, "7", "--out", tmp_path / "at-once") == 0
     shards = [tmp_path / f"shard-{i}" for i in (1, 2, 3)]
     for i, folder in enumerate(shards, start=1):
-        assert dmlcts("run", "-q", "--level", "smoke", "--seed", "7", "--shard", f"{i}/3", "--out", folder) == 0
+        assert dmlcts(*run, "7", "--shard", f"{i}/3", "--out", folder) == 0
         assert statuses(folder)
     files = [folder / "results.jsonl" for folder in shards]
     assert dmlcts("merge", *files, "--out", tmp_path / "whole" / "results.jsonl") == 0
-    assert statuses(tmp_path / "whole") == statuses(smoke[0])
+    assert statuses(tmp_path / "whole") == statuses(tmp_path / "at-once")
     assert dmlcts("merge", *shards, "--out", tmp_path / "folders.jsonl") == 0  # the folders will do
     assert dmlcts("report", tmp_path / "folders.jsonl", "--out", tmp_path / "report") == 0
-    assert reported(tmp_path / "report")[0] == reported(smoke[0])[0]
+    assert reported(tmp_path / "report")[0] == reported(tmp_path / "at-once")[0]
 
-    assert dmlcts("run", "-q", "--level", "smoke", "--seed", "8", "--shard", "3/3", "--out", tmp_path / "seed") == 0
+    assert dmlcts(*run, "8", "--shard", "3/3", "--out", tmp_path / "seed") == 0
     capsys.readouterr()
     for given, message in (
         (files[:2], "shards are missing: 3"),
         ([*files, files[0]], "given twice"),
-        ([*files[:2], smoke[0]], "a whole run"),
+        ([*files[:2], tmp_path / "at-once"], "a whole run"),
         ([*files[:2], tmp_path / "seed"], "seed is '7' and '8'"),
         ([*files[:2], tmp_path / "nosuch.jsonl"], "nosuch.jsonl: cannot be read"),
         ([*files[:2], tmp_path], "neither results.jsonl nor a folder parts"),
