@@ -153,11 +153,13 @@ class Combinations:
                 at, values = self._options[name]
                 excluded = [i for i, value in enumerate(values) if not any(alike(value, other) for other in allowed)]
                 found += [tuple(sorted((own, (at, i)))) for i in excluded if at != NONE]
-        for at, (symbol, end) in enumerate(self.model.long.values(), 2):
+        lengths = factors[place["long"]].values if "long" in place else ()
+        long = [(lengths.index(name), symbol, end) for name, (symbol, end) in self.model.long.items()]
+        for at, symbol, end in long:
             size = place.get(f"size {symbol} last" if end == -1 else f"size {symbol}" if not end else "", NONE)
             found += [((size, i), (place["long"], at)) for i, of in enumerate(CLASSES) if size != NONE and of != CLASSES[-1]]
         for name, group in self.model.rank_factors():  # the eighth dimension from the end needs a rank of eight
-            for at, (symbol, end) in enumerate(self.model.long.values(), 2) if name in place else ():
+            for at, symbol, end in long if name in place else ():
                 beside = [count for tensor, count in self.model.rows_with(symbol) if tensor in group and tensor not in place]
                 short = [i for i, rank in enumerate(factors[place[name]].values) if beside and int(rank) - min(beside) < -end]
                 found += [((place[name], i), (place["long"], at)) for i in short]

@@ -155,7 +155,7 @@ def _desc(
     ]
     found = {name: min(model.largest(name.split()[1]), _size(name, genes, wanted)) for name in names}
     if work:
-        found = _fitted(found, genes, genes.pick("work", work))
+        found = _fitted(found, genes, min(genes.pick("work", work), model.most_elements))
     sizes = {
         symbol: tuple(found[f"size {symbol} {at}"] for at in range(rank)) if star else found[f"size {symbol}"]
         for symbol, star in model.symbols.items()

@@ -41,7 +41,8 @@ _BESIDE_EDGES = 0.35
 
 def is_small(model: Model, values: Mapping[str, str]) -> bool:
     """Whether a case of these classes, and of a long dimension if any, need not be large."""
-    return _work(model, _least(model, values)) <= (_MOST_LONG if values.get("long") in model.long else _MOST_WORK)
+    most = _MOST_LONG if values.get("long") in model.long else _MOST_WORK
+    return _work(model, _least(model, values)) <= min(most, model.most_elements)
 
 
 def is_bounded(model: Model, sizes: Mapping[str, int | Sizes]) -> bool:
@@ -84,7 +85,10 @@ def drawn_sizes(model: Model, values: Mapping[str, str], random: Random) -> dict
         raise NotGenerable("too large for a case")
     is_long = _long_factor(model, long) if long in model.long else ""
     free = _least(model, {**classes, "long": long})
-    work = max(_work(model, free), random.randint(MANY_LEAST, _MOST_MANY) if long == MANY else random.choice(_WORK))
+    work = max(
+        _work(model, free),
+        random.randint(MANY_LEAST, _MOST_MANY) if long == MANY else min(random.choice(_WORK), model.most_elements),
+    )
     order = random.sample(list(classes), len(classes))
     most = {name: min(_LARGEST, model.largest(symbol)) for name, symbol, _ in model.size_names}
     if long == MANY:  # one that may be large comes last, and makes up for the others

@@ -118,7 +118,7 @@ class Model:
             *self._types(),
             *self._ranks(),
             *self._sizes(),
-            Factor("long", (NO_LONG, MANY, *self.long), "long"),
+            Factor("long", (NO_LONG, *((MANY,) if self.most_elements >= MANY_LEAST else ()), *self.long), "long"),
             Factor("configuration", tuple(self.configurations), "configuration"),
             *self._attributes(),
             *self._presence(),
@@ -248,12 +248,17 @@ class Model:
         return {
             name: (symbol, at)
             for name, (symbol, at) in self.dimensions.items()
-            if symbol not in self.growing and self.largest(symbol) >= LONG[0]
+            if symbol not in self.growing and min(self.largest(symbol), self.most_elements) >= LONG[0]
         }
 
     def largest(self, symbol: str) -> int:
         """The largest size that a symbol may stand for in combinations."""
         return self.plan.operator.largest.get(symbol, 1 << 32)
+
+    @property
+    def most_elements(self) -> int:
+        """The largest product of the free sizes in combinations and random dispatches."""
+        return self.plan.operator.most_elements
 
     def _most(self, symbol: str) -> int:
         """How many sizes a symbol stands for at most."""

@@ -84,6 +84,7 @@ class _Builder(CaseReader):
             file=file,
             sizes=self.sizes(),
             largest=self.largest(),
+            most_elements=self.most_elements(),
             turning=self.turning(),
             workloads=dict(self.in_cases("workloads", self.workload)),
             configurations=dict(self.in_cases("configurations", self.configuration)),

@@ -24,6 +24,10 @@ class CaseReader(Reader):
         self.check_symbols(("cases", "largest"))
         return dict(self.cases.get("largest", {}))
 
+    def most_elements(self) -> int:
+        """The largest product of free symbols in combinations."""
+        return int(self.cases.get("most-elements", 1 << 32))
+
     def turning(self) -> Turning | None:
         """The axes that have turning sizes, and the attributes that meet each of them."""
         entry, path = self.cases.get("turning"), ("cases", "turning")

@@ -14,7 +14,18 @@ ORDER = (
 )
 """The promises, then what cases do with them."""
 
-CASES = ("attributes", "configurations", "sizes", "largest", "turning", "workloads", "values", "layouts", "relations")
+CASES = (
+    "attributes",
+    "configurations",
+    "sizes",
+    "largest",
+    "most-elements",
+    "turning",
+    "workloads",
+    "values",
+    "layouts",
+    "relations",
+)
 """The sections of ``cases``."""
 
 WIDEST = 150
