@@ -208,7 +208,7 @@ def _attribute(operator: Operator, random: Random) -> Condition | None:
             "attribute", field.name, words, lambda situation: _exceeds(situation.desc.fields.get(field.name), end, least)
         )
     value = random.choice(values)
-    words = f"{field.name} is {value_text(value)}"
+    words = f"{field.name} is {value.text.strip() if isinstance(value, Expression) else value_text(value)}"
     return Condition("attribute", field.name, words, lambda situation: _has(situation.desc, field.name, value))
 
 
