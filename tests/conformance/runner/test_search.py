@@ -218,10 +218,10 @@ def test_wrong_options_are_refused(
 
 
 def test_minutes_end_a_search(tmp_path: Path) -> None:
-    assert dmlcts("fuzz", "BIT_OR", "--seed", 1, "--minutes", 0.01, "--out", tmp_path, "--quiet") == 0
+    assert dmlcts("fuzz", "BIT_OR", "--seed", 1, "--minutes", 0.1, "--out", tmp_path, "--quiet") == 0
     record = read_record(tmp_path / "results.jsonl")
     assert record.counts()[PASS] == len(record.results) > 0
-    assert record.manifest.seconds < 20
+    assert record.manifest.seconds < 60
 
 
 def test_a_search_without_a_seed_draws_one(tmp_path: Path) -> None:
