@@ -147,9 +147,9 @@ def _rounded(operator: Operator) -> Iterator[tuple[str, Fault]]:
     (output, *others) = operator.outputs()
 
     def when(desc: OperatorDesc) -> bool:
-        tolerance = tolerance_of(operator, output.name, desc)
+        tolerance, data_type = tolerance_of(operator, output.name, desc), desc.tensor(output.name).data_type
         graded = tolerance.judge in ("ulp", "mixed", "accumulate") and tolerance.compare != "bits"
-        return _odd(desc) and graded and desc.tensor(output.name).data_type in REALS
+        return _odd(desc) and graded and data_type in REALS and tolerance.parameter("ulps", data_type, 1) >= 1
 
     if not others and operator.tolerance.judge in ("ulp", "mixed", "accumulate"):
         yield "toward-zero", Fault("rounds results toward zero", _toward_zero, when=when)
