@@ -25,14 +25,15 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 @dataclass(frozen=True, slots=True)
 class CoveringArray:
     """``ends`` has the number of rows of each level, ``feasible`` the number of tuples that can occur together (each value in smoke, pairs
-    in core, threes in full), ``digest`` what the array depends on. ``random`` are the numbers of the random dispatches (generator/random_cases)
-    that have a pair which no row has: they are of level core."""
+    in core, threes in full), ``digest`` what the array depends on. ``random`` are the numbers of the random dispatches
+    (generator/random_cases), the most different first; the first ``random_core`` are of level core, as they have a pair which no row has."""
 
     digest: str
     ends: Mapping[str, int]
     feasible: Mapping[str, int]
     rows: tuple[Row, ...]
     random: tuple[int, ...] = ()
+    random_core: int = 0
 
     def levels(self, most: str) -> Iterator[tuple[str, tuple[Row, ...]]]:
         """The rows that each level adds, up to one."""
@@ -53,12 +54,18 @@ def stored(operator: str, digest: str) -> CoveringArray | None:
     if facts["digest"] != digest:
         return None
     rows = tuple(tuple(_DIGITS.index(value) if value != "-" else NONE for value in line) for line in lines)
-    return CoveringArray(digest, facts["ends"], facts["feasible"], rows, tuple(facts["random"]))
+    return CoveringArray(digest, facts["ends"], facts["feasible"], rows, tuple(facts["random"]), facts["random_core"])
 
 
 def store(operator: str, array: CoveringArray) -> None:
     """Writes an operator's array."""
-    facts = {"digest": array.digest, "ends": dict(array.ends), "feasible": dict(array.feasible), "random": array.random}
+    facts = {
+        "digest": array.digest,
+        "ends": dict(array.ends),
+        "feasible": dict(array.feasible),
+        "random_core": array.random_core,
+        "random": array.random,
+    }
     lines = ["".join("-" if value == NONE else _DIGITS[value] for value in row) for row in array.rows]
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{operator}.txt").write_text("\n".join([json.dumps(facts), *lines, ""]), encoding="utf-8", newline="\n")

@@ -6,7 +6,7 @@ best is known when all are there: level by level, the row that covers the most n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
@@ -38,7 +38,7 @@ def cheapest(space: Space, array: CoveringArray, became: Sequence[Row], costs: S
         tuples = Tuples(space.counts, min(STRENGTHS[level], len(space.counts)), space.weak)
         places = [tuples.of(row) for row in rows]
         feasible[level] = len(np.unique(np.concatenate(places)))
-        _add(chosen, places, costs, tuples.open, int(SHARES[level] * feasible[level]))
+        add(chosen, places.__getitem__, costs, tuples.open, int(SHARES[level] * feasible[level]))
         ends[level] = len(chosen)
     return replace(array, ends=ends, feasible=feasible, rows=tuple(array.rows[at] for at in chosen))
 
@@ -62,7 +62,8 @@ def fewest(space: Space, array: CoveringArray, rows: Sequence[Has], costs: Seque
     missing[:] = ~(elsewhere := tuples.flags([other.values for other in others]))
     feasible = array.feasible["full"] + int((elsewhere & ~own).sum())
     chosen = list(range(array.ends["core"]))
-    _add(chosen, [tuples.of(np.array(row.values)) for row in rows], costs, missing, int(LEAST * feasible))
+    places = [tuples.of(np.array(row.values)) for row in rows]
+    add(chosen, places.__getitem__, costs, missing, int(LEAST * feasible))
     covered = {promise for has in (*others, *(rows[at] for at in chosen)) for promise in has.promises}
     for at in sorted(set(range(len(rows))) - set(chosen)):
         if not rows[at].promises <= covered:
@@ -71,21 +72,33 @@ def fewest(space: Space, array: CoveringArray, rows: Sequence[Has], costs: Seque
     return replace(array, ends={**array.ends, "full": len(chosen)}, rows=tuple(array.rows[at] for at in chosen))
 
 
-def _add(chosen: list[int], places: Sequence[Places], costs: Sequence[int], missing: NDArray[np.bool_], wanted: int) -> None:
-    """Adds rows until so many tuples are covered. A row's gain only falls: it is counted again when the row comes first, and only then."""
+def add(
+    chosen: list[int],
+    places: Callable[[int], Places],
+    costs: Sequence[int],
+    missing: NDArray[np.bool_],
+    wanted: int,
+    most: int | None = None,
+) -> None:
+    """Adds rows to those chosen, each time that which covers the most missing tuples for its cost, until ``wanted`` tuples are covered or
+    ``most`` rows are chosen. ``places`` gives a row's tuples.
+
+    A row's gain only falls: it is counted again when the row comes first, and only then.
+    """
     for at in chosen:
-        missing[places[at]] = False
+        missing[places(at)] = False
     covered = len(missing) - int(missing.sum())
-    heap = [(-len(row) / price, at) for at, (row, price) in enumerate(zip(places, costs, strict=True))]
+    heap = [(-len(places(at)) / price, at) for at, price in enumerate(costs)]
     heapify(heap)
-    while heap and covered < wanted:
+    while heap and covered < wanted and (most is None or len(chosen) < most):
         _, at = heappop(heap)
-        gain = int(missing[places[at]].sum())
+        row = places(at)
+        gain = int(missing[row].sum())
         worth = (-gain / costs[at], at)
         if heap and worth > heap[0]:
             if gain:
                 heappush(heap, worth)
         elif gain:
-            missing[places[at]] = False
+            missing[row] = False
             covered += gain
             chosen.append(at)

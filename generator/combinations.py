@@ -33,7 +33,7 @@ from dmlcts.spec.promises import promises
 from dmlcts.spec.rules import violations
 from dmlcts.spec.shape import FAILURES
 
-VERSION = 5
+VERSION = 6
 """To be raised when rows become other cases: stored arrays are stale then."""
 
 _DECIDING = ("fields", "support", "constraints", "shapes", "in_place", "configurations", "layouts")
@@ -41,7 +41,7 @@ _DECIDING = ("fields", "support", "constraints", "shapes", "in_place", "configur
 _FEW = 4
 """With more tensors, the layouts of two of them occur together in pairs only."""
 
-_CASE = 64_000
+CASE = 64_000
 """Everything else of a case costs about as much as so many elements."""
 
 
@@ -298,7 +298,7 @@ class Combinations:
 
     def cost(self, row: Row) -> int:
         """What the case of a valid row costs, as a number of elements."""
-        return _CASE + sum(tensor.count for _, tensor in self.case(row).desc.tensors())
+        return CASE + sum(tensor.count for _, tensor in self.case(row).desc.tensors())
 
     def _bound(self, skeleton: Packed, row: Row) -> tuple[OperatorDesc, dict[str, Binding]]:
         row = (*skeleton.key, *row[self.structural :])

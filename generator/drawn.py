@@ -35,6 +35,9 @@ _GAPS = (0, 0, 0, 0, 1, 3, 16, 61)
 _WANTED = 0.25
 """How many sizes are wanted ones, where there are such."""
 
+_FULL = 0.5
+"""How often a size that others bound is as large as they allow, as the output of a slice."""
+
 T = TypeVar("T")
 
 
@@ -154,8 +157,11 @@ def _desc(
         for at in range(rank if star else 1)
     ]
     found = {name: min(model.largest(name.split()[1]), _size(name, genes, wanted)) for name in names}
+    free = {name: size for name, size in found.items() if name.split()[1] in model.free}
     if work:
-        found = _fitted(found, genes, min(genes.pick("work", work), model.most_elements))
+        found |= _fitted(free, genes, min(genes.pick("work", work), model.most_elements))
+    full = {symbol for symbol in model.symbols if symbol not in model.free and genes.number(f"full {symbol}") < _FULL}
+    found |= {name: LARGEST for name in found if name.split()[1] in full}
     sizes = {
         symbol: tuple(found[f"size {symbol} {at}"] for at in range(rank)) if star else found[f"size {symbol}"]
         for symbol, star in model.symbols.items()

@@ -36,7 +36,7 @@ from dmlcts.generator.layouts import layouts_of
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.types import nearest
 from dmlcts.spec.desc import OperatorDesc, field_of
-from dmlcts.spec.expression import compile_expression
+from dmlcts.spec.expression import Expression, compile_expression
 from dmlcts.spec.model import ABSENT, PRESENT, Operator, Shape
 from dmlcts.spec.rules import named_constants
 from dmlcts.spec.shape import Matching, each_symbol, number, rows_of, size_symbol
@@ -221,7 +221,13 @@ class Model:
 
     def _is_bounded(self, shape: Shape, symbol: str) -> bool:
         most = shape.domains[symbol].most
-        return bool(most and (most.names - {symbol}) & (self.symbols.keys() | shape.where.keys()))
+        return bool(most and (most.names - {symbol}) & (self.symbols.keys() | shape.where.keys() | self._of_sizes))
+
+    @cached_property
+    def _of_sizes(self) -> frozenset[str]:
+        """The attributes with a number for each dimension that follow from sizes, such as those of a window."""
+        fields = (field for field in self.plan.chosen if field.count)
+        return frozenset(field.name for field in fields if any(isinstance(value, Expression) for value in self.plan.values(field)))
 
     @cached_property
     def growing(self) -> frozenset[str]:

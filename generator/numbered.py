@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from math import prod
 from pathlib import Path
 from random import Random
 
@@ -28,8 +27,13 @@ from dmlcts.generator.plan import plan_of
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.rules import violations
 
-EDGES = tuple(edge + step for edge in (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096) for step in (-1, 0, 1)) + tuple(
-    LONG[3::12]
+_DIVISIBLE = (12, 24, 36, 48, 60, 120, 180, 240, 360, 720, 840, 1260, 1680, 2520)
+"""Sizes with more divisors than any smaller one: multiples of much at once."""
+
+EDGES = (
+    *(edge + step for edge in (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096) for step in (-1, 0, 1)),
+    *_DIVISIBLE,
+    *LONG[3::12],
 )
 """Sizes on which kernels turn, and long ones; a quarter of all sizes are among them."""
 
@@ -82,15 +86,14 @@ def _model(operator: str) -> Model:
 def case_of(model: Model, genes: Genes, label: str, work: Sequence[int] = _WORK) -> Case | None:
     """The case of these genes, with a label for its id; None where there is none. The product of its free sizes keeps to one of ``work``."""
     case = decoded(model, genes, EDGES, label, work)
-    if case is None or _too_large(case):
+    if case is None or _too_large(model, case):
         return None
     case = _bound(model, case, genes)
     return None if violations(case.operator, case.desc) else case
 
 
-def _too_large(case: Case) -> bool:
-    sizes = symbols_of(case.operator, case.desc).values()
-    work = prod(prod(size) if isinstance(size, tuple) else size for size in sizes)
+def _too_large(model: Model, case: Case) -> bool:
+    work = model.work(symbols_of(case.operator, case.desc))
     work = max(work, *(tensor.count for _, tensor in case.desc.tensors()))  # computed sizes, of few bytes where strides are 0
     return work > _MOST_WORK or sum(tensor.bytes for _, tensor in case.desc.tensors()) > _MOST_BYTES
 

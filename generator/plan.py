@@ -57,6 +57,7 @@ class Plan:
         self._ranks: dict[Types, Mapping[str, frozenset[int]]] = {}
         self._sizes: dict[object, Mapping[str, Sizes]] = {}
         self._tied: dict[str, list[tuple[str, ...]]] = {}
+        self._values: dict[str, tuple[object, ...]] = {}
         self._levels: dict[object, FeatureLevel] = {}
         self._listing: dict[object, tuple[Support, ...]] = {}
 
@@ -126,11 +127,11 @@ class Plan:
         Raises:
             NotGenerable: the spec gives no values for it.
         """
-        found = constants(field)
-        if found is None:
-            inner = tuple(plan_of(load(name)).fused for name in field.operators if name in operator_names())
-            found = (None, *inner) if field.optional else inner
-        return found
+        if field.name not in self._values:
+            inner = (plan_of(load(name)).fused for name in field.operators if name in operator_names())
+            found = constants(field)
+            self._values[field.name] = (*((None,) if field.optional else ()), *inner) if found is None else found
+        return self._values[field.name]
 
     def constant_values(self) -> Iterator[tuple[Field, object]]:
         """Each attribute with each of its values that is the same for every desc."""

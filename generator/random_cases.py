@@ -1,7 +1,8 @@
 """Random valid dispatches, the same in every run: sizes, strides and offsets beyond the values that covering arrays combine.
 
 An array has every three of its own values; a fault may turn on others, as on a remainder of a size by 52 or on an offset beyond 1,000. Of
-such a fault, rows that differ in everything tell more than rows that differ in one thing.
+such a fault, rows that differ in everything tell more than rows that differ in one thing. Of many dispatches drawn by number, those that
+differ most are run; which they are is stored beside the array (generator/arrays).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dmlcts.generator.cheapest import Has, fewest
 from dmlcts.generator.combinations import array_of, space_of
 from dmlcts.generator.coverage import at_its_level
 from dmlcts.generator.covering import Tuples
+from dmlcts.generator.diverse import most_different
 from dmlcts.generator.drawn_sizes import is_bounded
 from dmlcts.generator.factors import model_of, symbols_of
 from dmlcts.generator.measures import row_of
@@ -26,25 +28,30 @@ from dmlcts.generator.plan import Plan
 
 KIND = "random"
 
-COUNT, _TRIES = 1000, 6
-"""How many an operator has, and how many numbers are tried for each: not every number gives a case."""
+COUNT = 2000
+"""How many an operator has at level full."""
 
-_WORK = (1 << 10, 1 << 12, 1 << 13, 1 << 14, 1 << 13, 1 << 16)
+_POOL, _TRIES = 4000, 24000
+"""Among how many they are chosen, and how many numbers are tried for these: not every number gives a case."""
+
+_WORK = (1 << 8, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14)
 """The product of the free sizes that a case keeps to, one of these: most are small, so that there can be many."""
 
 
 def random_cases(plan: Plan, most: str) -> Iterator[Case]:
-    """The operator's first so many random dispatches, of level full but for those that the array names."""
-    core = array_of(plan, most).random
+    """The operator's random dispatches, of level full but for the first, which are of level core; of an array that is not stored, the first
+    so many numbers of level full.
+    """
+    array = array_of(plan, most)
+    if not beyond("core", most):
+        yield from (replace(case, level="core") for _, case in _of(plan, array.random[: array.random_core]))
     if not beyond("full", most):
-        for number, case in _every(plan):
-            yield replace(case, level="core") if number in core else case
-    elif not beyond("core", most):
-        yield from (replace(case, level="core") for _, case in _of(plan, core))
+        late = array.random[array.random_core :]
+        yield from (case for _, case in (_of(plan, late) if array.random else _pool(plan, COUNT)))
 
 
-def _every(plan: Plan) -> Iterator[tuple[int, Case]]:
-    return islice(_of(plan, range(_TRIES * COUNT)), COUNT)
+def _pool(plan: Plan, count: int) -> Iterator[tuple[int, Case]]:
+    return islice(_of(plan, range(_TRIES)), count)
 
 
 def _of(plan: Plan, numbers: Iterable[int]) -> Iterator[tuple[int, Case]]:
@@ -57,22 +64,24 @@ def _of(plan: Plan, numbers: Iterable[int]) -> Iterator[tuple[int, Case]]:
 
 
 def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
-    """The array beside the random dispatches: without the rows of level full that bring hardly a three which these do not have, and with the
-    numbers of those that have pairs which no row has, as the search for rows misses some that can be.
+    """The array beside random dispatches: those that have pairs which no row has, as the search for rows misses some that can be, and those
+    that differ most. Of the rows of level full, such as bring hardly a three which these do not have are left out.
     """
     model, space = model_of(plan), space_of(plan)
-    cases = list(_every(plan))
-    if "full" in array.ends:
-        rows = [Has(space.became(row), frozenset(at_its_level(space.case(row)))) for row in array.rows]
-        others = [Has(row_of(model, case), frozenset(at_its_level(case))) for _, case in cases]
-        array = fewest(space, array, rows, list(map(space.cost, array.rows)), others)
+    numbers, cases = zip(*_pool(plan, _POOL), strict=True)
+    values = [row_of(model, case) for case in cases]
     pairs = Tuples(space.counts, min(STRENGTHS["core"], len(space.counts)), space.weak)
     covered = pairs.flags(map(space.became, array.rows[: array.ends["core"]]))
-    found = []
-    for number, case in cases:
-        if is_bounded(model, symbols_of(plan.operator, case.desc)):
-            places = pairs.of(np.array(row_of(model, case)))
-            if not covered[places].all():
-                covered[places] = True
-                found.append(number)
-    return replace(array, random=tuple(found))
+    chosen = []
+    for at, case in enumerate(cases):
+        places = pairs.of(np.array(values[at]))
+        if not covered[places].all() and is_bounded(model, symbols_of(plan.operator, case.desc)):
+            covered[places] = True
+            chosen.append(at)
+    core = len(chosen)
+    most_different(model, cases, chosen, COUNT)
+    if "full" in array.ends:
+        rows = [Has(space.became(row), frozenset(at_its_level(space.case(row)))) for row in array.rows]
+        others = [Has(values[at], frozenset(at_its_level(cases[at]))) for at in chosen]
+        array = fewest(space, array, rows, list(map(space.cost, array.rows)), others)
+    return replace(array, random=tuple(numbers[at] for at in chosen), random_core=core)

@@ -212,14 +212,25 @@ def test_a_pair_that_full_alone_has_is_missing_at_core() -> None:
     assert found["triples"].share == 1.0
 
 
-def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core() -> None:
+def test_the_first_random_dispatches_are_of_core() -> None:
     name = "ELEMENT_WISE_BIT_NOT"
     array = array_of(plan(name), "full")
-    assert array.random
-    for level in ("core", "full"):
-        cases = [case for case in random_cases(plan(name), level) if case.level == "core"]
-        assert [case.id.split("/random-")[1].split("/")[0] for case in cases] == [str(number) for number in array.random]
+    assert 0 < array.random_core < len(array.random)
+    for level, count in (("core", array.random_core), ("full", len(array.random))):
+        cases = list(random_cases(plan(name), level))
+        assert [case.id.split("/random-")[1].split("/")[0] for case in cases] == [str(n) for n in array.random[:count]]
+        assert sum(case.level == "core" for case in cases) == array.random_core
     assert not list(random_cases(plan(name), "smoke"))
-    assert with_random(plan(name), array) == array
+
+
+def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmlcts.generator.random_cases._POOL", 300)
+    monkeypatch.setattr("dmlcts.generator.random_cases.COUNT", 100)
+    name = "ELEMENT_WISE_BIT_NOT"
+    array = array_of(plan(name), "full")
+    found = with_random(plan(name), array)
+    assert len(set(found.random)) == 100
+    assert found.random != tuple(sorted(found.random)), "the most different come first"
+    assert with_random(plan(name), found) == found
     without = replace(array, rows=array.rows[: array.ends["smoke"]], ends={**array.ends, "core": array.ends["smoke"]})
-    assert len(with_random(plan(name), without).random) > 10
+    assert found.random_core < 10 < with_random(plan(name), without).random_core
