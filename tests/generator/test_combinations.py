@@ -213,7 +213,7 @@ def test_a_pair_that_full_alone_has_is_missing_at_core() -> None:
 
 
 def test_the_first_random_dispatches_are_of_core() -> None:
-    name = "ELEMENT_WISE_BIT_NOT"
+    name = "ROI_ALIGN_GRAD"
     array = array_of(plan(name), "full")
     assert 0 < array.random_core < len(array.random)
     for level, count in (("core", array.random_core), ("full", len(array.random))):
