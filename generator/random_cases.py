@@ -18,7 +18,7 @@ from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.cheapest import Has, fewest
 from dmlcts.generator.combinations import array_of, space_of
 from dmlcts.generator.coverage import at_its_level
-from dmlcts.generator.covering import Tuples
+from dmlcts.generator.covering import Row, Tuples
 from dmlcts.generator.diverse import most_different
 from dmlcts.generator.drawn_sizes import is_bounded
 from dmlcts.generator.factors import model_of, symbols_of
@@ -32,7 +32,7 @@ COUNT = 2000
 """How many an operator has at level full."""
 
 _POOL, _TRIES = 4000, 24000
-"""Among how many they are chosen, and how many numbers are tried for these: not every number gives a case."""
+"""Among how many they are chosen, and how many numbers are tried: not every number gives a case, and some give a pair that no other has."""
 
 _WORK = (1 << 8, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14)
 """The product of the free sizes that a case keeps to, one of these: most are small, so that there can be many."""
@@ -46,12 +46,8 @@ def random_cases(plan: Plan, most: str) -> Iterator[Case]:
     if not beyond("core", most):
         yield from (replace(case, level="core") for _, case in _of(plan, array.random[: array.random_core]))
     if not beyond("full", most):
-        late = array.random[array.random_core :]
-        yield from (case for _, case in (_of(plan, late) if array.random else _pool(plan, COUNT)))
-
-
-def _pool(plan: Plan, count: int) -> Iterator[tuple[int, Case]]:
-    return islice(_of(plan, range(_TRIES)), count)
+        late = _of(plan, array.random[array.random_core :]) if array.random else islice(_of(plan, range(_TRIES)), COUNT)
+        yield from (case for _, case in late)
 
 
 def _of(plan: Plan, numbers: Iterable[int]) -> Iterator[tuple[int, Case]]:
@@ -68,16 +64,20 @@ def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
     that differ most. Of the rows of level full, such as bring hardly a three which these do not have are left out.
     """
     model, space = model_of(plan), space_of(plan)
-    numbers, cases = zip(*_pool(plan, _POOL), strict=True)
-    values = [row_of(model, case) for case in cases]
     pairs = Tuples(space.counts, min(STRENGTHS["core"], len(space.counts)), space.weak)
     covered = pairs.flags(map(space.became, array.rows[: array.ends["core"]]))
-    chosen = []
-    for at, case in enumerate(cases):
-        places = pairs.of(np.array(values[at]))
-        if not covered[places].all() and is_bounded(model, symbols_of(plan.operator, case.desc)):
+    numbers, cases, values, chosen = list[int](), list[Case](), list[Row](), list[int]()
+    for number, case in _of(plan, range(_TRIES)):
+        row = row_of(model, case)
+        places = pairs.of(np.array(row))
+        is_new = not covered[places].all() and is_bounded(model, symbols_of(plan.operator, case.desc))
+        if is_new:
             covered[places] = True
-            chosen.append(at)
+            chosen.append(len(cases))
+        if is_new or len(cases) < _POOL:
+            numbers.append(number)
+            cases.append(case)
+            values.append(row)
     core = len(chosen)
     most_different(model, cases, chosen, COUNT)
     if "full" in array.ends:

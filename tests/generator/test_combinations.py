@@ -225,6 +225,7 @@ def test_the_first_random_dispatches_are_of_core() -> None:
 
 def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dmlcts.generator.random_cases._POOL", 300)
+    monkeypatch.setattr("dmlcts.generator.random_cases._TRIES", 400)
     monkeypatch.setattr("dmlcts.generator.random_cases.COUNT", 100)
     name = "ELEMENT_WISE_BIT_NOT"
     array = array_of(plan(name), "full")
