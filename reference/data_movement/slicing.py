@@ -65,15 +65,29 @@ def slice_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict
 def _joined(x: TensorDesc, part: TensorDesc, windows: tuple[int, ...], steps: tuple[int, ...]) -> list[list[int]]:
     """The dimensions that DirectML.dll treats as one: of a size above 1, and in both tensors without gaps between them. Those of size 1
     first, the others in the order in which ``x`` lies in memory, whatever that of its part."""
+    order = sorted((i for i, size in enumerate(x.sizes) if size > 1), key=lambda i: -x.effective_strides[i])
+    strides = _strides_of_part(part, order)
     groups: list[list[int]] = []
-    for i in sorted((i for i, size in enumerate(x.sizes) if size > 1), key=lambda i: -x.effective_strides[i]):
+    for i in order:
         before = groups[-1][-1] if groups else i
         whole = windows[i] == x.sizes[i] and steps[i] == steps[before] == 1
-        if groups and whole and _adjacent(x, before, i) and _adjacent(part, before, i):
+        adjacent = x.effective_strides[before] == x.sizes[i] * x.effective_strides[i]
+        inner = strides[i]
+        if groups and whole and adjacent and (inner is None or strides[before] == part.sizes[i] * inner):
             groups[-1].append(i)
         else:
             groups.append([i])
     return [*([i] for i, size in enumerate(x.sizes) if size == 1), *groups]
+
+
+def _strides_of_part(part: TensorDesc, order: Sequence[int]) -> list[int | None]:
+    """Strides by which the part's dimensions are compared: one with a single element has no gap to the next, and None if no other follows."""
+    found: list[int | None] = list(part.effective_strides)
+    beyond: int | None = None
+    for i in reversed(order):
+        stride = found[i] = beyond if part.sizes[i] == 1 else found[i]
+        beyond = None if stride is None else stride * part.sizes[i]
+    return found
 
 
 def _nothing_left_out(groups: list[list[int]], sizes: Sequence[int], taken: Sequence[int]) -> bool:
@@ -100,12 +114,6 @@ def _spread(xp: Any, x: Array, sizes: Sequence[int], places: Sequence[Array]) ->
     value = xp.zeros(tuple(sizes), dtype=x.dtype)
     value[xp.ix_(*places)] = x
     return value
-
-
-def _adjacent(tensor: TensorDesc, one: int, other: int) -> bool:
-    """Whether two dimensions could be one: without a gap between them, or with a single element in one."""
-    strides, sizes = tensor.effective_strides, tensor.sizes
-    return sizes[one] == 1 or sizes[other] == 1 or strides[one] == sizes[other] * strides[other]
 
 
 @stage("data_movement.window_start")
