@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dmlcts.generator.layouts import LAYOUTS, LETTERS
 from dmlcts.spec.abi import abi
-from dmlcts.spec.loader import operators_folder
+from dmlcts.spec.loader import operators_folder, short_form
 
 WORDS = (
     "example sizes huge stride offset values part layout single slack total-size binding alignment owned all in-place on is offset any resource-all "
@@ -102,9 +102,18 @@ def _may_stand(word: str, name: str) -> bool:
     names_another = "_" in first and first not in name.lower() and any(first in other.lower() for other in abi().operator_types)
     if names_another and first not in constants and "type: operator_desc" not in text:
         return False  # an operator's name occurs in its own ids, and in those of operators with a fused operator
+    ends_a_word = re.compile(re.escape(first) + r"(?![\w-])")
+    if "/" in word and first in _names() and not any(map(ends_a_word.search, (name.lower(), constants, text))):
+        return False  # `add1/` begins the ids of an operator
     if any(kind not in constants and kind not in text for kind in re.findall(r"(?:float|u?int)\d+", word)):
         return False  # a mistyped data type
     return all(run in text or run in constants for run in re.findall(r"[a-z_]*[a-z][a-z_]*", word))
+
+
+@cache
+def _names() -> frozenset[str]:
+    """The names of all operators in lower case, in full and in their short form."""
+    return frozenset(form.lower() for name in abi().operator_types for form in (name, short_form(name)))
 
 
 @cache

@@ -71,7 +71,7 @@ def _uniform(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array
     numbers = np.ascontiguousarray(raw).view("<u4")[:, 0]
     values = low + numbers / 2.0**32 * (high - low)
     if low < 0 < high and data_type(name).is_float:  # whole numbers have enough zeros
-        values[numbers % _ZEROS == _ZEROS // 2] = 0
+        values[(numbers & np.uint32(_ZEROS - 1)) == _ZEROS // 2] = 0
     if not data_type(name).is_float:
         return np.floor(values).astype(numpy_dtype(name))
     dtype = numpy_dtype(name)

@@ -49,6 +49,16 @@ def operator_names() -> tuple[str, ...]:
     return tuple(_files())
 
 
+PREFIXES = ("ELEMENT_WISE_", "ACTIVATION_")
+"""What the short form of an operator's name leaves out."""
+
+
+def short_form(name: str) -> str:
+    """The short form of an operator's name: ``ADD1`` of ``ELEMENT_WISE_ADD1``."""
+    prefix = next((prefix for prefix in PREFIXES if name.startswith(prefix)), "")
+    return name.removeprefix(prefix)
+
+
 def family_of(name: str) -> str | None:
     """The folder of spec/operators that an operator's file lies in, if it has a file. No file is read."""
     return _files()[name].parent.name if name in _files() else None

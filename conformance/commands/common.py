@@ -58,14 +58,21 @@ def print_json(data: Any) -> None:
 
 
 def operator_named(name: str) -> Operator:
-    """The operator with a name given by a user, in any letter case. Raises UsageError."""
+    """The operator with a name given by a user, which may be the short form, in any letter case. Raises UsageError."""
     from dmlcts.conformance.runner.options import UsageError
     from dmlcts.spec.loader import load
 
-    try:
-        return load(name.upper())
-    except KeyError as error:
-        raise UsageError(error.args[0]) from None
+    found = names_given((name,))
+    if len(found) > 1:
+        raise UsageError(f"{name!r} may be {' or '.join(found)}; give one operator")
+    return load(found[0])
+
+
+def names_given(patterns: Sequence[str]) -> list[str]:
+    """The names of the operators that a user gave, by name, short form or pattern as for ``dmlcts run``; none if none were given. Raises UsageError."""
+    from dmlcts.conformance.runner.selection import operators_named
+
+    return list(operators_named(patterns)) if patterns else []
 
 
 def sound() -> list[Operator]:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import track
 
-from dmlcts.conformance.commands.common import Mapper, mapper, operator_named, print_json, processes_option
+from dmlcts.conformance.commands.common import Mapper, mapper, names_given, print_json, processes_option
 from dmlcts.conformance.commands.mutants_others import show, show_alarms
 from dmlcts.conformance.mutants.catalogue import check_review, find_mutant, mutants_of, mutated_operators
 from dmlcts.conformance.mutants.hunt import Cost, Hunt, Hunter, ReferenceFails, hunt, hunt_by_kind, wanted
@@ -163,7 +163,7 @@ def command(
 def _operators(given: Sequence[str]) -> list[str]:
     """The names of the operators given, of all with mutants if none are. Raises UsageError."""
     known = mutated_operators()
-    names = [operator_named(name).name for name in given]
+    names = names_given(given)
     for name in names:
         if name not in known:
             raise UsageError(f"{name} has no reference, so that there are no mutants of it")

@@ -16,14 +16,14 @@ from rich.table import Table
 
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.commands.common import Seconds, json_option, operator_named, print_json
+from dmlcts.conformance.commands.common import Seconds, json_option, names_given, print_json
 from dmlcts.conformance.probing.findings import counts
 from dmlcts.conformance.probing.measured import differences, differs, measurement_of, table, write_measurements
 from dmlcts.conformance.probing.probe import CONFIRMED, REFUSED, UNKNOWN, Probed, probe
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.conformance.runner.terminal import console, counted
 from dmlcts.spec.abi import feature_level
-from dmlcts.spec.loader import load_all, measured_folder
+from dmlcts.spec.loader import load, load_all, measured_folder
 from dmlcts.spec.measurement import Measurement
 
 
@@ -45,7 +45,7 @@ def command(operators: tuple[str, ...], backend: str, write: bool, as_json: bool
     Exit codes: 0 the documentation is confirmed; 1 something differs, or is unknown;
     2 usage or input error; 3 the backend could not be started.
     """
-    chosen = [operator_named(name) for name in dict.fromkeys(operators)] or list(load_all())
+    chosen = [load(name) for name in names_given(operators)] or list(load_all())
     found: list[tuple[Probed, Measurement]] = []
     with _opened(backend) as opened:
         info = opened.describe()

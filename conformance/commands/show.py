@@ -19,11 +19,12 @@ from dmlcts.spec.desc_json import write_desc
 
 @click.command("show")
 @click.argument("case", required=False)
+@click.option("--operator", "operators", multiple=True, metavar="NAME", help="list the cases of this operator, by name or pattern")
 @click.option("-k", "expression", default="", metavar="EXPR", help="list the cases with these words in the id")
 @click.option("--level", "-l", type=click.Choice(LEVELS), default="full", show_default=True, help="list cases up to this level")
 @json_option
-def command(case: str | None, expression: str, level: str, as_json: bool) -> None:
-    """Prints one case with its data, or lists the cases that -k selects."""
+def command(case: str | None, operators: tuple[str, ...], expression: str, level: str, as_json: bool) -> None:
+    """Prints one case with its data, or lists the cases that --operator and -k select."""
     if case is not None:
         try:
             found = find_case(case)
@@ -34,7 +35,7 @@ def command(case: str | None, expression: str, level: str, as_json: bool) -> Non
         else:
             _print_case(found)
         return
-    cases = selected_cases(RunOptions(level=level, basis="measured", expression=expression))
+    cases = selected_cases(RunOptions(level=level, basis="measured", operators=operators, expression=expression))
     if as_json:
         print_json(
             [{"id": c.id, "kind": c.kind, "level": c.level, "basis": c.basis, "feature_level": c.feature_level} for c in cases]

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
-from dmlcts.conformance.commands.common import json_option, mapper, operator_named, print_json, processes_option, sound
+from dmlcts.conformance.commands.common import json_option, mapper, names_given, print_json, processes_option, sound
 from dmlcts.conformance.execution import binding_checks
 from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.checks import CHECKS
@@ -60,7 +60,7 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
 
     With --interactions it exits with 1 too if an operator has less than all pairs at level core, or less than 99 % of the triples at level full.
     """
-    names = [operator.name for operator in [operator_named(name) for name in operators] or sound()]
+    names = names_given(operators) or [operator.name for operator in sound()]
     stderr = Console(stderr=True)
     with mapper(processes) as mapped:
         results = mapped(partial(_found, together=together), names)

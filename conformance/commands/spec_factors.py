@@ -6,7 +6,7 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from dmlcts.conformance.commands.common import json_option, mapper, operator_named, print_json, processes_option
+from dmlcts.conformance.commands.common import json_option, mapper, names_given, operator_named, print_json, processes_option
 from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.arrays import store, stored
 from dmlcts.generator.combinations import computed, digest
@@ -50,7 +50,7 @@ def factors(operator: str, as_json: bool) -> None:
 @processes_option
 def arrays(operators: tuple[str, ...], check: bool, processes: int) -> None:
     """Computes the covering arrays of operators whose promises or factors have changed, and stores them."""
-    names = [operator_named(name).name for name in operators] or list(operator_names())
+    names = names_given(operators) or list(operator_names())
     stale = [name for name in names if _is_stale(name)]
     if check:
         for name in stale:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dmlcts.conformance.commands.common import Mapper, mapper, operator_named, processes_option, sound
+from dmlcts.conformance.commands.common import Mapper, mapper, names_given, processes_option, sound
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.generator.suite import operator_cases
 from dmlcts.reference.registry import reference_of
@@ -30,7 +30,7 @@ def command(operators: tuple[str, ...], out: Path, processes: int) -> None:
     A page has the operator's tensor support by level, constraints, formula, examples, errata, what was measured, and its cases. The site is
     static: open DIR/index.html.
     """
-    names = [operator_named(name).name for name in operators] or [operator.name for operator in sound()]
+    names = names_given(operators) or [operator.name for operator in sound()]
     with mapper(processes) as mapped:
         pages = _pages(names, mapped)
     try:

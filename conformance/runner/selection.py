@@ -15,10 +15,7 @@ from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.matching import matcher, may_match, words_of
 from dmlcts.generator.suite import find_case, operator_cases, select
 from dmlcts.spec.abi import feature_level
-from dmlcts.spec.loader import operator_names
-
-PREFIXES = ("ELEMENT_WISE_", "ACTIVATION_")
-"""What the short form of an operator's name leaves out."""
+from dmlcts.spec.loader import operator_names, short_form
 
 
 @dataclass(frozen=True)
@@ -149,17 +146,12 @@ def _matching(given: str) -> list[str]:
     pattern = given.upper().removeprefix("DML_OPERATOR_")
     if pattern in operator_names():
         return [pattern]
-    found = [name for name in operator_names() if any(fnmatchcase(form, pattern) for form in (name, _short(name)))]
+    found = [name for name in operator_names() if any(fnmatchcase(form, pattern) for form in (name, short_form(name)))]
     if not found:
         raise UsageError(f"no operator {given!r}; {near(pattern)}")
     if len(found) > 1 and not set("*?[") & set(pattern):
         raise UsageError(f"{given!r} may be {' or '.join(found)}; give the whole name")
     return found
-
-
-def _short(name: str) -> str:
-    prefix = next((prefix for prefix in PREFIXES if name.startswith(prefix)), "")
-    return name.removeprefix(prefix)
 
 
 def near(word: str) -> str:
@@ -172,7 +164,7 @@ def near(word: str) -> str:
 @cache
 def _forms() -> dict[str, str]:
     """Each operator by its full name and by its short form."""
-    return {form: name for name in operator_names() for form in (_short(name), name)}
+    return {form: name for name in operator_names() for form in (short_form(name), name)}
 
 
 def no_case(options: RunOptions) -> UsageError:

@@ -53,9 +53,15 @@ FORMATS = {
 
 def ulp(value: NDArray[Any], form: Format) -> NDArray[Any]:
     """``2^(max(floor(log2|value|), emin) - p)`` for each value; what overflows counts as 2^emax, NaN as 0."""
-    _, exponent = np.frexp(np.fmin(np.fmax(np.abs(value), form.smallest), form.largest))
-    found: NDArray[Any] = np.ldexp(form.wide.type(1), exponent - (1 + form.p))
-    return found
+    found: NDArray[Any] = np.asarray(np.fmin(np.fmax(np.abs(value), form.smallest), form.largest))
+    if form.wide == np.float64 and form.emin - form.p >= np.finfo(np.float64).minexp:
+        # All are normal numbers, and so are their ULPs: of each the exponent is left, less p. Several times as fast as what follows.
+        patterns = found.view(np.uint64)
+        patterns &= np.uint64(0x7FF << 52)
+        patterns -= np.uint64(form.p << 52)
+        return found
+    _, exponent = np.frexp(found)
+    return np.asarray(np.ldexp(form.wide.type(1), exponent - (1 + form.p)))
 
 
 def steps(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float64]:

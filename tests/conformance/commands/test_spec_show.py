@@ -71,3 +71,16 @@ def test_yaml_is_a_spec_file(capsys: pytest.CaptureFixture[str]) -> None:
     text = output(capsys, "element_wise_acosh", "--yaml")
     assert "extends" not in text
     assert load_text(text).name == "ELEMENT_WISE_ACOSH"
+
+
+@pytest.mark.parametrize("name", ["elu", "ACTIVATION_ELU", "DML_OPERATOR_ACTIVATION_ELU", "ACTIVATION_E*"])
+def test_an_operator_may_be_given_in_short(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["spec", "show", name, "--json"])
+    assert json.loads(capsys.readouterr().out)["name"] == "ACTIVATION_ELU"
+
+
+def test_a_pattern_of_several_operators_is_no_operator(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["spec", "show", "ADD*"])
+    assert "'ADD*' may be ELEMENT_WISE_ADD or ELEMENT_WISE_ADD1; give one operator" in capsys.readouterr().err
