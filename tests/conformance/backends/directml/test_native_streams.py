@@ -6,6 +6,7 @@ Needs a C++ compiler of this platform.
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -59,6 +60,21 @@ def test_no_byte_is_lost_to_the_thread_that_looks_for_the_end(host: str) -> None
             header, length = read_header(source)
             assert (header, length) == ({"id": number}, number % 50)
             source.take(length, "payload")
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+def test_a_request_without_a_payload_waits_for_no_other(host: str) -> None:
+    """While it takes long, the other thread holds the lock until the next request comes, and that comes after the answer."""
+    with subprocess.Popen([host, "slowly"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in range(20):
+            process.stdin.write(request(number, 0))
+            if not select.select([process.stdout], [], [], 20)[0]:
+                process.kill()
+                pytest.fail(f"request {number} was not answered")
+            assert process.stdout.read(1 << 16) == request(number, 0)
         process.stdin.close()
         assert process.wait(20) == 0
 

@@ -107,6 +107,7 @@ void Streams::read(void* to, uint64_t size) {
 
 /// Reads `size` bytes of a part of a frame that has `length`, after `before`.
 void Streams::fill(void* to, uint64_t size, const char* part, uint64_t before, uint64_t length) {
+    if (!size) return;  // the lock may be with who waits for the next request, which comes after the answer to this one
     const std::lock_guard<std::mutex> alone(input);
     for (uint64_t done = 0; done < size;) {
         const size_t wanted = static_cast<size_t>(std::min(size - done, chunk));
