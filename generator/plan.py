@@ -280,9 +280,7 @@ class Plan:
         known = dict(filled(self.operator, tensors))
         for field in self.computed:
             value = evaluated(field, choice.get(field.name), known)
-            if field.type == "OPERATOR_DESC_ARRAY":
-                value = _descs_of(value, known)
-            known[field.name] = _fused_into(value, known) if isinstance(value, OperatorDesc) else value
+            known[field.name] = _descs_of(value, known) if field.type.startswith("OPERATOR_DESC") else value
         for name, counted in (*self.counts.items(), *((count, array) for array, count in self.arrays.items())):
             array = known[counted]
             known[name] = len(array) if isinstance(array, tuple) else 0
@@ -421,18 +419,16 @@ class Plan:
 
 
 def _descs_of(value: object, known: Mapping[str, object]) -> object:
-    """The operator descs of an array of them, given by name.
+    """An operator desc, or an array of them, some of which are given by name.
 
     Those of one name have in turn the combinations of attributes that the operator has in its own cases: no two need be alike.
     """
-    if not isinstance(value, tuple):
-        return value
     found: list[OperatorDesc] = []
-    for given in value:
+    for given in value if isinstance(value, tuple) else () if value is None else (value,):
         if isinstance(given, str):
             given = plan_of(load(given)).fused_as(sum(other.type == given for other in found))
         found.append(_fused_into(given, known))
-    return tuple(found)
+    return tuple(found) if isinstance(value, tuple) else next(iter(found), None)
 
 
 @cache

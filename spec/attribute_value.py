@@ -7,6 +7,7 @@
 | BOOL | true or false |
 | an enumeration | a constant's short name; of DML_TENSOR_DATA_TYPE also an expression: ``InputTensor.DataType`` |
 | an array | a list of numbers, or an expression: ``range(InputTensor.DimensionCount)`` |
+| OPERATOR_DESC | an operator's name: with its usual attributes |
 | OPERATOR_DESC_ARRAY | a list of operators' names, or an expression that gives one: ``["ACTIVATION_TANH"] * (2 if Both else 1)`` |
 | SCALE_BIAS, SIZE_2D | ``{Scale: 2, Bias: -1}``, ``{Width: 3, Height: 2}`` |
 | any that is optional | null: absent |
@@ -45,6 +46,10 @@ def attribute_value(kind: str, enum: str | None, optional: bool, raw: object, co
         return raw
     if kind in ("FLOAT", "SCALAR_UNION") and isinstance(raw, str) and raw in ("inf", "-inf", "nan"):
         return float(raw)
+    if kind == "OPERATOR_DESC":
+        if not isinstance(raw, str) or raw not in abi().operator_types:
+            raise ValueError(f"an {kind} is an operator's name, not {raw!r}")
+        return raw
     if isinstance(raw, str) and (enum is None or enum == "DML_TENSOR_DATA_TYPE"):
         return compiled(raw)
     if enum is not None:

@@ -118,7 +118,8 @@ def asked(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, An
             given |= {name: _tensor(name, value)} if value != "null" else {}
         else:
             attributes[name] = _attribute(plan, field, value)
-    desc = _desc(plan, {**plan.usual, **attributes}, given)
+    counts = {name: value for name, value in attributes.items() if name in plan.counts}  # another number too
+    desc = _desc(plan, {**plan.usual, **attributes}, given).with_fields(**counts)
     inputs = {}
     for name, data in random_data(plan.operator, desc).items():
         _, _, elements = given.get(name, ("", (), None))

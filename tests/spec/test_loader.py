@@ -344,3 +344,12 @@ def test_nothing_is_computed_at_load() -> None:
     start = time.process_time()
     load_text(SPEC.replace("Axes[0] < InputTensor.DimensionCount", "9**9**9 > 8 << 9**9"))
     assert time.process_time() - start < 1
+
+
+def test_a_fused_operator_of_an_example_is_an_operators_name() -> None:
+    text = next(file for file in FILES if file.stem == "gemm").read_text(encoding="utf-8")
+    (example,) = [e for e in load_text(text).examples if "FusedActivation" in e.attributes]
+    assert example.attributes["FusedActivation"] == "ACTIVATION_RELU"
+    for wrong in ("RELU", "ACTIVATION_NONE", "[ACTIVATION_RELU]"):
+        with pytest.raises(SpecError, match="FusedActivation: an OPERATOR_DESC is an operator's name, not "):
+            load_text(text.replace("FusedActivation: ACTIVATION_RELU", f"FusedActivation: {wrong}"))

@@ -57,6 +57,12 @@ def test_a_broken_rule_is_run_and_named(capsys: pytest.CaptureFixture[str]) -> N
     assert "refused at create" in err
 
 
+def test_a_count_is_as_given(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = ask(capsys, "UNFOLD", "InputTensor=1x1x4", "WindowSizes=[2]", "DimensionCount=3")
+    assert (code, out.splitlines()[0]) == (1, "breaks a rule: WindowSizes has 1 elements, but DimensionCount is 3")
+    assert ask(capsys, "UNFOLD", "InputTensor=1x1x4", "WindowSizes=[2]", "DimensionCount=1")[0] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -66,7 +72,7 @@ def test_a_broken_rule_is_run_and_named(capsys: pytest.CaptureFixture[str]) -> N
         (("JOIN", "InputTensors=[1];[2]", "Axis=3"), "give every tensor, also the outputs"),
         (("REDUCE", "InputTensor=2", "Function=TOTAL"), "Function: DML_REDUCE_FUNCTION has no 'TOTAL'"),
         (("ELEMENT_WISE_ABS", "InputTensor=INT8:[300]"), "InputTensor: "),
-        (("CONVOLUTION", "FusedActivation=NIX"), "no spec for operator 'NIX'"),
+        (("CONVOLUTION", "FusedActivation=NIX"), "no operator 'NIX'"),
         (("CONVOLUTION", "GroupCount=NIX"), "GroupCount: CONVOLUTION has no field NIX"),
         (("NOTHING",), "NOTHING"),
     ],
