@@ -119,7 +119,11 @@ WRONG: list[tuple[Check, Callable[[list[Case]], list[Case]], str]] = [
     (ids.survive_json, altered("/4d/", checks=["gaps"]), "is another case once written"),
     (positive.valid_at_its_level_and_not_below, altered("/4d/", feature_level="6_4"), "is promised before 6_4"),
     (positive.valid_at_its_level_and_not_below, altered("/4d/", feature_level="1_0"), "at feature level 1_0"),
-    (positive.valid_at_its_level_and_not_below, altered("/4d/", desc=MIXED), "constraint/same-data-type at feature level 2_1"),
+    (
+        positive.valid_at_its_level_and_not_below,
+        altered("/4d/", desc=MIXED),
+        "constraint/same-data-type at the newest feature level",
+    ),
     (positive.not_too_large, altered("/4d/", desc=HUGE), "a tensor has 33,554,432 elements"),
     (positive.data_fit, altered("/values/", data={}), "has data of none, and its inputs are InputTensor"),
     (positive.data_fit, altered("/example/", data=FOUR), "have sizes [4]"),
