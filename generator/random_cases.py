@@ -7,16 +7,17 @@ differ most are run; which they are is stored beside the array (generator/arrays
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
-from dmlcts.generator.arrays import STRENGTHS, CoveringArray
+from dmlcts.generator.arrays import STRENGTHS, CoveringArray, stored
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.cheapest import Has, fewest
-from dmlcts.generator.combinations import array_of, space_of
+from dmlcts.generator.combinations import array_of, digest, space_of
 from dmlcts.generator.coverage import at_its_level
 from dmlcts.generator.covering import Row, Tuples
 from dmlcts.generator.diverse import most_different
@@ -24,7 +25,8 @@ from dmlcts.generator.drawn_sizes import is_bounded
 from dmlcts.generator.factors import model_of, symbols_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.numbered import case_of, genes_of
-from dmlcts.generator.plan import Plan
+from dmlcts.generator.plan import Plan, plan_of
+from dmlcts.spec.loader import load
 
 KIND = "random"
 
@@ -38,6 +40,9 @@ _WORK = (1 << 8, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14)
 """The product of the free sizes that a case keeps to, one of these: most are small, so that there can be many."""
 
 
+_LABEL = re.compile(rf"/{KIND}-(\d{{1,10}})(?=/|$)")
+
+
 def random_cases(plan: Plan, most: str) -> Iterator[Case]:
     """The operator's random dispatches, of level full but for the first, which are of level core; of an array that is not stored, the first
     so many numbers of level full.
@@ -48,6 +53,19 @@ def random_cases(plan: Plan, most: str) -> Iterator[Case]:
     if not beyond("full", most):
         late = _of(plan, array.random[array.random_core :]) if array.random else islice(_of(plan, range(_TRIES)), COUNT)
         yield from (case for _, case in late)
+
+
+def find_random(case_id: str) -> Case | None:
+    """The random dispatch with this id, made alone; None where it is no id of one, or the operator has no stored array with that number."""
+    label = _LABEL.search(case_id)
+    if label is None:
+        return None
+    plan = plan_of(load(case_id.partition("/")[0]))
+    array, number = stored(plan.operator.name, digest(model_of(plan))), int(label[1])
+    if array is None or number not in array.random:
+        return None
+    level = "core" if number in array.random[: array.random_core] else "full"
+    return next((replace(case, level=level) for _, case in _of(plan, (number,)) if case.id == case_id), None)
 
 
 def _of(plan: Plan, numbers: Iterable[int]) -> Iterator[tuple[int, Case]]:

@@ -20,7 +20,7 @@ from dmlcts.generator.negatives import negative_cases
 from dmlcts.generator.numbered import find_numbered
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.properties import property_cases
-from dmlcts.generator.random_cases import random_cases
+from dmlcts.generator.random_cases import find_random, random_cases
 from dmlcts.generator.tables import data_cases, example_cases, size_cases, usual_cases, value_cases, workload_cases
 from dmlcts.generator.turning import turning_cases
 from dmlcts.spec.abi import FeatureLevel, feature_level
@@ -93,7 +93,7 @@ def _merged(known: Case, case: Case) -> Case:
 
 
 def find_case(case_id: str) -> Case:
-    """The case with this id; it may be a drawn one (generator/numbered).
+    """The case with this id; it may be a drawn one (generator/numbered). One that is drawn, or a random dispatch, is made alone.
 
     Raises:
         KeyError: there is none; the message lists similar ids.
@@ -101,7 +101,7 @@ def find_case(case_id: str) -> Case:
     name = case_id.partition("/")[0]
     if name not in operator_names():
         raise KeyError(f"no case {case_id!r}: there is no operator {name!r}; `dmlcts spec list` shows the available ones")
-    if drawn := find_numbered(case_id):
+    if drawn := find_numbered(case_id) or find_random(case_id):
         return drawn
     cases: Mapping[str, Case] = {}
     for most in (

@@ -9,6 +9,7 @@ import pytest
 
 from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.matching import matcher, may_match
+from dmlcts.generator.random_cases import find_random
 from dmlcts.generator.suite import find_case, operator_cases, select
 from dmlcts.spec.abi import abi, feature_level
 from dmlcts.spec.loader import operator_names
@@ -233,3 +234,11 @@ def test_a_case_is_found_by_its_id() -> None:
 def test_an_unknown_id_is_answered_with_what_there_is(case_id: str, message: str) -> None:
     with pytest.raises(KeyError, match=message):
         find_case(case_id)
+
+
+def test_a_random_dispatch_is_found_alone() -> None:
+    found = [case for case in ROUND if case.kind == "random"][::100]
+    assert len(found) == 20
+    assert [find_random(case.id) for case in found] == found
+    assert find_random(found[0].id.replace("random-", "random-9")) is None
+    assert all(find_random(case.id) is None for case in ROUND if case.kind != "random")
