@@ -118,8 +118,11 @@ def asked(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, An
             given |= {name: _tensor(name, value)} if value != "null" else {}
         else:
             attributes[name] = _attribute(plan, field, value)
-    counts = {name: value for name, value in attributes.items() if name in plan.counts}  # another number too
-    desc = _desc(plan, {**plan.usual, **attributes}, given).with_fields(**counts)
+    desc = _desc(plan, {**plan.usual, **attributes}, given)
+    counts = {
+        name: value for name, value in attributes.items() if name in plan.counts
+    }  # as given, though the array has another number
+    desc = desc.with_fields(**{name: v.evaluate(desc.fields) if isinstance(v, Expression) else v for name, v in counts.items()})
     inputs = {}
     for name, data in random_data(plan.operator, desc).items():
         _, _, elements = given.get(name, ("", (), None))

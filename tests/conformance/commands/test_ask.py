@@ -61,6 +61,7 @@ def test_a_count_is_as_given(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = ask(capsys, "UNFOLD", "InputTensor=1x1x4", "WindowSizes=[2]", "DimensionCount=3")
     assert (code, out.splitlines()[0]) == (1, "breaks a rule: WindowSizes has 1 elements, but DimensionCount is 3")
     assert ask(capsys, "UNFOLD", "InputTensor=1x1x4", "WindowSizes=[2]", "DimensionCount=1")[0] == 0
+    assert ask(capsys, "UNFOLD", "InputTensor=1x1x4", "WindowSizes=[2]", "DimensionCount=InputTensor.DimensionCount - 2")[0] == 0
 
 
 @pytest.mark.parametrize(
