@@ -69,10 +69,13 @@ def operator_named(name: str) -> Operator:
 
 
 def names_given(patterns: Sequence[str]) -> list[str]:
-    """The names of the operators that a user gave, by name, short form or pattern as for ``dmlcts run``; none if none were given. Raises UsageError."""
+    """The names of the operators that a user gave, by name, short form or pattern as for ``dmlcts run``, in the order given; each once.
+
+    Raises UsageError.
+    """
     from dmlcts.conformance.runner.selection import operators_named
 
-    return list(operators_named(patterns)) if patterns else []
+    return list(dict.fromkeys(name for pattern in patterns for name in operators_named((pattern,))))
 
 
 def sound() -> list[Operator]:
