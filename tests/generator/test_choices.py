@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import product
 
 import pytest
+from made_up import cases_of
 
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.generator.attributes import value_text
@@ -67,7 +68,7 @@ cases:
     SlopeTensor: {random: {recipe: any-bits}, special: [ones]}
 """
 SPEC: Operator = load_text(TEXT)
-CASES = make_cases(SPEC)
+CASES = cases_of(SPEC)
 OPTIONAL = ("SlopeTensor", "LateTensor")
 
 
@@ -95,7 +96,7 @@ VALUES = {
 
 
 def test_every_promise_has_a_case() -> None:
-    found = coverage(SPEC, make_cases(SPEC), referenced=True)
+    found = coverage(SPEC, cases_of(SPEC), referenced=True)
     assert [column.missing for column in found.columns if column.missing] == []
 
 

@@ -6,9 +6,10 @@ That it is complete for every operator, `dmlcts spec coverage` tells in .ci/run.
 from dataclasses import replace
 
 import pytest
+from made_up import cases_of
 
 from dmlcts.generator.coverage import COLUMNS, Coverage, coverage
-from dmlcts.generator.suite import MAKERS, make_cases, operator_cases
+from dmlcts.generator.suite import MAKERS, operator_cases
 from dmlcts.spec.abi import abi
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Field, Operator
@@ -28,7 +29,7 @@ def missing(found: Coverage) -> dict[str, tuple[str, ...]]:
 
 
 def covered(operator: Operator, referenced: bool = True) -> Coverage:
-    return coverage(operator, make_cases(operator), referenced)
+    return coverage(operator, cases_of(operator), referenced)
 
 
 def without(name: str, *gone: str) -> dict[str, tuple[str, ...]]:
@@ -154,6 +155,6 @@ def test_what_directml_accepts_is_no_promise() -> None:
 
 def test_cases_of_all_levels_and_bases_count() -> None:
     operator = load("ELEMENT_WISE_ROUND")
-    documented = {label for case in make_cases(operator) if case.basis == "documented" for label in case.covers}
+    documented = {label for case in cases_of(operator) if case.basis == "documented" for label in case.covers}
     assert "values/InputTensor/nans" not in documented
     assert covered(operator).complete

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from made_up import cases_of
 
 from dmlcts.generator.case import REJECTION
 from dmlcts.generator.coverage import coverage
 from dmlcts.generator.data import inputs
-from dmlcts.generator.suite import make_cases
 from dmlcts.spec.loader import load_text
 from dmlcts.spec.model import Operator
 from dmlcts.spec.rules import violations
@@ -60,7 +60,7 @@ SEQUENCE = operator("FILL_VALUE_SEQUENCE", 104, ValueStart="[0, 7]", ValueDelta=
 
 @pytest.mark.parametrize("filling", [CONSTANT, SEQUENCE], ids=lambda o: o.name)
 def test_every_kind_of_case_is_made_and_valid(filling: Operator) -> None:
-    cases = make_cases(filling)
+    cases = cases_of(filling)
     kinds = Counter(case.kind for case in cases)
     assert kinds.keys() == {"table", "combination", "sizes", "gaps", "negative", "property", "random"}
     assert {case.data_type for case in cases} == {"FLOAT32", "FLOAT16", "INT32", "UINT8"}
@@ -71,7 +71,7 @@ def test_every_kind_of_case_is_made_and_valid(filling: Operator) -> None:
 
 @pytest.mark.parametrize("filling", [CONSTANT, SEQUENCE], ids=lambda o: o.name)
 def test_every_promise_has_a_case_and_one_more_would_be_missed(filling: Operator) -> None:
-    cases = make_cases(filling)
+    cases = cases_of(filling)
     assert coverage(filling, cases, True).complete
     missing = [label for column in coverage(filling, cases, False).columns for label in column.missing]
     assert missing == ["reference"]
@@ -83,5 +83,5 @@ def test_examples_have_outputs_alone() -> None:
         " outputs: {OutputTensor: {type: INT32, sizes: [2], data: [3, 3]}}, evidence: a test}\n"
     )
     (example,) = operator("FILL_VALUE_CONSTANT", 103, examples, Value="[3]").examples
-    case = make_cases(replace(CONSTANT, examples=(example,)))[0]
+    case = cases_of(replace(CONSTANT, examples=(example,)))[0]
     assert (case.id, case.data_type, case.data) == ("FILL_VALUE_CONSTANT/INT32/example/threes", "INT32", {})
