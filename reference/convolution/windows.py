@@ -33,6 +33,9 @@ _LONG = 1 << 22
 _SAFE = (2.0**-90, 2.0**100)
 """A sum of absolute values in float32 that lies between them has not overflowed, and lost nothing that counts to underflow."""
 
+_FEWER = 4
+"""How many times more elements the filter must have than the input, for them to change places in a transposed sum."""
+
 Index = tuple[int, ...]
 """A number for each spatial dimension."""
 
@@ -129,9 +132,11 @@ def transposed(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> A
 
     It is also a sum over windows, of the input with zeros between its elements; those are multiplied like the ones around it.
     """
+    finite = bool(xp.all(xp.isfinite(w)))
+    if finite and prod(w.shape[3:]) > _FEWER * prod(x.shape[3:]) and bool(xp.all(xp.isfinite(take(x)))):
+        return _exchanged(xp, geometry, x, w, take)
     strides = geometry.strides
     out = xp.zeros((*x.shape[:2], w.shape[1], *geometry.sizes), dtype=w.dtype)
-    finite = bool(xp.all(xp.isfinite(w)))
     for phase in product(*(range(min(pair)) for pair in zip(strides, geometry.sizes, strict=True))):
         axes = [
             [(k, (at + start - k * dilation) // stride) for k in range(size) if (at + start - k * dilation) % stride == 0]
@@ -149,6 +154,16 @@ def transposed(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> A
             zeros = sum((xp.sum(each, axis=-1) for each in idle), xp.zeros(w.shape[:2]))
             out[place] += xp.reshape(zeros, (*w.shape[:2], *(1 for _ in phase)))
     return out
+
+
+def _exchanged(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
+    """``transposed`` with the input as the filter: strides and dilations change places. The fewer taps, the less to do.
+
+    What is not finite must not be exchanged: zeros stand around the input alone.
+    """
+    changed = Geometry(geometry.dilations, geometry.strides, geometry.start, geometry.sizes)
+    taken = xp.moveaxis(take(x), 0, 1).astype(w.dtype)
+    return xp.swapaxes(transposed(xp, changed, xp.swapaxes(w, 0, 1), taken, lambda part: part), 0, 2)
 
 
 def _every(phase: Index, strides: Index) -> tuple[Any, ...]:
