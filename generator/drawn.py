@@ -69,25 +69,27 @@ class Genes:
         return Genes(self.random, {name: number for name, number in self.known.items() if name not in changed} | zeros)
 
 
-def decoded(model: Model, genes: Genes, sizes: Sequence[int] = (), label: str = "", work: Sequence[int] = ()) -> Case | None:
+def decoded(
+    model: Model, genes: Genes, sizes: Sequence[int] = (), label: str = "", work: Sequence[int] = (), is_known: bool = False
+) -> Case | None:
     """The case of these genes, some of whose sizes are among ``sizes``; None where the operator's rules allow none, and beyond 64 MB.
 
     ``label`` is part of its id; by default, a number that seeds its data. The product of the free sizes keeps to one of ``work``, if there
-    are such.
+    are such. Of genes that are known to give a case, the rules are not asked again.
     """
     try:
-        return _decoded(model, genes, sizes, label, work)
+        return _decoded(model, genes, sizes, label, work, is_known)
     except (NotGenerable, *FAILURES):
         return None
 
 
-def _decoded(model: Model, genes: Genes, wanted: Sequence[int], label: str, work: Sequence[int]) -> Case | None:
+def _decoded(model: Model, genes: Genes, wanted: Sequence[int], label: str, work: Sequence[int], is_known: bool) -> Case | None:
     plan, operator = model.plan, model.plan.operator
     choice, attributes = genes.pick("types", plan.choices), _attributes(model, genes)
-    if not plan.keeps(choice.types, attributes):
+    if not is_known and not plan.keeps(choice.types, attributes):
         return None
     desc = _desc(model, genes, choice, attributes, wanted, work)
-    if plan.level_of(desc) is None:
+    if not is_known and plan.level_of(desc) is None:
         return None
     alias = genes.pick("in place", ({}, {}, *model.aliases.values()))
     read = random_data(operator, desc)
@@ -100,7 +102,7 @@ def _decoded(model: Model, genes: Genes, wanted: Sequence[int], label: str, work
     if any((fields := desc.fields)[name] is None or _shape(fields[name]) != _shape(fields[on]) for name, on in alias.items()):
         alias = {}
     desc = desc.with_fields(**{name: desc.fields[on] for name, on in alias.items()})
-    if violations(operator, desc) or any(tensor.bytes > MOST_BYTES for _, tensor in desc.tensors()):
+    if not is_known and (violations(operator, desc) or any(tensor.bytes > MOST_BYTES for _, tensor in desc.tensors())):
         return None
     data, basis = data_of(operator, desc, genes.pick("data", (USUAL, *model.data_names)))
     permitted = next((entry.basis for entry in operator.in_place if entry.output in alias), DOCUMENTED)

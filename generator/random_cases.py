@@ -49,9 +49,10 @@ def random_cases(plan: Plan, most: str) -> Iterator[Case]:
     """
     array = array_of(plan, most)
     if not beyond("core", most):
-        yield from (replace(case, level="core") for _, case in _of(plan, array.random[: array.random_core]))
+        yield from (replace(case, level="core") for _, case in _of(plan, array.random[: array.random_core], are_known=True))
     if not beyond("full", most):
-        late = _of(plan, array.random[array.random_core :]) if array.random else islice(_of(plan, range(_TRIES)), COUNT)
+        rest = array.random[array.random_core :]
+        late = _of(plan, rest, are_known=True) if array.random else islice(_of(plan, range(_TRIES)), COUNT)
         yield from (case for _, case in late)
 
 
@@ -65,14 +66,16 @@ def find_random(case_id: str) -> Case | None:
     if array is None or number not in array.random:
         return None
     level = "core" if number in array.random[: array.random_core] else "full"
-    return next((replace(case, level=level) for _, case in _of(plan, (number,)) if case.id == case_id), None)
+    return next((replace(case, level=level) for _, case in _of(plan, (number,), are_known=True) if case.id == case_id), None)
 
 
-def _of(plan: Plan, numbers: Iterable[int]) -> Iterator[tuple[int, Case]]:
-    """Those of these numbers that give a case."""
+def _of(plan: Plan, numbers: Iterable[int], are_known: bool = False) -> Iterator[tuple[int, Case]]:
+    """Those of these numbers that give a case. Of those that a stored array has this is known: it was asked when they were chosen, and a
+    run of the reference, which refuses what breaks a rule, would show it if it were no longer so.
+    """
     model, name = model_of(plan), plan.operator.name
     for number in numbers:
-        case = case_of(model, genes_of(name, KIND, number), f"{KIND}-{number}", _WORK)
+        case = case_of(model, genes_of(name, KIND, number), f"{KIND}-{number}", _WORK, are_known)
         if case is not None:
             yield number, replace(case, kind=KIND)
 

@@ -20,10 +20,10 @@ from dmlcts.generator.interactions import interactions, random_rows
 from dmlcts.generator.layouts import layout_of, layouts_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import Plan, plan_of
-from dmlcts.generator.random_cases import random_cases, with_random
+from dmlcts.generator.random_cases import _of, random_cases, with_random
 from dmlcts.generator.suite import make_cases
 from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.loader import load
+from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import MEASURED
 from dmlcts.spec.rules import violations
 
@@ -221,6 +221,14 @@ def test_the_first_random_dispatches_are_of_core() -> None:
         assert [case.id.split("/random-")[1].split("/")[0] for case in cases] == [str(n) for n in array.random[:count]]
         assert sum(case.level == "core" for case in cases) == array.random_core
     assert not list(random_cases(plan(name), "smoke"))
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_a_stored_number_gives_what_the_rules_allow(name: str) -> None:
+    numbers = array_of(plan(name), "full").random[:2]
+    found = list(_of(plan(name), numbers))
+    assert [number for number, _ in found] == list(numbers)
+    assert found == list(_of(plan(name), numbers, are_known=True))
 
 
 def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core(monkeypatch: pytest.MonkeyPatch) -> None:
