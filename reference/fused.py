@@ -7,12 +7,13 @@ where an activation gives 0 for a value that is not finite; a contested example 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import compute
-from dmlcts.reference.scale_bias import through
+from dmlcts.reference.scale_bias import between
 from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
@@ -49,10 +50,11 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
     inner = fields.get(name)
     if not isinstance(inner, OperatorDesc):
         return Answer(value, slack=error)
-    exact = compute(inner, {"InputTensor": value})["OutputTensor"]
     spread = _SPREADS.get(inner.type)
+    exact, ends = _computed(inner, value), list[Answer]()
     if spread is None:
-        answer = through(xp, lambda xp, x: compute(inner, {"InputTensor": x})["OutputTensor"].value, value, error, exact.value)
+        ends = [_computed(inner, value - error), _computed(inner, value + error)]
+        answer = between(xp, exact.value, [end.value for end in ends], value)
     else:
         reach = spread(xp, inner, value, error)
         answer = Answer(exact.value, argument=value, slack=reach, defined=reach != xp.inf)
@@ -64,10 +66,20 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
         exact.value,
         magnitude=xp.abs(exact.value) if exact.magnitude is None else exact.magnitude,
         terms=0 if exact.terms is None else exact.terms,
-        slack=slack if exact.slack is None else slack + exact.slack,
+        slack=slack if exact.slack is None else slack + _largest(xp, [exact, *ends]),
         argument=answer.argument,
         defined=defined,
     )
+
+
+def _computed(activation: OperatorDesc, value: Array) -> Answer:
+    return compute(activation, {"InputTensor": value})["OutputTensor"]
+
+
+def _largest(xp: Any, answers: Sequence[Answer]) -> Array:
+    """The largest slack of each element: a function may be exact at 0, and not beside it. What is infinite or NaN at an end does not count."""
+    slacks = (xp.where(xp.isfinite(answer.slack), answer.slack, 0.0) for answer in answers)
+    return reduce(xp.maximum, slacks)
 
 
 def stored_error(xp: Any, desc: OperatorDesc, value: Array) -> Array | float:

@@ -7,7 +7,7 @@ of it, beside the function's own bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,16 +37,19 @@ def scaled(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
     return argument, ROUNDOFF * (xp.abs(product) + xp.abs(argument))
 
 
-def through(xp: Any, function: Function, argument: Array, error: Array | None, value: Array | None = None) -> Answer:
-    """``function`` of an argument that may be off by ``error``: the value, and as slack the most that it then changes.
-
-    Where the argument may lie on either side of the end of the function's domain, nothing is defined. ``value`` is that of the argument
-    itself, if it is known.
-    """
-    value = function(xp, argument) if value is None else value
+def through(xp: Any, function: Function, argument: Array, error: Array | None) -> Answer:
+    """``function`` of an argument that may be off by ``error``: the value, and as slack the most that it then changes."""
+    value = function(xp, argument)
     if error is None:
         return Answer(value, argument=argument)
-    ends = [function(xp, argument - error), function(xp, argument + error)]
+    return between(xp, value, (function(xp, argument - error), function(xp, argument + error)), argument)
+
+
+def between(xp: Any, value: Array, ends: Sequence[Array], argument: Array) -> Answer:
+    """The value of a function for an argument that may be off as far as to either end, and as slack the most that it then changes.
+
+    ``ends`` are the function's values there. Where the argument may lie on either side of the end of the function's domain, nothing is defined.
+    """
     slack = xp.maximum(xp.abs(ends[0] - value), xp.abs(ends[1] - value))
     same = (xp.isfinite(ends[0]) == xp.isfinite(value)) & (xp.isfinite(ends[1]) == xp.isfinite(value))
     return Answer(value, argument=argument, slack=xp.where(xp.isfinite(slack), slack, 0.0), defined=same)

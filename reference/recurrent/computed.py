@@ -2,7 +2,8 @@
 
 What a step of a recurrent network computes is an input of the next one, so errors are carried on: through weights, products and
 activations, each as far as it passes them on at the values at hand. A recurrence that forgets keeps the bound small however long the
-sequence is. The documentation says nothing of precision; DirectML.dll stores FLOAT16 between its programs, which is allowed here.
+sequence is. The documentation says nothing of precision; DirectML.dll stores FLOAT16 between its programs, and computes a long sum in parts
+that it stores so (reference/accumulation), as in GEMM: both are allowed here.
 
 An error of NaN means that the number has no bound.
 """
@@ -14,6 +15,7 @@ from typing import Any
 
 from dmlcts.reference.accumulation import OVERFLOW, between_error, sum_error
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.matrix.products import parts_error
 from dmlcts.reference.registry import compute
 from dmlcts.reference.scale_bias import ROUNDOFF
 from dmlcts.spec.desc import OperatorDesc
@@ -92,7 +94,11 @@ class Arithmetic:
     def weighted(self, left: Computed, right: Weights) -> Sum:
         """``left @ right``."""
         value, (magnitude, error) = left.value @ right.value, self.xp.stack((abs(left.value), left.error)) @ right.magnitude
-        return Sum(value, magnitude, len(right.value), error + self.stored(value))
+        error = error + self.stored(value)
+        parts = parts_error(self.xp, left.value, right.value) if self.half else None
+        if parts is not None:
+            error = error + self.xp.where(self.xp.isfinite(parts), parts, self.xp.nan)
+        return Sum(value, magnitude, len(right.value), error)
 
     def term(self, value: Computed | Array) -> Sum:
         """A term by itself."""
@@ -112,8 +118,8 @@ class Arithmetic:
         answer = compute(activation, {"InputTensor": ends})["OutputTensor"]
         low, value, high = answer.value
         error = self.xp.maximum(abs(low - value), abs(high - value)) + ROUNDOFF * abs(value) + self.stored(value)
-        if answer.slack is not None:
-            error = error + self.xp.broadcast_to(answer.slack, ends.shape)[1]
+        if answer.slack is not None:  # that of an end may be the largest: ELU is exact at 0, and not below
+            error = error + self.xp.broadcast_to(answer.slack, ends.shape).max(axis=0)
         if answer.defined is not None:
             error = self.xp.where(answer.defined.all(axis=0), error, self.xp.nan)
         return Computed(value, error)

@@ -52,6 +52,25 @@ def test_an_activation_carries_an_error_on_by_its_slope():
     assert flat < steep / 100
 
 
+def test_an_activation_that_is_exact_at_0_is_not_so_beside_it():
+    """DirectML.dll gives -2^-24 where a mean is off by half a unit, as it computes exp(x) - 1."""
+    exact, close = (ARITHMETIC.activated(activation("ELU", Alpha=1.0), computed(0, error)).error[0] for error in (0.0, 1e-9))
+    assert exact == 0
+    assert close > 2.0**-24
+
+
+@pytest.mark.parametrize(("terms", "least"), [(64, 0), (65, 30), (1024, 500)])
+def test_a_long_sum_of_float16_may_be_computed_in_parts_that_are_stored(terms: int, least: int):
+    """Whose roundings do not shrink where the parts cancel out: of 80 terms and more, DirectML.dll was measured to do so."""
+    left = np.ones((1, terms))
+    left[:, terms // 2 :] = -1
+    weights = Weights.of(np.ones((terms, 1)))
+    halves, floats = (Arithmetic(np, half).weighted(Arithmetic(np, half).exact(left), weights) for half in (True, False))
+    assert halves.value == floats.value
+    assert floats.error == 0
+    assert halves.error[0, 0] * 2**10 >= least
+
+
 def test_clipping_ends_an_error_beyond_the_threshold():
     assert ARITHMETIC.clipped(computed(5, 1), 3).error == [0]
     assert ARITHMETIC.clipped(computed(2.5, 1), 3).error == [1]

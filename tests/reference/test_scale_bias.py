@@ -174,6 +174,16 @@ def test_an_activation_takes_the_error_with_it(name: str) -> None:
     assert activated(np, {name: EXP}, VALUE, np.zeros(2), name).slack.tolist() == [0, 0]
 
 
+def test_an_activation_that_is_exact_at_0_is_not_so_beside_it() -> None:
+    elu = OperatorDesc("ACTIVATION_ELU", {"InputTensor": None, "OutputTensor": None, "Alpha": 1.0})
+    zeros = np.array([0.0, -0.0, 0.0])
+    found = activated(np, {"FusedActivation": elu}, zeros, np.array([0, 1e-9, np.inf]))
+    assert np.signbit(found.value).tolist() == [False, True, False]
+    assert found.slack[0] == 0
+    assert 2.0**-24 < found.slack[1] < 2.0**-20
+    assert found.defined.tolist() == [True, True, False]
+
+
 def test_an_activation_has_its_own_attributes() -> None:
     inner = OperatorDesc("ELEMENT_WISE_EXP", {**EXP.fields, "ScaleBias": ScaleBias(2, 0)})
     assert activated(np, {"FusedActivation": inner}, VALUE, ERROR).value.tolist() == [math.exp(2), math.exp(-6)]
