@@ -59,7 +59,7 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
         reach = spread(xp, inner, value, error)
         answer = Answer(exact.value, argument=value, slack=reach, defined=reach != xp.inf)
     slack: Any = answer.slack
-    defined = (error != xp.inf) & (xp.isfinite(value) | (exact.value != 0))
+    defined = (error < xp.inf) & (xp.isfinite(value) | (exact.value != 0))
     for part in (answer.defined, exact.defined):
         defined = defined if part is None else defined & part
     return Answer(

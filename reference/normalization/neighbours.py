@@ -134,7 +134,7 @@ def _response_gradient(
     factor = 2 * weighted_sum(alpha, size, x) * beta
     value = own - factor * total
     error = own_error + xp.abs(factor) * (off + terms * TINY) + 5 * UNIT * xp.abs(factor * total) + UNIT * xp.abs(value)
-    return finished(xp, stores, value, error, (error != xp.inf) | ~xp.isfinite(value))
+    return finished(xp, stores, value, error, (error < xp.inf) | ~xp.isfinite(value))
 
 
 @reference("LP_NORMALIZATION")

@@ -50,7 +50,7 @@ def batch_normalization_training(xp: Any, desc: OperatorDesc, inputs: Mapping[st
         error = error + stored_error(xp, desc, value)  # DirectML.dll stores what it adds to, of some sizes
         value = value + inputs["FusedAddTensor"].astype(xp.float64)
         error = error + UNIT * xp.abs(value)
-    known = xp.isfinite(share) & ((error != xp.inf) | ~xp.isfinite(value))
+    known = xp.isfinite(share) & ((error < xp.inf) | ~xp.isfinite(value))
     return {
         "OutputTensor": finished(xp, desc, value, error, known),
         "OutputMeanTensor": Answer(mean, slack=mean_error),
@@ -71,7 +71,7 @@ def _stores(desc: OperatorDesc) -> OperatorDesc:
 
 def _answer(xp: Any, desc: OperatorDesc, value: Array, error: Array) -> Answer:
     """Of a value off by ``error``, which is infinite where the error has no bound."""
-    return finished(xp, desc, value, error, (error != xp.inf) | ~xp.isfinite(value))
+    return finished(xp, desc, value, error, (error < xp.inf) | ~xp.isfinite(value))
 
 
 def _summed(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], inverse: Array, share: Array) -> dict[str, Answer]:

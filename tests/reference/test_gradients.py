@@ -114,6 +114,20 @@ def test_local_response_by_differences(crossed: bool, size: int) -> None:
     assert bool(answer.contested) == (size % 2 == 0)
 
 
+@pytest.mark.parametrize("zero", ["InputTensor", "InputGradientTensor"])
+def test_local_response_is_not_judged_where_float16_does_not_hold_a_sum_of_squares(zero: str) -> None:
+    """Also of a zero beside: 0 of what may be anything has no bound."""
+    sizes = (1, 1, 1, 9)
+    fields = {"CrossChannel": False, "LocalSize": 3, "Alpha": 1.0, "Beta": 0.75, "Bias": 1.0}
+    desc = OperatorDesc("LOCAL_RESPONSE_NORMALIZATION_GRAD", tensors(Input=sizes, InputGradient=sizes, OutputGradient=sizes) | fields)
+    desc = desc.with_tensors({name: TensorDesc("FLOAT16", sizes) for name, _ in desc.tensors()})
+    inputs = {name: np.ones(sizes, np.float16) for name in ("InputTensor", "InputGradientTensor")}
+    inputs["InputTensor"][..., :5] = 200
+    inputs[zero][..., 2] = 0
+    answer = compute(desc, inputs)["OutputGradientTensor"]
+    assert answer.defined.ravel().tolist() == [False] * 6 + [True] * 3
+
+
 GIVEN = {"x": (2, 3, 2, 2), "rest": (1, 3, 1, 1)}
 
 
