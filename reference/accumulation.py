@@ -41,7 +41,7 @@ def sum_error(xp: Any, magnitude: Array, terms: Array | int) -> Array:
     return xp.where(magnitude == 0, 0.0, relative * magnitude + terms * _SMALLEST)
 
 
-def between_error(xp: Any, between: Array, count: int = 1) -> Array:
+def between_error(xp: Any, between: Array, count: Array | int = 1) -> Array:
     """What ``count`` numbers stored as FLOAT16 are off by together, whose absolute values add up to ``between``.
 
     Infinite where one of them may not be held: the result may then be anything. 0 where one is infinite itself, or NaN.

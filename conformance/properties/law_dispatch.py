@@ -97,8 +97,8 @@ def all_types(plan: Plan, desc: OperatorDesc) -> Types:
 
 
 def in_rows(operator: Operator) -> bool:
-    """Whether a law about the operator has variables of the same shape."""
-    return plan_of(operator).uniform
+    """Whether a law about the operator has variables of the same shape; without an input it has none."""
+    return plan_of(operator).uniform and bool(operator.inputs())
 
 
 def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Computed:

@@ -22,7 +22,7 @@ A law is an expression over variables, which take the values of tensors, and fun
 | ``where``, ``minimum``, ``maximum``, ``floor``, ``isnan``, ``sign``, ``sqrt`` | NumPy's |
 | ``implies(p, q)`` | ``q`` holds wherever ``p`` does |
 | ``==`` | equal; between what two dispatches gave, within both tolerances (conformance/properties/computed) |
-| ``width`` | the bits of an element of the first variable |
+| ``width`` | the bits of an element of the first variable, without one of the output |
 
 Subscripts and slices are NumPy's. Real numbers are float64 throughout, which holds what any tensor
 holds: so ``f(-x) == -f(x)`` compares the outputs' own values, and ``2 * f(x)`` does not overflow in FLOAT16. An argument is rounded to its
@@ -84,7 +84,7 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
     scope: dict[str, object] = {
         **{field.name: case.desc.fields[field.name] for field in operator.attributes()},
         **variables,
-        "width": data_type(next(iter(types.values()))).bits,
+        "width": data_type(next(iter(types.values()), case.desc.tensor(operator.outputs()[0].name).data_type)).bits,
         **_functions(trial),
     }
     with np.errstate(all="ignore"):
@@ -105,6 +105,7 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
         values_text = (
             ", ".join(f"{name} of {'x'.join(map(str, values.shape))}" for name, values in variables.items()) + f" at {list(at)}"
         )
+    values_text = values_text if variables else f"this desc at {list(at)}"
     law = {"text": relation.law.text, "index": list(at), "values": values_text}
     return Outcome(FAIL, f"{relation.law.text} does not hold for {values_text}", evidence={"law": law})
 

@@ -40,20 +40,38 @@ class Computed:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """A sum in the making: its exact value, the sum of its terms' absolute values, their number, and what the terms themselves are off by."""
+    """A sum in the making: its exact value, the sum of its terms' absolute values, their number, and what the terms themselves are off by.
+
+    Of numbers that are stored in between, also how many are added that are not 0, and the sum of their absolute values: products of matrices
+    and biases, each a term here that consists of terms.
+    """
 
     value: Array
     magnitude: Array
     terms: int
     error: Array | float = 0.0
+    addends: Array | int = 0
+    between: Array | float = 0.0
 
     def __add__(self, other: Sum) -> Sum:
-        return Sum(self.value + other.value, self.magnitude + other.magnitude, self.terms + other.terms, self.error + other.error)
+        return Sum(
+            self.value + other.value,
+            self.magnitude + other.magnitude,
+            self.terms + other.terms,
+            self.error + other.error,
+            self.addends + other.addends,
+            self.between + other.between,
+        )
+
+    def part(self, index: Any) -> Sum:
+        """The same of some elements."""
+        arrays = (self.value, self.magnitude, self.error, self.addends, self.between)
+        value, magnitude, error, addends, between = (of if isinstance(of, int | float) else of[index] for of in arrays)
+        return Sum(value, magnitude, self.terms, error, addends, between)
 
     def columns(self, part: slice) -> Sum:
         """Some of the last dimension."""
-        error = self.error if isinstance(self.error, float) else self.error[..., part]
-        return Sum(self.value[..., part], self.magnitude[..., part], self.terms, error)
+        return self.part((..., part))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +102,7 @@ class Arithmetic:
         value = value.astype(self.xp.float64)
         return Computed(value, self.xp.zeros_like(value))
 
-    def stored(self, value: Array, count: int = 1) -> Array | float:
+    def stored(self, value: Array, count: Array | int = 1) -> Array | float:
         """What ``count`` results are off by for having been stored, whose absolute values add up to ``value``."""
         if not self.half:
             return 0.0
@@ -98,18 +116,25 @@ class Arithmetic:
         parts = parts_error(self.xp, left.value, right.value) if self.half else None
         if parts is not None:
             error = error + self.xp.where(self.xp.isfinite(parts), parts, self.xp.nan)
-        return Sum(value, magnitude, len(right.value), error)
+        return Sum(value, magnitude, len(right.value), error, *self._added(value))
 
     def term(self, value: Computed | Array) -> Sum:
         """A term by itself."""
         if isinstance(value, Computed):
-            return Sum(value.value, abs(value.value), 1, value.error)
-        return Sum(value, abs(value), 1)
+            return Sum(value.value, abs(value.value), 1, value.error, *self._added(value.value))
+        return Sum(value, abs(value), 1, 0.0, *self._added(value))
+
+    def _added(self, value: Array) -> tuple[Array | int, Array | float]:
+        """How many numbers an addend is that count, and their absolute values."""
+        return ((value != 0).astype(self.xp.int64), abs(value)) if self.half else (0, 0.0)
 
     def total(self, terms: Sum) -> Computed:
         """A sum that is done, in any order."""
         error = sum_error(self.xp, terms.magnitude, terms.terms) + terms.error
         error = self.xp.where(terms.magnitude < OVERFLOW, error, self.xp.nan)
+        if self.half:  # all sums but the last, in any order
+            sums = self.xp.maximum(terms.addends - 2, 0)
+            error = error + self.stored(terms.between * sums, sums)
         return Computed(terms.value, error + self.stored(abs(terms.value) + error))
 
     def activated(self, activation: OperatorDesc, argument: Computed) -> Computed:

@@ -73,7 +73,7 @@ def layer(
         nothing = _initial(xp, None, at, batch, hidden)
         found = [nothing] * steps
         for step, inside in walked(xp, lengths, steps, backward):
-            new = cell(direction, _of_step(weighted, step), state)
+            new = cell(direction, weighted.part(step), state)
             state = tuple(arithmetic.chosen(inside, one, other) for one, other in zip(new, state, strict=True))
             found[step] = arithmetic.chosen(inside, new[0], nothing)
         sequences.append(_stacked(xp, found, 0))
@@ -130,11 +130,6 @@ def _direction(
 def _initial(xp: Any, tensor: Array | None, at: int, batch: int, hidden: int) -> Computed:
     value = xp.zeros((batch, hidden)) if tensor is None else tensor[0, at].astype(xp.float64)
     return Computed(value, xp.zeros((batch, hidden)))
-
-
-def _of_step(weighted: Sum, step: int) -> Sum:
-    error: Any = weighted.error
-    return Sum(weighted.value[step], weighted.magnitude[step], weighted.terms, error[step])
 
 
 def _stacked(xp: Any, parts: Sequence[Computed], axis: int) -> Computed:

@@ -119,7 +119,9 @@ def test_local_response_is_not_judged_where_float16_does_not_hold_a_sum_of_squar
     """Also of a zero beside: 0 of what may be anything has no bound."""
     sizes = (1, 1, 1, 9)
     fields = {"CrossChannel": False, "LocalSize": 3, "Alpha": 1.0, "Beta": 0.75, "Bias": 1.0}
-    desc = OperatorDesc("LOCAL_RESPONSE_NORMALIZATION_GRAD", tensors(Input=sizes, InputGradient=sizes, OutputGradient=sizes) | fields)
+    desc = OperatorDesc(
+        "LOCAL_RESPONSE_NORMALIZATION_GRAD", tensors(Input=sizes, InputGradient=sizes, OutputGradient=sizes) | fields
+    )
     desc = desc.with_tensors({name: TensorDesc("FLOAT16", sizes) for name, _ in desc.tensors()})
     inputs = {name: np.ones(sizes, np.float16) for name in ("InputTensor", "InputGradientTensor")}
     inputs["InputTensor"][..., :5] = 200

@@ -71,6 +71,20 @@ def test_a_long_sum_of_float16_may_be_computed_in_parts_that_are_stored(terms: i
     assert halves.error[0, 0] * 2**10 >= least
 
 
+def test_sums_of_float16_may_be_stored_before_they_are_complete():
+    """DirectML.dll adds both biases, stores their sum, and may lose it to the other terms."""
+    half = Arithmetic(np, half=True)
+
+    def error(*terms: float) -> float:
+        first, *others = (half.term(np.array([term])) for term in terms)
+        return half.total(sum(others, first)).error[0]
+
+    assert error(100, -100) < 0.0001
+    assert error(100, -100, 0) < 0.0001
+    assert error(100, -99, -1) == pytest.approx(200 * 2.0**-10, rel=0.01)
+    assert error(100, -99, -1, 1) == pytest.approx(2 * 201 * 2.0**-10, rel=0.01)
+
+
 def test_clipping_ends_an_error_beyond_the_threshold():
     assert ARITHMETIC.clipped(computed(5, 1), 3).error == [0]
     assert ARITHMETIC.clipped(computed(2.5, 1), 3).error == [1]

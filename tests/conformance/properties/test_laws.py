@@ -56,6 +56,21 @@ def test_a_condition_may_call_the_functions_too() -> None:
     assert judged(operator, Computing(ELEMENT_WISE_ROUND=lambda x: x + 1), "FLOAT32", x=[1.5, 2.0]).status == "fail"
 
 
+@pytest.mark.parametrize(("late", "status"), [(False, "pass"), (True, "fail")])
+def test_a_law_about_an_operator_without_inputs_has_no_variables(late: bool, status: str) -> None:
+    backend = Computing()
+
+    def sequence() -> Array:
+        desc = backend.seen[-1]
+        steps = np.arange(desc.tensor("OutputTensor").count).reshape(desc.tensor("OutputTensor").sizes)
+        return desc.fields["ValueStart"] + desc.fields["ValueDelta"] * np.maximum(steps - late, 0)
+
+    backend.values["FILL_VALUE_SEQUENCE"] = sequence
+    result = tried("FILL_VALUE_SEQUENCE/FLOAT32/property/begun-later/ValueStart=3/ValueDelta=2", backend)
+    assert result.status == status
+    assert ("does not hold for this desc at [0, 0, 0, 0]" in result.message) == late
+
+
 def test_a_sum_is_of_each_row_of_a_batch_or_of_a_row_alone() -> None:
     operator = with_law(ROUND, {"law": "total(f(x)) == total(x)", "given": {"x": "InputTensor"}})
     rows = np.arange(12.0).reshape(3, 4)
