@@ -335,6 +335,8 @@ class _Builder(CaseReader):
 
     def relation(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Relation:
         given, uses = entry["given"], entry.get("uses", {})
+        if not given and any(field.kind == "input" for field in self.fields):
+            raise self.document.error((*path, "given"), "names no tensor, but the operator has inputs")
         for variable, name in given.items():  # of an output only the sizes are used
             self.tensor(name, (*path, "given", variable), None if variable in entry.get("data", {}) else "input")
         for variable in entry.get("data", {}).keys() - given.keys():

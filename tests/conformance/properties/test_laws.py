@@ -368,6 +368,7 @@ SPEC_ERRORS: dict[str, tuple[dict[str, Any], str, str]] = {
     "no-type": ({"types": ["FLOAT8"]}, "types[0]", "unknown 'FLOAT8'; known: FLOAT64"),
     "when-of-no-attribute": ({"when": "Mode == 1"}, "when", "names an unknown tensor or attribute: 'Mode'"),
     "too-many-arguments": ({"law": "f(x, x) == x"}, "law", "f takes 1 input, but f(x, x) passes 2"),
+    "no-variables": ({"given": {}, "law": "f(1) == 1"}, "given", "names no tensor, but the operator has inputs"),
     "too-few-arguments": ({"law": "f() == x"}, "law", "f takes 1 input, but f() passes 0"),
 }
 
