@@ -48,7 +48,9 @@ def mapper(processes: int) -> Iterator[Mapper]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    from dmlcts.conformance.runner.threads import starting_with_one_thread
+
+    with starting_with_one_thread(), ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         yield pool.map
 
 

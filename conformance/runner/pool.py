@@ -24,6 +24,7 @@ from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.plan import Plan
 from dmlcts.conformance.runner.selection import Selection
 from dmlcts.conformance.runner.session import Session
+from dmlcts.conformance.runner.threads import one_thread
 from dmlcts.conformance.runner.worker import GRACE
 from dmlcts.reports.record import ERROR
 
@@ -186,9 +187,10 @@ class Pool:
             if os.name == "nt"
             else {"process_group": 0}
         )
+        environment = child_environment()
         popen = subprocess.Popen(
             [sys.executable, "-P", "-m", "dmlcts.conformance.runner.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env=child_environment(), text=True, encoding="utf-8", errors="replace", **group,
+            env=one_thread(environment) if self.count > 1 else environment, text=True, encoding="utf-8", errors="replace", **group,
         )  # fmt: skip
         process = _Process(popen)
         process.listener = Thread(target=self._listen, args=(process,), daemon=True)
