@@ -51,8 +51,12 @@ def interactions(operator: Operator, cases: Iterable[Case], samples: int = SAMPL
     model, space = model_of(plan_of(operator)), space_of(plan_of(operator))
     cases = [case for case in cases if case.expect in (REFERENCE, VALUES, AGREEMENT)]
     drawn = list(random_rows(space, samples))
-    rows = {case.id: row_of(model, case) for case in cases}
-    bounded = [rows[case.id] for case in cases if is_bounded(model, symbols_of(operator, case.desc))]
+    rows, bounded = dict[str, Row](), list[Row]()
+    for case in cases:
+        symbols = symbols_of(operator, case.desc)
+        rows[case.id] = row_of(model, case, symbols)
+        if is_bounded(model, symbols):
+            bounded.append(rows[case.id])
     found = {}
     for level, name in NAMES.items():
         tuples = Tuples(space.counts, min(STRENGTHS[level], len(space.counts)), space.weak)

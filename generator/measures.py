@@ -29,9 +29,11 @@ from dmlcts.spec.expression import Expression
 from dmlcts.spec.model import ABSENT, PRESENT
 
 
-def row_of(model: Model, case: Case) -> Row:
-    """The index of the value that a case has of each factor; NONE where it has none of them."""
-    symbols = symbols_of(model.plan.operator, case.desc)
+def row_of(model: Model, case: Case, symbols: Mapping[str, Any] | None = None) -> Row:
+    """The index of the value that a case has of each factor; NONE where it has none of them. ``symbols`` are those of its desc, if they are
+    known (generator/factors, symbols_of).
+    """
+    symbols = symbols_of(model.plan.operator, case.desc) if symbols is None else symbols
     return tuple(_index(model, factor, case, symbols) for factor in model.factors)
 
 

@@ -33,6 +33,18 @@ def size_symbol(size: str) -> str | None:
     return found[1] if found else None
 
 
+@cache
+def _is_star(size: str) -> bool:
+    return size.startswith("*")
+
+
+@cache
+def each_symbol(size: str) -> str | None:
+    """The symbol that has a value for each tensor of an array: ``A`` of ``A[i]``; None of any other size."""
+    found = _EACH.fullmatch(size)
+    return found[1] if found else None
+
+
 def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Each tensor with sizes that do not match the shape, and a message. ``fields`` are the desc's, with constants by name."""
     matching = Matching(shape, dict(fields))
@@ -46,12 +58,6 @@ def rows_of(shape: Shape, desc: OperatorDesc) -> Iterator[tuple[str, tuple[str, 
     """Each tensor of a desc that a shape is about, with its row: its own, or that of its array."""
     for key, row in shape.sizes.items():
         yield from ((name, row, tensor) for name, tensor in desc.called(key) if key == name or name not in shape.sizes)
-
-
-def each_symbol(size: str) -> str | None:
-    """The symbol that has a value for each tensor of an array: ``A`` of ``A[i]``; None of any other size."""
-    found = _EACH.fullmatch(size)
-    return found[1] if found else None
 
 
 @dataclass(slots=True)
@@ -82,24 +88,34 @@ class Matching:
                     self.differs(tensor, size, actual, 1)
             elif symbol is None or symbol in self.shape.where:
                 self.open.append((tensor, compile_expression(symbol or size), actual))
-            elif _EACH.fullmatch(size):
+            elif each_symbol(size):
                 self.known[symbol] = (*self.known.get(symbol, ()), actual)
             elif self.known.setdefault(symbol, actual) != actual:
                 self.differs(tensor, size, actual, self.known[symbol])
 
     def parts(self, row: Sequence[str], sizes: tuple[int, ...]) -> list[tuple[str, Any]] | None:
         """Each size of the row with the actual value: a number, or a tuple for a ``*``. None if the number of sizes does not fit."""
-        lengths = [self.length(size) if size.startswith("*") else 1 for size in row]
-        if None in lengths:
-            lengths[lengths.index(None)] = len(sizes) - sum(length or 0 for length in lengths)
-        if None in lengths or sum(n or 0 for n in lengths) != len(sizes) or any((n or 0) < 0 for n in lengths):
+        stars = {at: self.length(size) for at, size in enumerate(row) if _is_star(size)}
+        unknown = [at for at, length in stars.items() if length is None]
+        rest = len(sizes) - len(row) + len(stars) - sum(filter(None, stars.values()))
+        if (
+            len(unknown) > 1
+            or rest < 0
+            or (rest and not unknown)
+            or any(length is not None and length < 0 for length in stars.values())
+        ):
             return None
         found: list[tuple[str, Any]] = []
-        at = 0
-        for size, length in zip(row, lengths, strict=True):
-            end = at + (length or 0)
-            found.append((size, sizes[at:end] if size.startswith("*") else sizes[at]))
-            at = end
+        start = 0
+        for at, size in enumerate(row):
+            if at not in stars:
+                found.append((size, sizes[start]))
+                start += 1
+            else:
+                length = stars[at]
+                end = start + (rest if length is None else length)
+                found.append((size, sizes[start:end]))
+                start = end
         return found
 
     def length(self, size: str) -> int | None:

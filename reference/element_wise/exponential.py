@@ -117,7 +117,7 @@ def _whole_power(xp: Any, base: Array, exponent: Array, dtype: Any) -> Array:
     square = base.astype(xp.uint64) & mask
     left = xp.maximum(exponent, 0).astype(xp.uint64)
     found = xp.ones_like(square)
-    for _ in range(32):
+    while bool((left != 0).any()):
         found = xp.where(left & xp.uint64(1) != 0, found * square & mask, found)
         square = square * square & mask
         left = left >> xp.uint64(1)
