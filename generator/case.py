@@ -54,6 +54,8 @@ REFERENCE, VALUES, REJECTION, RELATION, AGREEMENT = "reference", "values", "reje
 class Data:
     """What an input tensor holds: a recipe (generator/recipes), a named set of special values (generator/special), or a literal.
 
+    Elements that are ``alike`` all have one value, as if the tensor's strides were 0.
+
     The parameters of a set are ``each``, how often each value is repeated, ``after``, how many leading ones are skipped, and ``skip``, bit
     patterns to omit.
     """
@@ -62,6 +64,7 @@ class Data:
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
     special: str = ""
     literal: Literal | None = None
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,7 @@ def _data_json(data: Data) -> dict[str, Any]:
         return {"literal": literal_json(data.literal)}
     if data.special:
         return {"special": data.special, **data.parameters}
-    return {"recipe": data.recipe, **data.parameters}
+    return {"recipe": data.recipe, **data.parameters, **({"alike": True} if data.alike else {})}
 
 
 def _read_data(entry: Mapping[str, Any]) -> Data:
@@ -195,4 +198,5 @@ def _read_data(entry: Mapping[str, Any]) -> Data:
         return Data(literal=read_literal(entry["literal"]))
     if "special" in entry:
         return Data(special=entry["special"], parameters={k: v for k, v in entry.items() if k != "special"})
-    return Data(recipe=entry["recipe"], parameters={k: v for k, v in entry.items() if k != "recipe"})
+    parameters = {key: value for key, value in entry.items() if key not in ("recipe", "alike")}
+    return Data(recipe=entry["recipe"], parameters=parameters, alike=entry.get("alike", False))

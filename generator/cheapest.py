@@ -35,7 +35,7 @@ def cheapest(space: Space, array: CoveringArray, became: Sequence[Row], costs: S
     chosen: list[int] = []
     ends, feasible = dict[str, int](), dict[str, int]()
     for level in array.ends:
-        tuples = Tuples(space.counts, min(STRENGTHS[level], len(space.counts)), space.weak)
+        tuples = Tuples.among(space, STRENGTHS[level])
         places = [tuples.of(row) for row in rows]
         feasible[level] = len(np.unique(np.concatenate(places)))
         add(chosen, places.__getitem__, costs, tuples.open, int(SHARES[level] * feasible[level]))
@@ -57,7 +57,7 @@ def fewest(space: Space, array: CoveringArray, rows: Sequence[Has], costs: Seque
     ``rows`` is what the case of each row has. Rows stay for the threes, and those that alone have a promise. ``feasible`` does not count
     what the others alone have, so that the share is one of both. An array that was chosen so stays as it is.
     """
-    tuples = Tuples(space.counts, min(STRENGTHS["full"], len(space.counts)), space.weak)
+    tuples = Tuples.among(space, STRENGTHS["full"])
     missing, own = tuples.open, tuples.flags([row.values for row in rows])
     missing[:] = ~(elsewhere := tuples.flags([other.values for other in others]))
     feasible = array.feasible["full"] + int((elsewhere & ~own).sum())
@@ -65,10 +65,12 @@ def fewest(space: Space, array: CoveringArray, rows: Sequence[Has], costs: Seque
     places = [tuples.of(np.array(row.values)) for row in rows]
     add(chosen, places.__getitem__, costs, missing, int(LEAST * feasible))
     covered = {promise for has in (*others, *(rows[at] for at in chosen)) for promise in has.promises}
-    for at in sorted(set(range(len(rows))) - set(chosen)):
-        if not rows[at].promises <= covered:
-            chosen.append(at)
-            covered |= rows[at].promises
+    left = {at: row.promises - covered for at, row in enumerate(rows) if not row.promises <= covered}
+    while left:
+        best = max(left, key=lambda at: (len(left[at]) / costs[at], -at))
+        chosen.append(best)
+        brought = left[best]
+        left = {at: promises - brought for at, promises in left.items() if not promises <= brought}
     return replace(array, ends={**array.ends, "full": len(chosen)}, rows=tuple(array.rows[at] for at in chosen))
 
 

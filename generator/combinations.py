@@ -33,7 +33,7 @@ from dmlcts.spec.promises import promises
 from dmlcts.spec.rules import violations
 from dmlcts.spec.shape import FAILURES
 
-VERSION = 6
+VERSION = 7
 """To be raised when rows become other cases: stored arrays are stale then."""
 
 _DECIDING = ("fields", "support", "constraints", "shapes", "in_place", "configurations", "layouts")
@@ -119,6 +119,7 @@ class Combinations:
         self.weak = frozenset(
             f for f, factor in enumerate(model.factors) if factor.kind == "layout" and len(self.plan.tensors) > _FEW
         )
+        self.dear = frozenset(f for f, factor in enumerate(model.factors) if factor.kind == "long")
         self._skeletons: dict[Row, Packed | None] = {}
         self._type_names = [name for name, _ in self.model.type_factors()]
         self._choices: dict[tuple[str, ...], TypeChoice] = {}

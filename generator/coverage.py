@@ -62,6 +62,11 @@ def coverage(operator: Operator, cases: Sequence[Case], referenced: bool) -> Cov
     return Coverage(operator.name, tuple(columns), len(cases))
 
 
+def promised(operator: Operator) -> frozenset[str]:
+    """The labels of every promise of the operator; a case covers more, such as an attribute's value that follows from its sizes."""
+    return frozenset(label for promises in COLUMNS.values() for label in promises(operator))
+
+
 def of_fields(label: str) -> str:
     """A label of a tensor of an array as one of the array: a promise for the array is tested by any of its tensors."""
     return re.sub(r"\[[0-9]+\]", "", label)

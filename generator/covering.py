@@ -80,6 +80,11 @@ class Space(Protocol):
         ...
 
     @property
+    def dear(self) -> Set[int]:
+        """Factors whose values make a case cost much: they occur with others in pairs only."""
+        ...
+
+    @property
     def conflicts(self) -> Sequence[Values]:
         """What is known from the start to exclude each other."""
         ...
@@ -123,19 +128,22 @@ class Skeleton(Protocol):
 class Tuples:
     """Every tuple of ``strength`` values of different factors, as one flat array of flags; ``open`` are those that no row has and that may exist.
 
-    Two of the factors in ``weak`` occur together in pairs only.
+    Two of the factors in ``weak`` occur together in pairs only, and each of those in ``dear`` with any other.
     """
 
     counts: Sequence[int]
     strength: int
     weak: Set[int] = frozenset()
+    dear: Set[int] = frozenset()
     open: NDArray[np.bool_] = field(init=False)
     groups: list[tuple[int, ...]] = field(init=False)
     offsets: dict[tuple[int, ...], int] = field(init=False)
 
     def __post_init__(self) -> None:
         every = combinations(range(len(self.counts)), self.strength)
-        self.groups = [group for group in every if len(group) < 3 or len(self.weak & set(group)) < 2]
+        self.groups = [
+            group for group in every if len(group) < 3 or (len(self.weak & set(group)) < 2 and not self.dear & set(group))
+        ]
         self.offsets, total = {}, 0
         for group in self.groups:
             self.offsets[group] = total
@@ -153,7 +161,9 @@ class Tuples:
         self._around = []
         for f in range(len(counts)):
             rows, column = np.nonzero(members == f)
-            others = np.array([[c for c in range(self.strength) if c != own] for own in column], np.int64).reshape(len(rows), -1)
+            others = np.array([[c for c in range(self.strength) if c != own] for own in column], np.int64).reshape(
+                len(rows), self.strength - 1
+            )
             self._around.append(
                 (members[rows[:, None], others], steps[rows[:, None], others], steps[rows, column], self._starts[rows])
             )
@@ -163,6 +173,11 @@ class Tuples:
     _starts: NDArray[np.int64] = field(init=False)
     _columns: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(init=False)
     _around: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = field(init=False)
+
+    @classmethod
+    def among(cls, space: Space, strength: int) -> Tuples:
+        """Those of a space; of all its factors where it has fewer."""
+        return cls(space.counts, min(strength, len(space.counts)), space.weak, space.dear)
 
     def of(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
         """The places of a row's tuples; those of factors that do not apply are left out."""
@@ -243,8 +258,8 @@ class Covering:
 
     def cover(self, strength: int) -> int:
         """Adds rows until each tuple of this strength is in one, or cannot be; of threes and more nearly each. Returns how many are in one."""
-        strength = min(strength, len(self.space.counts))
-        tuples = Tuples(self.space.counts, strength, self.space.weak)
+        tuples = Tuples.among(self.space, strength)
+        strength = tuples.strength
         for conflict in (*self.conflicts, *(values for lower in self.unreached.values() for values in lower)):
             if len(conflict) <= strength:
                 tuples.close(conflict)
@@ -382,7 +397,7 @@ class Covering:
         if len(allowed) == 1:
             return allowed[0]
         gains = tuples.gains(row, f).tolist()
-        if self._plain and not any(gains[value] for value in allowed) and self.space.usual[f] in allowed:
+        if (self._plain or f in self.space.dear) and not any(gains[value] for value in allowed) and self.space.usual[f] in allowed:
             return self.space.usual[f]
         turn = self._random.randrange(len(allowed))
         return max((*allowed[turn:], *allowed[:turn]), key=gains.__getitem__)

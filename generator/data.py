@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import shake_256
 from types import MappingProxyType
 from typing import Any
@@ -53,6 +54,8 @@ def array(data: Data, tensor: TensorDesc, seed: str, fields: Mapping[str, object
     if data.special:
         values = np.roll(data_values(data, tensor.data_type), -int(data.parameters.get("after", 0)))
         return cycled(np.repeat(values, int(data.parameters.get("each", 1))), tensor.count).reshape(tensor.sizes)
+    if data.alike:  # a recipe knows what is valid everywhere in a tensor that is one element
+        tensor = replace(tensor, strides=(0,) * len(tensor.sizes))
     made = recipe_array(data.recipe, data.parameters, tensor, stream(seed, recipe_bytes(data.recipe, tensor)), fields)
     return same_where_broadcast(made, tensor)
 

@@ -145,10 +145,12 @@ def _attributes(model: Model, genes: Genes) -> Combination:
 def _desc(
     model: Model, genes: Genes, choice: TypeChoice, attributes: Combination, wanted: Sequence[int], work: Sequence[int]
 ) -> OperatorDesc:
-    rank = genes.pick("rank", choice.dimension_counts)
-    ranks = model.plan.ranks(choice.types)
+    # A case of more dimensions has more that a kernel may turn on, and costs no more.
+    ranks = [count for count in choice.dimension_counts for _ in range(count if work else 1)]
+    rank = genes.pick("rank", ranks)
+    of_others = model.plan.ranks(choice.types)
     counts = {
-        name: genes.pick(factor, sorted(ranks[group[0]]))
+        name: genes.pick(factor, sorted(of_others[group[0]]))
         for factor, group in model.rank_factors()
         if model.plan.leading not in group
         for name in group

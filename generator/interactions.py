@@ -59,7 +59,7 @@ def interactions(operator: Operator, cases: Iterable[Case], samples: int = SAMPL
             bounded.append(rows[case.id])
     found = {}
     for level, name in NAMES.items():
-        tuples = Tuples(space.counts, min(STRENGTHS[level], len(space.counts)), space.weak)
+        tuples = Tuples.among(space, STRENGTHS[level])
         covered = tuples.flags([rows[case.id] for case in select(cases, level=level, basis=MEASURED)])
         missing = tuples.flags([*bounded, *drawn]) & ~covered
         some = [model.shown(tuples.at(int(place))) for place in np.flatnonzero(missing)[:5]]

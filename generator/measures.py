@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dmlcts.generator.attributes import has_value
@@ -120,7 +121,8 @@ def _data(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) 
             other = values.data.get(name) if values else None
             if other is not None and (data.recipe, dict(data.parameters)) == (other.recipe, dict(other.parameters)):
                 return name
-    return USUAL if case.data == random_data(operator, case.desc) else ""
+    usual = {name: replace(data, alike=False) if data.alike else data for name, data in case.data.items()}
+    return USUAL if usual == random_data(operator, case.desc) else ""
 
 
 def _in_place(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from random import Random
 
 import numpy as np
 
-from dmlcts.generator.case import Binding, Case
+from dmlcts.generator.case import Binding, Case, Data
 from dmlcts.generator.combinations import space_of
 from dmlcts.generator.covering import Tuples
 from dmlcts.generator.drawn import Genes, decoded, offset_at
@@ -24,6 +24,8 @@ from dmlcts.generator.factors import LONG, RESOURCES, SLACK, Model, model_of, sy
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.placing import slackened
 from dmlcts.generator.plan import plan_of
+from dmlcts.generator.recipes import RECIPES
+from dmlcts.spec.desc import field_of
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.rules import violations
 
@@ -45,6 +47,9 @@ _WORK = (1 << 13, 1 << 10, 1 << 13, 1 << 16, 1 << 19)
 
 _USUAL_OFFSETS = 0.8
 """How many cases begin at one of the usual offsets."""
+
+_DIFFERENT = 0.88
+"""How many tensors have different elements: weights, masks and scales are often a constant."""
 
 _CHOICE = 3
 """Of so many cases, the search runs one."""
@@ -102,7 +107,7 @@ def _too_large(model: Model, case: Case) -> bool:
 
 
 def _bound(model: Model, case: Case, genes: Genes) -> Case:
-    """The case with what its bindings may have besides: shared resources, inputs that DirectML owns, and more bytes than needed."""
+    """The case with what it may have besides: shared resources, inputs that DirectML owns, more bytes than needed, and equal elements alone."""
     owned = genes.pick("owned", ((), (), *model.owned.values()))
     aliased = {*case.in_place, *case.in_place.values()}
     slack = genes.pick("slack", SLACK)
@@ -113,7 +118,16 @@ def _bound(model: Model, case: Case, genes: Genes) -> Case:
         changed[name] = slackened(tensor, slack, model.plan.name_of(name) in owned and name not in aliased)
     offset = offset_at(genes.number("offset at")) if genes.number("offset anywhere") > _USUAL_OFFSETS else case.offset
     resource = RESOURCES[genes.pick("resource", tuple(RESOURCES))]
-    return replace(case, desc=case.desc.with_tensors(changed), bindings=bindings, offset=offset, resource=resource)
+    alike = [
+        name for name in case.data if genes.number(f"alike {name}") > _DIFFERENT and _may_be_alike(model, name, case.data[name])
+    ]
+    data = {**case.data, **{name: replace(case.data[name], alike=True) for name in alike}}
+    return replace(case, desc=case.desc.with_tensors(changed), bindings=bindings, offset=offset, resource=resource, data=data)
+
+
+def _may_be_alike(model: Model, name: str, data: Data) -> bool:
+    """Whether all elements of a tensor may be equal, as they are where it is broadcast from one."""
+    return model.plan.operator.field(field_of(name)).may_overlap and not RECIPES[data.recipe].differ
 
 
 class Seen:
@@ -123,7 +137,7 @@ class Seen:
         self.operator, self.next = operator, 0
         self.model = _model(operator)
         space = space_of(self.model.plan)
-        self.tuples = Tuples(space.counts, min(3, len(space.counts)), space.weak)
+        self.tuples = Tuples.among(space, 3)
 
     def draw(self, seed: int, count: int, wanted: Callable[[Case], bool]) -> Iterator[Case]:
         """The next cases of a seed that are wanted: of some, always the one with the most threes that were not seen before.

@@ -29,7 +29,7 @@ class Recipe:
 
     ``parameters`` are the names that a spec may give; those in ``computed`` may be expressions over the desc. ``make`` finds the tensor
     desc among them as ``tensor``: where an element stands may matter. ``bits`` says that the values are bit patterns, which a relation treats
-    as unsigned integers for any type.
+    as unsigned integers for any type, ``differ`` that elements may not be equal.
     """
 
     width: Callable[[str], int]
@@ -37,6 +37,7 @@ class Recipe:
     parameters: frozenset[str] = frozenset()
     bits: bool = False
     computed: frozenset[str] = frozenset()
+    differ: bool = False
 
 
 def _any_bits(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
@@ -181,9 +182,9 @@ RECIPES: dict[str, Recipe] = {
     # Valid indices (generator/indices): any, such that differ along an axis, and tuples of which no two are alike.
     "indices": Recipe(lambda name: 4, indices, frozenset({"below"}), computed=frozenset({"below"})),
     "distinct-indices": Recipe(
-        lambda name: 8, distinct_indices, frozenset({"below", "along"}), computed=frozenset({"below", "along"})
+        lambda name: 8, distinct_indices, frozenset({"below", "along"}), computed=frozenset({"below", "along"}), differ=True
     ),
-    "distinct-tuples": Recipe(lambda name: 8, distinct_tuples, frozenset({"below"}), computed=frozenset({"below"})),
+    "distinct-tuples": Recipe(lambda name: 8, distinct_tuples, frozenset({"below"}), computed=frozenset({"below"}), differ=True),
     # Floats of either sign, with uniformly distributed exponents from 2^least to 2^most (normal numbers only); random bits for integers.
     "numbers": Recipe(_size, _numbers, frozenset({"least", "most"})),
     # The same without 0: positive only, or of either sign.

@@ -5,8 +5,9 @@ Python attributes are in snake case; the JSON form (``desc_json``) carries Direc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from typing import NamedTuple, cast
 
@@ -80,7 +81,8 @@ def field_of(name: str) -> str:
     return name.partition("[")[0]
 
 
-def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
+@lru_cache(maxsize=1024)  # a case asks for those of the same sizes a dozen times
+def packed_strides(sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides in elements for ``sizes``."""
     strides = []
     step = 1
@@ -90,16 +92,21 @@ def packed_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def buffer_tensor_size(data_type: AbiDataType, sizes: Sequence[int], strides: Sequence[int]) -> int:
+def buffer_tensor_size(data_type: AbiDataType, sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """Bytes from the first element to past the last, rounded up to a multiple of four.
 
     Source: DMLCalcBufferTensorSize in the DirectML helper functions page. That helper has no case for the 4-bit types; two
     elements share a byte there, the first in the low nibble.
     """
-    last = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
     multiple = abi().limits["total_size_multiple"]
-    size_in_bytes = ((last + 1) * data_type.bits + 7) // 8
+    size_in_bytes = ((_last(sizes, strides) + 1) * data_type.bits + 7) // 8
     return -(-size_in_bytes // multiple) * multiple
+
+
+@lru_cache(maxsize=1024)
+def _last(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """Where the last element lies, in elements."""
+    return sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
 
 
 class Size2D(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import psutil
 
@@ -61,6 +61,8 @@ def trespasses(case: Case, layout: Layout) -> str:
 
 def _changed(now: Bytes, before: Bytes, written: Collection[tuple[int, int]]) -> tuple[int, int]:
     """The first byte that changed outside what may be written, and how many did. In pieces: a mask of all bytes would be a third copy."""
+    if all(now[start:end].tobytes() == before[start:end].tobytes() for start, end in _between(written, now.size)):
+        return 0, 0
     first = count = 0
     for begin in range(0, now.size, _PIECE):
         changed = now[begin : begin + _PIECE] != before[begin : begin + _PIECE]
@@ -70,6 +72,14 @@ def _changed(now: Bytes, before: Bytes, written: Collection[tuple[int, int]]) ->
             first = first if count else begin + int(changed.argmax())
             count += int(changed.sum())
     return first, count
+
+
+def _between(written: Collection[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+    """The parts of a resource that may not be written, at most ``_PIECE`` bytes each."""
+    start = 0
+    for begin, end in (*sorted(written), (size, size)):
+        yield from ((at, min(at + _PIECE, begin)) for at in range(start, begin, _PIECE))
+        start = max(start, end)
 
 
 def _described(first: int, count: int, ranges: Mapping[str, tuple[int, int]], outputs: Collection[str]) -> str:

@@ -112,8 +112,9 @@ def computed(case: Case, name: str, inputs: Mapping[str, Array], actual: Array, 
         """Any error where the answer is not defined, or may be infinite."""
         bound = CLASSES[tolerance.judge](Given(actual, local(answer.value), answer, tolerance, of, info))
         found = np.zeros(actual.shape) + (bound.allowed if bound.right is None else 0.0 if bound.width is None else bound.width)
-        for anything in (bound.infinite, bound.nonfinite, None if answer.defined is None else ~local(answer.defined)):
-            found = found if anything is None else np.where(anything, np.inf, found)
+        anything = bound.overflow() if bound.overflow is not None else ()
+        for where in (*anything, *(() if answer.defined is None else (~local(answer.defined),))):
+            found = np.where(where, np.inf, found)
         return found
 
     def error() -> Array:

@@ -17,6 +17,7 @@ from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.properties.drawn import execute_drawn
 from dmlcts.conformance.properties.relations import EXAMPLES, execute_property
+from dmlcts.conformance.runner.heap import keep_freed_memory
 from dmlcts.conformance.runner.journal import EXAMPLES as EXAMPLES_FOLDER
 from dmlcts.conformance.runner.options import RunOptions, read_case
 from dmlcts.conformance.runner.terminal import command_text
@@ -37,6 +38,7 @@ class Session:
     """
 
     def __init__(self, options: RunOptions, backend: Backend | None = None) -> None:
+        keep_freed_memory()
         self.options = options
         self.waivers = tuple(waiver for file in options.waivers for waiver in read_waivers(Path(file)))
         self.backend: Backend | None = open_backend(options.backend) if backend is None else backend

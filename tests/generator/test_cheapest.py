@@ -16,7 +16,7 @@ class Factors:
     """A space of which the choice reads the factors' numbers of values alone."""
 
     counts = (2, 2, 3)
-    weak = frozenset[int]()
+    weak = dear = frozenset[int]()
 
 
 EVERY: list[Row] = list(product(range(2), range(2), range(3)))
@@ -70,6 +70,18 @@ def test_rows_that_other_cases_replace_are_left_out_but_not_those_of_lower_level
 def test_a_row_that_alone_covers_a_promise_stays() -> None:
     assert beside(EVERY, EVERY, EVERY[7]) == (EVERY[0], EVERY[7])
     assert beside(EVERY, EVERY, EVERY[7], EVERY[9]) == (EVERY[0], EVERY[7])
+
+
+def test_of_rows_with_promises_the_one_with_the_most_stays() -> None:
+    array = CoveringArray("digest", {"core": 1, "full": len(EVERY)}, {"full": len(EVERY)}, tuple(EVERY))
+    promises = {7: "a", 8: "a b c", 9: "b"}
+    own = [Has(row, frozenset(promises.get(at, "").split())) for at, row in enumerate(EVERY)]
+    others = [Has(row, frozenset()) for row in EVERY]
+    found = fewest(Factors(), array, own, [1] * len(EVERY), others)  # type: ignore[arg-type]
+    assert found.rows == (EVERY[0], EVERY[8])
+
+
+def test_promises_kept_elsewhere_need_no_row() -> None:
     assert beside(EVERY, EVERY, EVERY[0], EVERY[9]) == (EVERY[0],)
     assert beside(EVERY, EVERY, EVERY[7], elsewhere="support/3_0") == (EVERY[0],)
 
@@ -83,6 +95,6 @@ def test_of_a_stored_array_a_choice_has_nothing_to_leave_out(name: str) -> None:
     assert set(found.rows) <= set(array.rows)
     assert len(found.rows) > 0.8 * len(array.rows)
     assert found.feasible["core"] == array.feasible["core"]
-    triples = Tuples(space.counts, 3, space.weak)
+    triples = Tuples.among(space, 3)
     kept, every = (int(triples.flags(map(space.became, rows)).sum()) for rows in (found.rows, array.rows))
     assert kept >= int(SHARES["full"] * every)

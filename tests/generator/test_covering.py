@@ -27,6 +27,7 @@ class Small:
     fits: Callable[[Row, int, int], bool] = lambda row, factor, value: True
     free: int = 1
     weak: frozenset[int] = frozenset()
+    dear: frozenset[int] = frozenset()
     conflicts: Sequence[Values] = ()
     usual: list[int] = field(init=False)
 
@@ -197,6 +198,26 @@ def test_two_weak_factors_stand_together_in_pairs_only() -> None:
     strong, weak = (Tuples((2, 2, 2, 2), 3, frozenset(of)) for of in ((), (0, 1)))
     assert len(strong.groups) - len(weak.groups) == 2  # (0, 1, 2) and (0, 1, 3)
     assert len(Tuples((2, 2, 2, 2), 2, frozenset((0, 1))).groups) == 6
+
+
+def test_a_dear_factor_stands_with_others_in_pairs_only() -> None:
+    every, without = (Tuples((2, 2, 2, 2), 3, dear=frozenset(of)) for of in ((), (0,)))
+    assert len(every.groups) == 4
+    assert without.groups == [(1, 2, 3)]
+    assert len(Tuples((2, 2, 2, 2), 2, dear=frozenset((0,))).groups) == 6
+
+
+def test_a_dear_value_that_brings_nothing_is_not_used() -> None:
+    """Of rows for threes, none has a value of the dear factor but the usual one: it is in pairs already."""
+    space = Small((3, 2, 4, 3, 3), dear=frozenset((0,)))
+    covering = Covering(space, "dear")
+    for strength in (1, 2):
+        covering.cover(strength)
+    assert tuples_of(covering.rows, 2) == tuples_of(space.rows(), 2)
+    before = len(covering.rows)
+    covering.cover(3)
+    assert len(covering.rows) > before
+    assert {row[0] for row in covering.rows[before:]} == {0}
 
 
 def test_a_place_is_that_of_its_tuple() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlcts.generator.case import DOCUMENTED, Case, to_json
+from dmlcts.generator.case import DOCUMENTED, Case, from_json, to_json
 from dmlcts.generator.case_file import parse_case
+from dmlcts.generator.data import inputs
 from dmlcts.generator.drawn import LARGEST, number_of, size_of
 from dmlcts.generator.factors import RESOURCES, SLACK, model_of
 from dmlcts.generator.layouts import layout_of
@@ -95,6 +96,24 @@ def test_every_kind_of_factor_is_drawn() -> None:
     assert values["in place"] == {"no", *model.aliases}
     for factor in model.factors:
         assert len(values[factor.name]) > 1, factor.name
+
+
+def test_now_and_then_all_elements_of_an_input_are_alike() -> None:
+    cases = [case for number in range(200) if (case := numbered("ELEMENT_WISE_MULTIPLY", 3, number)) is not None]
+    alike = [(case, name) for case in cases for name, data in case.data.items() if data.alike]
+    assert 0.03 * len(cases) < len(alike) < 0.5 * len(cases)
+    for case, name in alike[:10]:
+        found = inputs(case)[name]
+        assert found.tobytes() == found.reshape(-1)[:1].tobytes() * found.size, case.id
+        assert from_json(to_json(case), load).data == case.data
+    several = [case for case, name in alike if case.desc.tensor(name).count > 1]
+    assert several, "of one element all are"
+
+
+def test_indices_that_must_differ_are_never_alike() -> None:
+    cases = [case for number in range(300) if (case := numbered("SCATTER_ND", 3, number)) is not None]
+    assert len(cases) > 20
+    assert {name for case in cases for name, data in case.data.items() if data.alike} == {"InputTensor", "UpdatesTensor"}
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 17, 1025, 4097, LARGEST])

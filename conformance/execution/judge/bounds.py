@@ -113,8 +113,9 @@ class Bound:
     """What a class accepts: an absolute error of at most ``allowed`` or, where ``right`` is there, exactly the elements that it marks.
 
     ``because`` follows the allowed ULPs in messages; ``says`` describes what is allowed for the element with a flat index.
-    ``width`` is the distance from the value that ``right`` allows, if any. ``infinite`` marks elements that may also be an infinity of
-    the reference's sign, ``nonfinite`` those that may be either infinity or NaN. ``long_sums`` asks for the statistics of long sums.
+    ``width`` is the distance from the value that ``right`` allows, if any. ``overflow`` gives which elements may also be an
+    infinity of the reference's sign, and which may be either infinity or NaN; it is asked only where an element is not right. ``long_sums``
+    asks for the statistics of long sums.
     """
 
     allowed: Array | float = 0.0
@@ -122,8 +123,7 @@ class Bound:
     because: str = ""
     says: Callable[[int], str] | None = None
     width: Array | None = None
-    infinite: Array | None = None
-    nonfinite: Array | None = None
+    overflow: Callable[[], tuple[Array, Array]] | None = None
     long_sums: LongSums | None = None
     warnings: tuple[str, ...] = ()
 
@@ -206,6 +206,8 @@ def accumulate(given: Given) -> Bound:
     """The composed bound of a sum of ``L`` terms: rounding while accumulating, then rounding to the output's type, and ``d``."""
     form, p_acc = given.form, accumulator(given)
     sums = accumulator_format(p_acc)
+    with np.errstate(over="ignore"):  # in the type of the errors: in a wider one, all that follows would take ten times as long
+        smallest, limit = (given.wide.type(end) for end in (sums.smallest, sums.limit))
     magnitude, terms = given.needs("magnitude"), given.needs("terms") + given.parameter("terms", 0.0)
     error = terms * unit_roundoff(given, p_acc)
     # From L * u = 1 on, Higham's bound does not hold.
@@ -214,18 +216,21 @@ def accumulate(given: Given) -> Bound:
     # Storing rounds once more, unless the sum already has the output's format.
     stored = 0.0 if p_acc == form.p else ulp(given.size + grown, form)
     # Each term may have been flushed, in the accumulator's range.
-    allowed = stored + grown + terms * sums.smallest + given.parameter("ulps", 0.0) * given.ulp + given.parameter("absolute", 0.0)
+    allowed = stored + grown + terms * smallest + given.parameter("ulps", 0.0) * given.ulp + given.parameter("absolute", 0.0)
     # Every term is 0: there is nothing to round.
     allowed = np.where(magnitude == 0, 0.0, allowed) + given.spare
-    # Whether a partial sum overflows depends on the order: at most, the terms of one sign come before all of the other.
-    infinite, nonfinite = ((magnitude + sign * np.abs(given.reference)) / 2 * (1 + error) >= sums.limit for sign in (1, -1))
+
+    def overflow() -> tuple[Array, Array]:
+        """Whether a partial sum overflows depends on the order: at most, the terms of one sign come before all of the other."""
+        size = np.abs(given.reference)
+        return (magnitude + size) / 2 * (1 + error) >= limit, (magnitude - size) / 2 * (1 + error) >= limit
+
     sum_text = f"L = {int(np.max(terms, initial=0))}, p_acc = {p_acc}"
     return Bound(
         allowed,
         because=f"{sum_text}, {'to nearest' if given.info.nearest else 'any rounding'}",
-        infinite=infinite,
-        nonfinite=nonfinite,
-        long_sums=LongSums.of(form, sums, p_acc, magnitude, terms),
+        overflow=overflow,
+        long_sums=LongSums.of(form, smallest, p_acc, magnitude, terms),
         warnings=_vacuous(np.broadcast_to(vacuous, given.actual.shape), sum_text),
     )
 

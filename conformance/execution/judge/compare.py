@@ -126,9 +126,10 @@ def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
     excused = None
     if not right.all():
         excused = np.zeros_like(right)
-        if bound.infinite is not None and bound.nonfinite is not None:
-            excused |= bound.infinite & (actual == np.copysign(np.inf, reference))
-            excused |= bound.nonfinite & ~np.isfinite(actual)
+        if bound.overflow is not None:
+            infinite, nonfinite = bound.overflow()
+            excused |= infinite & (actual == np.copysign(np.inf, reference))
+            excused |= nonfinite & ~np.isfinite(actual)
         # Direct3D flushes a denormal result to a zero of its sign; the sign is checked below, like that of every other zero. A result may be
         # denormal by its allowed error, as that of an arctangent that is too small by 2^-13.
         if given.info.denormals != "preserve":

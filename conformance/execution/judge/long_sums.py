@@ -34,12 +34,15 @@ class LongSums:
     magnitude: NDArray[Any]
 
     @classmethod
-    def of(cls, form: Format, sums: Format, p_acc: int, magnitude: NDArray[Any], terms: NDArray[Any]) -> LongSums | None:
-        """The statistics of sums with these magnitudes and numbers of terms, stored in ``form``; None if none of them is long."""
+    def of(cls, form: Format, smallest: Any, p_acc: int, magnitude: NDArray[Any], terms: NDArray[Any]) -> LongSums | None:
+        """The statistics of sums with these magnitudes and numbers of terms, stored in ``form``; None if none of them is long.
+
+        ``smallest`` is the smallest number that the accumulator does not flush, in the type of the errors.
+        """
         if np.max(terms, initial=0) <= LONG:
             return None
         # Half an ULP of B; below it come the spacing of denormals, and what an accumulator may flush.
-        unit = np.maximum(np.maximum(magnitude, form.smallest) * 2.0 ** (-1 - form.p), sums.smallest)
+        unit = np.maximum(np.maximum(magnitude, form.smallest) * 2.0 ** (-1 - form.p), smallest)
         # Rounding in a wider accumulator adds little to that of the result.
         return cls(unit, terms, np.ceil(terms / 2.0 ** ((p_acc - form.p) / 2)), magnitude)
 
