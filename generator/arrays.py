@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dmlcts.generator.case import beyond
-from dmlcts.generator.covering import NONE, Row
+from dmlcts.generator.tuples import NONE, Row
 
 FOLDER = Path(__file__).with_name("rows")
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.generator.arrays import STRENGTHS, CoveringArray
-from dmlcts.generator.covering import Row, Space, Tuples
+from dmlcts.generator.covering import Space
+from dmlcts.generator.tuples import Row, Tuples
 
 Places = NDArray[np.int64]
 """Those of a row's tuples."""

@@ -19,13 +19,14 @@ from dmlcts.generator.attributes import Combination, NotGenerable, alike, choice
 from dmlcts.generator.build import build, is_cut, support_cells
 from dmlcts.generator.case import OFFSETS, Binding, Case, beyond
 from dmlcts.generator.cheapest import cheapest
-from dmlcts.generator.covering import NONE, Covering, Row, Values
+from dmlcts.generator.covering import Covering
 from dmlcts.generator.drawn_sizes import drawn_sizes, is_bounded, is_small
 from dmlcts.generator.factors import CLASSES, RESOURCES, USUAL, Model, model_of, short, symbols_of
 from dmlcts.generator.layouts import LETTERS
 from dmlcts.generator.measures import structure_of
 from dmlcts.generator.placing import bound, data_of, fits, offset_of, owned_inputs
 from dmlcts.generator.plan import Plan
+from dmlcts.generator.tuples import NONE, Row, Values
 from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.desc import OperatorDesc, field_of
 from dmlcts.spec.model import ABSENT, DOCUMENTED, PRESENT

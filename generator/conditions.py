@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from dmlcts.generator.attributes import value_text
 from dmlcts.generator.case import ALL, APART, INPUTS, REJECTION, Case
-from dmlcts.generator.covering import NONE
 from dmlcts.generator.factors import model_of, symbols_of
 from dmlcts.generator.layouts import GAPPED, layout_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import plan_of
+from dmlcts.generator.tuples import NONE
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 

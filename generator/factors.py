@@ -31,9 +31,9 @@ from typing import Any
 
 from dmlcts.generator.attributes import value_text
 from dmlcts.generator.case import ALL, APART, INPUTS, OFFSETS
-from dmlcts.generator.covering import NONE
 from dmlcts.generator.layouts import layouts_of
 from dmlcts.generator.plan import Plan
+from dmlcts.generator.tuples import NONE
 from dmlcts.generator.types import nearest
 from dmlcts.spec.desc import OperatorDesc, field_of
 from dmlcts.spec.expression import Expression, compile_expression

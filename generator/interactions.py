@@ -14,12 +14,12 @@ import numpy as np
 from dmlcts.generator.arrays import STRENGTHS
 from dmlcts.generator.case import AGREEMENT, REFERENCE, VALUES, Case
 from dmlcts.generator.combinations import Combinations, space_of
-from dmlcts.generator.covering import NONE, Row, Tuples
 from dmlcts.generator.drawn_sizes import is_bounded
 from dmlcts.generator.factors import model_of, symbols_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import select
+from dmlcts.generator.tuples import NONE, Row, Tuples
 from dmlcts.spec.model import MEASURED, Operator
 
 SAMPLES = 100

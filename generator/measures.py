@@ -9,7 +9,6 @@ from typing import Any
 from dmlcts.generator.attributes import has_value
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import INPUTS, OFFSETS, Case
-from dmlcts.generator.covering import NONE, Row
 from dmlcts.generator.factors import (
     ANY,
     LONG,
@@ -25,6 +24,7 @@ from dmlcts.generator.factors import (
     symbols_of,
 )
 from dmlcts.generator.layouts import layout_of
+from dmlcts.generator.tuples import NONE, Row
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.model import ABSENT, PRESENT

@@ -18,13 +18,13 @@ import numpy as np
 
 from dmlcts.generator.case import Binding, Case, Data
 from dmlcts.generator.combinations import space_of
-from dmlcts.generator.covering import Tuples
 from dmlcts.generator.drawn import Genes, decoded, offset_at
 from dmlcts.generator.factors import LONG, RESOURCES, SLACK, Model, model_of, symbols_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.placing import slackened
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.recipes import RECIPES
+from dmlcts.generator.tuples import Tuples
 from dmlcts.spec.desc import field_of
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.rules import violations

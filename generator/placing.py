@@ -13,9 +13,9 @@ from random import Random
 
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import OFFSETS, Binding, Data
-from dmlcts.generator.covering import NONE
 from dmlcts.generator.factors import ANY, USUAL, Factor, Model
 from dmlcts.generator.layouts import has_layout, laid_out, layouts_of
+from dmlcts.generator.tuples import NONE
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.model import DOCUMENTED, Operator

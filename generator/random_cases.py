@@ -19,12 +19,12 @@ from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.cheapest import Has, fewest
 from dmlcts.generator.combinations import array_of, digest, space_of
 from dmlcts.generator.coverage import at_its_level, of_fields, promised
-from dmlcts.generator.covering import Row, Tuples
 from dmlcts.generator.drawn_sizes import is_bounded
 from dmlcts.generator.factors import model_of, symbols_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.numbered import case_of, genes_of
 from dmlcts.generator.plan import Plan, plan_of
+from dmlcts.generator.tuples import Row, Tuples
 from dmlcts.spec.loader import load
 
 KIND = "random"

@@ -15,11 +15,11 @@ import numpy as np
 from dmlcts.conformance.runner.explaining import next_cases
 from dmlcts.generator.case import REFERENCE, VALUES, Case
 from dmlcts.generator.conditions import Facts, Flags, conditions, facts_of
-from dmlcts.generator.covering import NONE
 from dmlcts.generator.factors import Factor, model_of, symbols_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import operator_cases
+from dmlcts.generator.tuples import NONE
 from dmlcts.reports.separation import separations
 from dmlcts.spec.loader import load
 

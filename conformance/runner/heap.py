@@ -1,7 +1,7 @@
 """Freed memory stays with the process: a case makes and drops hundreds of arrays.
 
 By default, glibc gives large blocks back to the system as soon as they are freed, and the system clears each page when it is touched again.
-That took longer than all arithmetic: the judge of 16,384 elements four times as long. Set by mallopt and not by the environment, which the
+For arrays of some ten thousand elements that takes longer than the arithmetic. Set by mallopt and not by the environment, which the
 implementation under test would inherit.
 """
 

@@ -7,8 +7,8 @@ import pytest
 from dmlcts.generator.arrays import CoveringArray
 from dmlcts.generator.cheapest import SHARES, Has, cheapest, fewest
 from dmlcts.generator.combinations import array_of, space_of
-from dmlcts.generator.covering import NONE, Row, Tuples
 from dmlcts.generator.plan import plan_of
+from dmlcts.generator.tuples import NONE, Row, Tuples
 from dmlcts.spec.loader import load
 
 

@@ -9,7 +9,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from dmlcts.generator.covering import NONE, Covering, Row, Tuples, Values
+from dmlcts.generator.covering import Covering
+from dmlcts.generator.tuples import NONE, Row, Tuples, Values
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from dmlcts.generator.case import OFFSETS, Binding, Case
-from dmlcts.generator.covering import NONE
 from dmlcts.generator.factors import Model, model_of, size_class
 from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import find_case
+from dmlcts.generator.tuples import NONE
 from dmlcts.spec.loader import load
 
 ROUND, CLIP, CONVOLUTION = "ELEMENT_WISE_ROUND", "ELEMENT_WISE_CLIP1", "CONVOLUTION"

@@ -7,12 +7,12 @@ from random import Random
 import pytest
 
 from dmlcts.generator.case import MOST_OFFSET, OFFSETS
-from dmlcts.generator.covering import NONE
 from dmlcts.generator.factors import ANY, Model, model_of
 from dmlcts.generator.layouts import layout_of
 from dmlcts.generator.placing import bound, data_of, fits, offset_of, owned_inputs
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.recipes import RECIPES
+from dmlcts.generator.tuples import NONE
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
 

@@ -14,10 +14,10 @@ from dmlcts.conformance.mutants.fault import Array, Fault, Inputs, Where, has
 from dmlcts.conformance.mutants.transforms.tensors import tensors_of, types_of
 from dmlcts.generator.attributes import has_value, value_text
 from dmlcts.generator.combinations import array_of
-from dmlcts.generator.covering import NONE
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.layouts import layout_of, layouts_of
 from dmlcts.generator.plan import plan_of
+from dmlcts.generator.tuples import NONE
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
