@@ -242,3 +242,10 @@ def test_a_random_dispatch_is_found_alone() -> None:
     assert [find_random(case.id) for case in found] == found
     assert find_random(found[0].id.replace("random-", "random-9")) is None
     assert all(find_random(case.id) is None for case in ROUND if case.kind != "random")
+
+
+def test_outputs_that_may_be_smaller_are_often_as_large_as_they_may_be() -> None:
+    """As most slices are: of a window whose elements are all copied."""
+    random = [case for case in operator_cases("SLICE1", "full") if case.kind == "random"]
+    large = [case for case in random if max(case.desc.tensor("OutputTensor").sizes) > 256]
+    assert len(large) > len(random) / 20
