@@ -110,10 +110,13 @@ def test_now_and_then_all_elements_of_an_input_are_alike() -> None:
     assert several, "of one element all are"
 
 
-def test_indices_that_must_differ_are_never_alike() -> None:
-    cases = [case for number in range(300) if (case := numbered("SCATTER_ND", 3, number)) is not None]
-    assert len(cases) > 20
-    assert {name for case in cases for name, data in case.data.items() if data.alike} == {"InputTensor", "UpdatesTensor"}
+@pytest.mark.parametrize("operator", ["SCATTER", "SCATTER_ND"])
+def test_indices_that_must_differ_are_never_alike(operator: str) -> None:
+    cases = [case for number in range(300) if (case := numbered(operator, 3, number)) is not None]
+    data = [each for case in cases for name, each in case.data.items()]
+    assert sum(each.recipe.startswith("distinct-") for each in data) > 20
+    assert {each.recipe for each in data if each.alike}
+    assert not [each for each in data if each.alike and each.recipe.startswith("distinct-")]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 17, 1025, 4097, LARGEST])
