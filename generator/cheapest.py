@@ -1,7 +1,8 @@
 """Covering arrays made cheaper: of many rows, those whose cases cost least for what they cover.
 
 A greedy search makes more rows than are needed, and a row with 70,000 elements covers no more than one with 70. Which rows are
-best is known when all are there: level by level, the row that covers the most new tuples for its cost comes next.
+best is known when all are there: level by level, the row that covers the most new tuples for its cost comes next, and what is chosen of
+values and pairs is then made lighter (generator/lighter).
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ from numpy.typing import NDArray
 
 from dmlcts.generator.arrays import STRENGTHS, CoveringArray
 from dmlcts.generator.covering import Space
+from dmlcts.generator.lighter import Places, lighter
 from dmlcts.generator.tuples import Row, Tuples
-
-Places = NDArray[np.int64]
-"""Those of a row's tuples."""
 
 SHARES = {"smoke": 1.0, "core": 1.0, "full": 0.995}
 """How many of a level's tuples its rows must have: the last threes cost as many rows as all others."""
@@ -38,10 +37,29 @@ def cheapest(space: Space, array: CoveringArray, became: Sequence[Row], costs: S
     for level in array.ends:
         tuples = Tuples.among(space, STRENGTHS[level])
         places = [tuples.of(row) for row in rows]
+        lower = len(chosen)
         feasible[level] = len(np.unique(np.concatenate(places)))
         add(chosen, places.__getitem__, costs, tuples.open, int(SHARES[level] * feasible[level]))
+        if STRENGTHS[level] < STRENGTHS["full"]:
+            wanted = ~tuples.open & ~_of(chosen[:lower], places, len(tuples.open))
+            chosen[lower:] = lighter(chosen[lower:], places, costs, wanted, _all)
         ends[level] = len(chosen)
     return replace(array, ends=ends, feasible=feasible, rows=tuple(array.rows[at] for at in chosen))
+
+
+def _of(rows: Sequence[int], places: Sequence[Places], count: int) -> NDArray[np.bool_]:
+    """Which tuples these rows have."""
+    found = np.zeros(count, np.bool_)
+    for row in rows:
+        found[places[row]] = True
+    return found
+
+
+def _all(places: Callable[[int], Places], costs: Sequence[float], missing: NDArray[np.bool_]) -> list[int]:
+    """Rows that cover all that is missing."""
+    found: list[int] = []
+    add(found, places, costs, missing, len(missing))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +96,7 @@ def fewest(space: Space, array: CoveringArray, rows: Sequence[Has], costs: Seque
 def add(
     chosen: list[int],
     places: Callable[[int], Places],
-    costs: Sequence[int],
+    costs: Sequence[float],
     missing: NDArray[np.bool_],
     wanted: int,
     most: int | None = None,

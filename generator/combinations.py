@@ -42,7 +42,7 @@ _DECIDING = ("fields", "support", "constraints", "shapes", "in_place", "configur
 _FEW = 4
 """With more tensors, the layouts of two of them occur together in pairs only."""
 
-CASE = 64_000
+CASE = 25_000
 """Everything else of a case costs about as much as so many elements."""
 
 

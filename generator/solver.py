@@ -127,7 +127,7 @@ class _Solving:
         unknown = []
         taken = sum(not size.startswith("*") for size in row)
         for symbol in (size[1:] for size in row if size.startswith("*") and size != "*1"):
-            length = self.lengths.get(symbol, self.matching.length("*" + symbol))
+            length = self.lengths.get(symbol, self.matching.length(symbol))
             if length is None:
                 unknown.append(symbol)
             else:

@@ -33,6 +33,7 @@ class TensorDesc:
     flags: int = 0
     total_size: int | None = None
     alignment: int = 0
+    _least: int = field(default=0, init=False, repr=False, compare=False)
 
     # Constraints in spec files use DirectML's field names.
     @property
@@ -72,8 +73,10 @@ class TensorDesc:
 
     @property
     def least_bytes(self) -> int:
-        """The minimum valid TotalTensorSizeInBytes (DMLCalcBufferTensorSize)."""
-        return buffer_tensor_size(self.type, self.sizes, self.effective_strides)
+        """The minimum valid TotalTensorSizeInBytes (DMLCalcBufferTensorSize), worked out once: a case asks for it a dozen times."""
+        if not self._least:
+            object.__setattr__(self, "_least", buffer_tensor_size(self.type, self.sizes, self.effective_strides))
+        return self._least
 
 
 def field_of(name: str) -> str:

@@ -45,6 +45,18 @@ def each_symbol(size: str) -> str | None:
     return found[1] if found else None
 
 
+@cache
+def _stars(row: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
+    """The places of ``*S`` in a row, and the symbols."""
+    return tuple((at, size[1:]) for at, size in enumerate(row) if _is_star(size))
+
+
+@cache
+def _entries(row: tuple[str, ...]) -> tuple[tuple[str, str | None, bool], ...]:
+    """Each size of a row, its symbol, and whether that has a value for each tensor of an array."""
+    return tuple((size, size_symbol(size), each_symbol(size) is not None) for size in row)
+
+
 def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Each tensor with sizes that do not match the shape, and a message. ``fields`` are the desc's, with constants by name."""
     matching = Matching(shape, dict(fields))
@@ -71,14 +83,13 @@ class Matching:
     wrong: dict[str, str] = field(default_factory=dict)
     holder: dict[str, str] = field(default_factory=dict)
 
-    def meet(self, tensor: str, row: Sequence[str], sizes: tuple[int, ...]) -> None:
+    def meet(self, tensor: str, row: tuple[str, ...], sizes: tuple[int, ...]) -> None:
         """Adds a tensor's sizes: binds single symbols, and defers expressions."""
         parts = self.parts(row, sizes)
         if parts is None:
             self.wrong[tensor] = f"{tensor} has {len(sizes)} dimensions, which do not match {self.row_text(row)}"
             return
-        for size, actual in parts:
-            symbol = size_symbol(size)
+        for (_, actual), (size, symbol, each) in zip(parts, _entries(row), strict=True):
             if symbol in self.fields:
                 symbol = None  # an attribute that is a size
             if symbol is not None:
@@ -88,14 +99,16 @@ class Matching:
                     self.differs(tensor, size, actual, 1)
             elif symbol is None or symbol in self.shape.where:
                 self.open.append((tensor, compile_expression(symbol or size), actual))
-            elif each_symbol(size):
+            elif each:
                 self.known[symbol] = (*self.known.get(symbol, ()), actual)
             elif self.known.setdefault(symbol, actual) != actual:
                 self.differs(tensor, size, actual, self.known[symbol])
 
-    def parts(self, row: Sequence[str], sizes: tuple[int, ...]) -> list[tuple[str, Any]] | None:
+    def parts(self, row: tuple[str, ...], sizes: tuple[int, ...]) -> list[tuple[str, Any]] | None:
         """Each size of the row with the actual value: a number, or a tuple for a ``*``. None if the number of sizes does not fit."""
-        stars = {at: self.length(size) for at, size in enumerate(row) if _is_star(size)}
+        if not (starred := _stars(row)):
+            return list(zip(row, sizes, strict=True)) if len(row) == len(sizes) else None
+        stars = {at: self.length(symbol) for at, symbol in starred}
         unknown = [at for at, length in stars.items() if length is None]
         rest = len(sizes) - len(row) + len(stars) - sum(filter(None, stars.values()))
         if (
@@ -118,9 +131,8 @@ class Matching:
                 start = end
         return found
 
-    def length(self, size: str) -> int | None:
+    def length(self, symbol: str) -> int | None:
         """How many sizes ``*S`` stands for, None if only the tensor determines it."""
-        symbol = size[1:]
         if symbol in self.shape.counts:
             count = number(self.shape.counts[symbol], self.fields)
             return count if isinstance(count, int) else None

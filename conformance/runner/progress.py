@@ -23,6 +23,7 @@ class Progress:
 
     def __init__(self, console: Console, quiet: bool = False, endless: bool = False) -> None:
         self.console, self.quiet, self.endless = console, quiet, endless
+        self.terminal = console.is_terminal  # rich reads the environment each time that it is asked
         self.counts: Counter[str] = Counter()
         self.total = self.before = 0
         self.operators = self.made = 0
@@ -45,7 +46,7 @@ class Progress:
             self.console.print(f"{counted(operators, 'operator')}{where}")
 
     def __enter__(self) -> Self:
-        if self.console.is_terminal and not self.quiet:
+        if self.terminal and not self.quiet:
             self.bar.start()
         return self
 
@@ -66,10 +67,13 @@ class Progress:
         self._show()
 
     def _show(self) -> None:
-        now, done = monotonic(), self.counts.total() + self.before
         if self.quiet:
             return
-        if self.console.is_terminal:
+        now = monotonic()
+        if not self.terminal and now - self.last <= _EVERY:
+            return
+        done = self.counts.total() + self.before
+        if self.terminal:
             if now - self.last > 0.1 or done == self.total:
                 self.last = now
                 whole = self.whole
@@ -77,7 +81,7 @@ class Progress:
                 self.bar.update(
                     self.task, completed=done, total=self.total if whole else None, description=part + self.counts_text()
                 )
-        elif now - self.last > _EVERY:
+        else:
             self.last = now
             of = "cases" if self.endless else f"of {self._total_text()}"
             self.console.print(f"{done:,} {of}: {self.counts_text()}")
