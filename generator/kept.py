@@ -26,13 +26,15 @@ from dmlcts.spec.model import Operator
 VARIABLE = "DMLCTS_CASES"
 """The environment variable with the folder. It may be emptied at any time; nothing in it is used after a change of spec or generator."""
 
+shared = ""
+"""A folder for this process alone where the environment names none, as this repository's tests have one."""
+
 _FIELDS = tuple(field.name for field in fields(Case))
 
 
 def kept(operator: str, most: str, make: Callable[[], tuple[Case, ...]]) -> tuple[Case, ...]:
     """The cases of an operator up to a level: from the folder if they are there, else made and, where there is a folder, written to it."""
-    folder = os.environ.get(VARIABLE)
-    if not folder:
+    if not (folder := os.environ.get(VARIABLE) or shared):
         return make()
     path = Path(folder) / _digest() / f"{operator}-{most}.pickle"
     if path.exists():

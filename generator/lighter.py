@@ -27,7 +27,9 @@ Choose = Callable[[Callable[[int], Places], Sequence[float], NDArray[np.bool_]],
 """``f(places, costs, missing)``: rows that cover all that is missing."""
 
 
-def lighter(chosen: Sequence[int], places: Sequence[Places], costs: Sequence[int], wanted: NDArray[np.bool_], choose: Choose) -> list[int]:
+def lighter(
+    chosen: Sequence[int], places: Sequence[Places], costs: Sequence[int], wanted: NDArray[np.bool_], choose: Choose
+) -> list[int]:
     """Rows that cover all wanted tuples as those chosen do, at no higher cost. The same for the same arguments."""
     number = np.cumsum(wanted) - 1
     own = [number[of[wanted[of]]] for of in places]

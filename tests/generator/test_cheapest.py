@@ -4,6 +4,7 @@ from itertools import combinations, product
 
 import pytest
 
+from dmlcts.generator import lighter
 from dmlcts.generator.arrays import CoveringArray
 from dmlcts.generator.cheapest import SHARES, Has, cheapest, fewest
 from dmlcts.generator.combinations import array_of, space_of
@@ -45,7 +46,7 @@ def test_the_rows_cover_all_that_they_can_and_no_row_is_there_for_nothing() -> N
 def test_a_dear_row_gives_way_to_cheap_ones() -> None:
     """The first row alone has all values of the second and third, but costs more than both."""
     rows: list[Row] = [(1, 1, 2), (1, 1, NONE), (NONE, 1, 2), (1, NONE, 2)]
-    assert chosen(rows, [100, 1, 1, 1], "core").rows == (rows[1], rows[2], rows[3])
+    assert set(chosen(rows, [100, 1, 1, 1], "core").rows) == {rows[1], rows[2], rows[3]}
     assert chosen(rows, [2, 1, 1, 1], "core").rows == (rows[0],)
 
 
@@ -86,9 +87,10 @@ def test_promises_kept_elsewhere_need_no_row() -> None:
     assert beside(EVERY, EVERY, EVERY[7], elsewhere="support/3_0") == (EVERY[0],)
 
 
-@pytest.mark.parametrize("name", ["ELEMENT_WISE_ROUND", "GEMM"])
-def test_of_a_stored_array_a_choice_has_nothing_to_leave_out(name: str) -> None:
+@pytest.mark.parametrize("name", ["ELEMENT_WISE_ROUND", "ROI_POOLING"])
+def test_of_a_stored_array_a_choice_has_nothing_to_leave_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chosen again, at most the share of threes that may be missing is lost, and no row is new."""
+    monkeypatch.setattr(lighter, "ROUNDS", 20)
     plan = plan_of(load(name))
     space, array = space_of(plan), array_of(plan, "full")
     found = cheapest(space, array, list(map(space.became, array.rows)), list(map(space.cost, array.rows)))

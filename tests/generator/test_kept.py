@@ -42,6 +42,7 @@ def test_levels_and_versions_are_kept_apart(tmp_path: Path, monkeypatch: pytest.
 
 def test_without_a_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr("dmlcts.generator.kept.shared", "")
     monkeypatch.chdir(tmp_path)
     kept(NAME, "smoke", lambda: make_cases(load(NAME), "smoke"))
     assert not list(tmp_path.iterdir())
