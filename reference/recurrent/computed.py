@@ -112,8 +112,10 @@ class Arithmetic:
     def weighted(self, left: Computed, right: Weights) -> Sum:
         """``left @ right``."""
         value, (magnitude, error) = left.value @ right.value, self.xp.stack((abs(left.value), left.error)) @ right.magnitude
+        if not self.half:
+            return Sum(value, magnitude, len(right.value), error)
         error = error + self.stored(value)
-        parts = parts_error(self.xp, left.value, right.value) if self.half else None
+        parts = parts_error(self.xp, left.value, right.value)
         if parts is not None:
             error = error + self.xp.where(self.xp.isfinite(parts), parts, self.xp.nan)
         return Sum(value, magnitude, len(right.value), error, *self._added(value))
@@ -132,9 +134,10 @@ class Arithmetic:
         """A sum that is done, in any order."""
         error = sum_error(self.xp, terms.magnitude, terms.terms) + terms.error
         error = self.xp.where(terms.magnitude < OVERFLOW, error, self.xp.nan)
-        if self.half:  # all sums but the last, in any order
-            sums = self.xp.maximum(terms.addends - 2, 0)
-            error = error + self.stored(terms.between * sums, sums)
+        if not self.half:
+            return Computed(terms.value, error)
+        sums = self.xp.maximum(terms.addends - 2, 0)  # all but the last, in any order
+        error = error + self.stored(terms.between * sums, sums)
         return Computed(terms.value, error + self.stored(abs(terms.value) + error))
 
     def activated(self, activation: OperatorDesc, argument: Computed) -> Computed:
@@ -142,7 +145,7 @@ class Arithmetic:
         ends = argument.value + self.xp.stack((-argument.error, self.xp.zeros_like(argument.error), argument.error))
         answer = compute(activation, {"InputTensor": ends})["OutputTensor"]
         low, value, high = answer.value
-        error = self.xp.maximum(abs(low - value), abs(high - value)) + ROUNDOFF * abs(value) + self.stored(value)
+        error = self._rounded(value, self.xp.maximum(abs(low - value), abs(high - value)))
         if answer.slack is not None:  # that of an end may be the largest: ELU is exact at 0, and not below
             error = error + self.xp.broadcast_to(answer.slack, ends.shape).max(axis=0)
         if answer.defined is not None:
@@ -153,12 +156,17 @@ class Arithmetic:
         """The elements' product."""
         value = one.value * other.value
         error = abs(one.value) * other.error + one.error * abs(other.value) + one.error * other.error
-        return Computed(value, error + ROUNDOFF * abs(value) + self.stored(value))
+        return Computed(value, self._rounded(value, error))
 
     def rest(self, share: Computed) -> Computed:
         """``1 - share``."""
         value = 1.0 - share.value
-        return Computed(value, share.error + ROUNDOFF * abs(value) + self.stored(value))
+        return Computed(value, self._rounded(value, share.error))
+
+    def _rounded(self, value: Array, error: Array) -> Array:
+        """The error of a result that is rounded, and perhaps stored."""
+        error = error + ROUNDOFF * abs(value)
+        return error + self.stored(value) if self.half else error
 
     def clipped(self, argument: Computed, threshold: float) -> Computed:
         """The argument limited to ``[-threshold, threshold]``, and the most that it changes by within its error."""
@@ -173,4 +181,6 @@ class Arithmetic:
 
     def chosen(self, where: Array, one: Computed, other: Computed) -> Computed:
         """The elements of ``one`` where the mask says so, else those of the other."""
+        if bool(where.all()):
+            return one
         return Computed(self.xp.where(where, one.value, other.value), self.xp.where(where, one.error, other.error))
