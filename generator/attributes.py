@@ -7,6 +7,7 @@ attributes need ``values`` in the spec. The plan (generator/plan) decides which 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc
@@ -63,9 +64,13 @@ def _named(value: object) -> object:
     return value.type if isinstance(value, OperatorDesc) else value
 
 
+_PLAIN = (str, int, NoneType)
+"""Types of values without NaN in them."""
+
+
 def alike(one: object, other: object) -> bool:
     """Whether two values are equal; NaN equals NaN."""
-    return one == other or repr(one) == repr(other)
+    return one == other or (not isinstance(one, _PLAIN) and repr(one) == repr(other))
 
 
 def choice_labels(choice: Mapping[str, object]) -> list[str]:

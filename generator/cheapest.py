@@ -42,7 +42,7 @@ def cheapest(space: Space, array: CoveringArray, became: Sequence[Row], costs: S
         add(chosen, places.__getitem__, costs, tuples.open, int(SHARES[level] * feasible[level]))
         if STRENGTHS[level] < STRENGTHS["full"]:
             wanted = ~tuples.open & ~_of(chosen[:lower], places, len(tuples.open))
-            chosen[lower:] = lighter(chosen[lower:], places, costs, wanted, _all)
+            chosen[lower:] = lighter(chosen[lower:], places, costs, wanted, covering)
         ends[level] = len(chosen)
     return replace(array, ends=ends, feasible=feasible, rows=tuple(array.rows[at] for at in chosen))
 
@@ -55,7 +55,7 @@ def _of(rows: Sequence[int], places: Sequence[Places], count: int) -> NDArray[np
     return found
 
 
-def _all(places: Callable[[int], Places], costs: Sequence[float], missing: NDArray[np.bool_]) -> list[int]:
+def covering(places: Callable[[int], Places], costs: Sequence[float], missing: NDArray[np.bool_]) -> list[int]:
     """Rows that cover all that is missing."""
     found: list[int] = []
     add(found, places, costs, missing, len(missing))

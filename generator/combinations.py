@@ -52,10 +52,10 @@ def combination_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     ids: set[str] = set()
     for level, rows in array.levels(most):
         for row in rows:
-            case = space.case(row)
+            case = space.case(row, level)
             if case.id not in ids:
                 ids.add(case.id)
-                yield replace(case, level=level)
+                yield case
 
 
 @cache
@@ -101,11 +101,14 @@ def _within(values: tuple[object, ...], allowed: tuple[object, ...]) -> tuple[ob
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The structural part of a case: a packed desc, its choice of data types, the values it was made from, and those that it has."""
+    """The structural part of a case: a packed desc, its choices of data types and of attributes, the values it was made from, and those that
+    it has.
+    """
 
     key: Row
     row: Row
     choice: TypeChoice
+    attributes: Combination
     desc: OperatorDesc
 
 
@@ -244,14 +247,13 @@ class Combinations:
         choice = self._choices.get(tuple(values.get(name, "") for name in self._type_names))
         if choice is None or ("configuration" in self.model.place and "configuration" not in values):
             return None
-        attributes = self._attributes(key)
+        attributes = self._attributes(key, values.get("configuration", ""))
         random = Random(f"{self.operator.name}/{key}")  # noqa: S311 (reproducible, no secret)
         desc = self._desc(choice, attributes, values, random)
-        return None if desc is None else Packed(key, key, choice, desc)
+        return None if desc is None else Packed(key, key, choice, attributes, desc)
 
-    def _attributes(self, key: Row) -> Combination:
+    def _attributes(self, key: Row, label: str) -> Combination:
         """The attributes' values and the optional tensors' presence; of those that a configuration does not allow, the next that it does."""
-        label = self.model.values_of(key).get("configuration", "")
         kept = self._kept.get(label, {})
         chosen = {
             name: kept.get(name, values)[max(key[at], 0) if at != NONE else 0] for name, (at, values) in self._options.items()
@@ -279,7 +281,8 @@ class Combinations:
 
     def finish(self, skeleton: Packed, row: Row) -> bool:
         """Whether the case of a row is valid."""
-        return not violations(self.operator, self._bound(skeleton, row)[0])
+        row = (*skeleton.key, *row[self.structural :])
+        return not violations(self.operator, self._bound(skeleton, row, self.model.values_of(row))[0])
 
     def became(self, row: Row) -> Row:
         """The values that the case of a valid row has."""
@@ -288,26 +291,25 @@ class Combinations:
             raise AssertionError(f"{self.operator.name} has no desc for the row {row}")
         return (*skeleton.row[: self.structural], *row[self.structural :])
 
-    def case(self, row: Row) -> Case:
+    def case(self, row: Row, level: str = "full") -> Case:
         """The case of a valid row, as wanted."""
-        key = row[: self.structural]
-        skeleton = self._skeleton(key)
+        skeleton = self._skeleton(row[: self.structural])
         if skeleton is None:
             raise AssertionError(f"{self.operator.name} has no desc for the row {row}")
-        desc, bindings = self._bound(skeleton, row)
-        found = self._built(skeleton.choice, desc, self.model.values_of(row), bindings)
-        return replace(found, covers=tuple(dict.fromkeys((*found.covers, *choice_labels(self._attributes(key))))))
+        values = self.model.values_of(row)
+        return self._built(skeleton, *self._bound(skeleton, row, values), values, level)
 
     def cost(self, row: Row) -> int:
         """What the case of a valid row costs, as a number of elements."""
         return CASE + sum(tensor.count for _, tensor in self.case(row).desc.tensors())
 
-    def _bound(self, skeleton: Packed, row: Row) -> tuple[OperatorDesc, dict[str, Binding]]:
-        row = (*skeleton.key, *row[self.structural :])
+    def _bound(self, skeleton: Packed, row: Row, values: Mapping[str, str]) -> tuple[OperatorDesc, dict[str, Binding]]:
         random = Random(f"{self.operator.name}/{row}")  # noqa: S311 (reproducible, no secret)
-        return bound(self.model, skeleton.desc, self.model.values_of(row), random)
+        return bound(self.model, skeleton.desc, values, random)
 
-    def _built(self, choice: TypeChoice, desc: OperatorDesc, values: Mapping[str, str], bindings: Mapping[str, Binding]) -> Case:
+    def _built(
+        self, skeleton: Packed, desc: OperatorDesc, bindings: Mapping[str, Binding], values: Mapping[str, str], level: str
+    ) -> Case:
         data, basis = data_of(self.operator, desc, values.get("data", USUAL))
         alias = values.get("in place", "")
         permitted = next(
@@ -319,15 +321,15 @@ class Combinations:
                 "combination",
                 self._id_parts(desc, values, named),
                 desc,
-                choice,
-                level="full",
+                skeleton.choice,
+                level=level,
                 data=data,
                 basis=permitted if basis == DOCUMENTED else basis,
                 in_place=self.model.aliases.get(alias, {}),
                 bindings=bindings,
                 offset=offset,
                 resource=RESOURCES[values.get("resource", "apart")],
-                covers=self._labels(desc, values),
+                covers=(*self._labels(desc, values), *choice_labels(skeleton.attributes)),
             )
             if not is_cut(found.id):
                 break

@@ -325,7 +325,8 @@ class Plan:
         """
         names, data_types = self.present(choice), dict(types)
         known, counts = known or {}, counts or {}
-        ranks = {name: self.ranks(types)[of] for name, of in names.items()}
+        of_types = self.ranks(types)
+        ranks = {name: of_types[of] for name, of in names.items()}
         for group in self.tied("DimensionCount") if known else ():
             same = {len(sizes) for name, sizes in known.items() if self.name_of(name) in group}
             ranks |= {name: frozenset(same) for name, of in names.items() if len(same) == 1 and of in group}
@@ -347,12 +348,20 @@ class Plan:
         for _ in range(_ROUNDS):
             sizes = self._solved(desc, run, symbols or {}, known)
             packed = {name: TensorDesc(data_types[of], sizes[name]) for name, of in names.items() if name in sizes}
+            if self._is_constant(choice):
+                return self._bounded(OperatorDesc(desc.type, {**desc.fields, **dict(filled(self.operator, packed))}), symbols or {})
             before, desc = desc, self._made(packed, choice)
             unsettled = [f.name for f in self.operator.attributes() if not alike(before.fields[f.name], desc.fields[f.name])]
             if not unsettled:
                 return self._bounded(desc, symbols or {})
         raise NotGenerable(
             f"{self.operator.name}: its sizes depend on {', '.join(unsettled)}, and these depend on its sizes; give them values that do not"
+        )
+
+    def _is_constant(self, choice: Attributes) -> bool:
+        """Whether the attributes of a choice are the same whatever the tensors' sizes are."""
+        return not any(
+            isinstance(choice.get(field.name), Expression) or field.type.startswith("OPERATOR_DESC") for field in self.computed
         )
 
     def _made(self, tensors: Mapping[str, object], choice: Attributes) -> OperatorDesc:

@@ -140,7 +140,7 @@ class Matching:
 
     def settle(self) -> None:
         """Derives, compares and solves until nothing changes; symbols that are still unknown are free."""
-        progress = True
+        progress = bool(self.open or self.shape.where)
         while progress:
             progress = False
             for symbol, expression in self.shape.where.items():
