@@ -5,8 +5,9 @@ No table of fitted coefficients: both are what mathematics gives, cut off where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from math import pi, sqrt
 from typing import Any
 
@@ -26,31 +27,44 @@ _DEPTH = 50
 
 def erf(xp: Any, x: Array) -> Array:
     """The error function of float64 values, ``2/sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to x; within 2e-15 relative."""
-    size = xp.abs(x)
-    return xp.where(size < _MEETING, _series(xp, x), xp.sign(x) * (1.0 - _tail(xp, size)))
+    return _by_parts(xp, x, partial(_series, xp), lambda far: xp.sign(far) * (1.0 - _tail(xp, xp.abs(far))))
 
 
 def erfc(xp: Any, x: Array) -> Array:
     """``1 - erf(x)`` of float64 values, without its cancellation: within 2e-13 relative wherever it is a normal number."""
-    return xp.where(x < _MEETING, 1.0 - erf(xp, xp.minimum(x, _MEETING)), _tail(xp, x))
+
+    def beyond(far: Array) -> Array:
+        tail = _tail(xp, xp.abs(far))
+        return xp.where(far < 0, 1.0 + (1.0 - tail), tail)
+
+    return _by_parts(xp, x, lambda near: 1.0 - _series(xp, near), beyond)
+
+
+def _by_parts(xp: Any, x: Array, near: Callable[[Array], Array], far: Callable[[Array], Array]) -> Array:
+    """One function of what is nearer to 0 than ``_MEETING``, and another of the rest and of NaN. Each takes a hundred operations an element."""
+    is_near = xp.abs(x) < _MEETING
+    found = xp.empty_like(x)
+    found[is_near] = near(x[is_near])
+    found[~is_near] = far(x[~is_near])
+    return found
 
 
 def _series(xp: Any, x: Array) -> Array:
     """``erf`` of what is below ``_MEETING``: ``2/sqrt(pi) * x * exp(-x^2) * (1 + 2x^2/3 * (1 + 2x^2/5 * (1 + ...)))``, all of one sign."""
-    inside = xp.minimum(xp.abs(x), _MEETING)
-    square = inside * inside
+    square = x * x
     total = xp.ones_like(square)
     for term in range(_TERMS, 0, -1):
-        total = 1.0 + square * (2.0 / (2 * term + 1)) * total
+        total *= square * (2.0 / (2 * term + 1))
+        total += 1.0
     return 2.0 / sqrt(pi) * x * (xp.exp(-square) * total)
 
 
 def _tail(xp: Any, x: Array) -> Array:
     """``erfc`` of what is not below ``_MEETING``: ``exp(-x^2) / sqrt(pi) / (x + 1/2 / (x + 2/2 / (x + 3/2 / (x + ...))))``."""
-    x = xp.maximum(x, _MEETING)
     below = x
     for level in range(_DEPTH, 0, -1):
-        below = x + (level / 2) / below
+        below = (level / 2) / below
+        below += x
     return xp.exp(-x * x) / sqrt(pi) / below
 
 
