@@ -26,12 +26,12 @@ LEAST = 0.99
 """How many threes the rows and the other cases of level full must have together: the last rows bring few that these do not have."""
 
 
-def cheapest(space: Space, array: CoveringArray, became: Sequence[Row], costs: Sequence[int]) -> CoveringArray:
+def cheapest(space: Space, array: CoveringArray, had: Sequence[Row], costs: Sequence[int]) -> CoveringArray:
     """The array with a choice of its rows, in another order: each level may have any of them. ``feasible`` counts the tuples of all.
 
-    ``became`` has the values that the case of each row has, ``costs`` what it costs.
+    ``had`` has the values that the case of each row has, ``costs`` what it costs.
     """
-    rows = [np.array(row) for row in became]
+    rows = [np.array(row) for row in had]
     chosen: list[int] = []
     ends, feasible = dict[str, int](), dict[str, int]()
     for level in array.ends:

@@ -23,7 +23,7 @@ from dmlcts.generator.covering import Covering
 from dmlcts.generator.drawn_sizes import drawn_sizes, is_bounded, is_small
 from dmlcts.generator.factors import CLASSES, RESOURCES, USUAL, Model, model_of, short, symbols_of
 from dmlcts.generator.layouts import LETTERS
-from dmlcts.generator.measures import structure_of
+from dmlcts.generator.measures import row_of, structure_of
 from dmlcts.generator.placing import bound, data_of, fits, offset_of, owned_inputs
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.tuples import NONE, Row, Values
@@ -81,8 +81,19 @@ def computed(plan: Plan, most: str = "full") -> CoveringArray:
             covering = Covering(space, f"{plan.operator.name}/again", covering.rows, covering.wanted)
             covering.cover(1)
             covering.cover(2)
-    every = CoveringArray(digest(space.model), dict.fromkeys(levels, len(covering.rows)), {}, tuple(covering.wanted))
-    return cheapest(space, every, covering.rows, list(map(space.cost, every.rows)))
+    rows = apart(space, covering.wanted)
+    every = CoveringArray(digest(space.model), dict.fromkeys(levels, len(rows)), {}, tuple(rows))
+    had = [row_of(space.model, case) for case in rows.values()]  # a case may have more than was asked of its row
+    return cheapest(space, every, had, list(map(space.cost, every.rows)))
+
+
+def apart(space: Combinations, rows: Iterable[Row]) -> dict[Row, Case]:
+    """The rows with their cases, without those whose id another has: an id does not say everything of a desc."""
+    found: dict[str, tuple[Row, Case]] = {}
+    for row in rows:
+        case = space.case(row)
+        found.setdefault(case.id, (row, case))
+    return dict(found.values())
 
 
 def digest(model: Model) -> str:

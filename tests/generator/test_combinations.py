@@ -13,7 +13,7 @@ from dmlcts.generator import arrays
 from dmlcts.generator.arrays import CoveringArray, store, stored
 from dmlcts.generator.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
 from dmlcts.generator.checks.ids import ID
-from dmlcts.generator.combinations import Combinations, Packed, array_of, combination_cases, computed, digest, space_of
+from dmlcts.generator.combinations import Combinations, Packed, apart, array_of, combination_cases, computed, digest, space_of
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.interactions import interactions, random_rows
 from dmlcts.generator.layouts import layout_of, layouts_of
@@ -242,3 +242,11 @@ def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core(monkeypatch: p
     assert with_random(plan(name), found) == found
     without = replace(array, rows=array.rows[: array.ends["smoke"]], ends={**array.ends, "core": array.ends["smoke"]})
     assert found.random_core < 10 < with_random(plan(name), without).random_core
+
+
+def test_of_rows_whose_cases_have_one_id_the_first_counts() -> None:
+    plan = plan_of(load("ELEMENT_WISE_ROUND"))
+    space, rows = space_of(plan), array_of(plan, "full").rows[:3]
+    found = apart(space, [*rows, rows[1]])
+    assert tuple(found) == rows
+    assert [case.id for case in found.values()] == [space.case(row).id for row in rows]
