@@ -42,7 +42,8 @@ def cheapest(space: Space, array: CoveringArray, had: Sequence[Row], costs: Sequ
         add(chosen, places.__getitem__, costs, tuples.open, int(SHARES[level] * feasible[level]))
         if STRENGTHS[level] < STRENGTHS["full"]:
             wanted = ~tuples.open & ~_of(chosen[:lower], places, len(tuples.open))
-            chosen[lower:] = lighter(chosen[lower:], places, costs, wanted, covering)
+            light = lighter(chosen[lower:], places, costs, wanted, covering)
+            chosen[lower:] = sorted(light, key=lambda row: (costs[row], row))  # what fails first had better be small
         ends[level] = len(chosen)
     return replace(array, ends=ends, feasible=feasible, rows=tuple(array.rows[at] for at in chosen))
 
