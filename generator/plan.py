@@ -323,10 +323,8 @@ class Plan:
         Raises:
             NotGenerable: no such desc exists.
         """
-        names, data_types = self.present(choice), dict(types)
-        known, counts = known or {}, counts or {}
-        of_types = self.ranks(types)
-        ranks = {name: of_types[of] for name, of in names.items()}
+        names, data_types, known, counts = self.present(choice), dict(types), known or {}, counts or {}
+        ranks = {name: self.ranks(types)[of] for name, of in names.items()}
         for group in self.tied("DimensionCount") if known else ():
             same = {len(sizes) for name, sizes in known.items() if self.name_of(name) in group}
             ranks |= {name: frozenset(same) for name, of in names.items() if len(same) == 1 and of in group}
@@ -360,9 +358,7 @@ class Plan:
 
     def _is_constant(self, choice: Attributes) -> bool:
         """Whether the attributes of a choice are the same whatever the tensors' sizes are."""
-        return not any(
-            isinstance(choice.get(field.name), Expression) or field.type.startswith("OPERATOR_DESC") for field in self.computed
-        )
+        return not any(isinstance(choice.get(f.name), Expression) or f.type.startswith("OPERATOR_DESC") for f in self.computed)
 
     def _made(self, tensors: Mapping[str, object], choice: Attributes) -> OperatorDesc:
         return OperatorDesc(self.operator.name, self.fields(tensors, choice))

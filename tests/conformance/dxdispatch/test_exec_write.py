@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -117,19 +118,25 @@ def test_every_kind_of_case_is_in_the_sample() -> None:
 
 @pytest.mark.parametrize("operator", SAMPLE)
 def test_one_wrong_byte_of_an_input_is_found(operator: str, tmp_path: Path) -> None:
-    case = next(
+    cases = (
         c
         for c in operator_cases(operator)
         if c.kind == "combination" and layout_of(c.desc.fields[first_input(c)]) == "permuted" and not c.in_place
     )
-    file = write_model(case, inputs(case), tmp_path)
-    raw = tmp_path / f"{first_input(case)}.bin"
+    assert any(shows(case, tmp_path / str(at)) for at, case in enumerate(islice(cases, 5)))  # a limit or saturation may hide it
+
+
+def shows(case: Case, folder: Path) -> bool:
+    """Whether the output tells the highest byte of an input's last element from a wrong one. It must be right before."""
+    folder.mkdir()
+    file = write_model(case, inputs(case), folder)
+    raw = folder / f"{first_input(case)}.bin"
     content = np.fromfile(raw, np.uint8)
-    at = int(np.flatnonzero(element_bytes(case.desc.tensor(first_input(case))))[-1])  # the last element's highest byte
+    at = int(np.flatnonzero(element_bytes(case.desc.tensor(first_input(case))))[-1])
     assert agrees(case, run_file(file))
     content[at] ^= 0xFE  # the sign, and an odd number of bits, which a count of bits shows too
     content.tofile(raw)
-    assert not agrees(case, run_file(file))
+    return not agrees(case, run_file(file))
 
 
 def first_input(case: Case) -> str:

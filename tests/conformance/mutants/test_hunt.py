@@ -34,7 +34,7 @@ def wrong_at(index: int, **more: object) -> Mutant:
 
     def value(desc: object, inputs: object, right: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
         found = right.copy()
-        found.reshape(-1)[index : index + 1] ^= 1
+        found.reshape(-1)[index : index + 1].view(np.uint8)[...] ^= 1
         return found
 
     return mutant(f"wrong-at-{index}", value, **more)  # type: ignore[arg-type]

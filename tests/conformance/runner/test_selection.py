@@ -99,6 +99,7 @@ def test_the_first_case_runs_before_the_cases_of_the_second_operator_are_made(
     events: list[str] = []
     make, run = suite.make_cases, Session.run
     suite.operator_cases.cache_clear()
+    monkeypatch.setattr("dmlcts.generator.kept.shared", "")
     monkeypatch.setattr(suite, "make_cases", lambda operator, most: (events.append(operator.name), make(operator, most))[1])
     monkeypatch.setattr(Session, "run", lambda self, case: (events.append("ran"), run(self, case))[1])
     assert dmlcts("run", "-q", "BIT_OR", "BIT_XOR", "--level", "smoke", "-o", tmp_path) == 0
