@@ -24,7 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
     named = getattr(config, "workerinput", {}).get("cases", "")
     kept.shared = config.stash[FOLDER] = named or given or tempfile.mkdtemp(prefix="dmlcts-cases-")
     if not named and not given:
-        config.add_cleanup(lambda: shutil.rmtree(kept.shared, ignore_errors=True))
+        config.add_cleanup(lambda: shutil.rmtree(config.stash[FOLDER], ignore_errors=True))
 
 
 @pytest.hookimpl(optionalhook=True)
