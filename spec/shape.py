@@ -89,7 +89,7 @@ class Matching:
         if parts is None:
             self.wrong[tensor] = f"{tensor} has {len(sizes)} dimensions, which do not match {self.row_text(row)}"
             return
-        for (_, actual), (size, symbol, each) in zip(parts, _entries(row), strict=True):
+        for actual, (size, symbol, each) in zip(parts, _entries(row), strict=True):
             if symbol in self.fields:
                 symbol = None  # an attribute that is a size
             if symbol is not None:
@@ -104,10 +104,10 @@ class Matching:
             elif self.known.setdefault(symbol, actual) != actual:
                 self.differs(tensor, size, actual, self.known[symbol])
 
-    def parts(self, row: tuple[str, ...], sizes: tuple[int, ...]) -> list[tuple[str, Any]] | None:
-        """Each size of the row with the actual value: a number, or a tuple for a ``*``. None if the number of sizes does not fit."""
+    def parts(self, row: tuple[str, ...], sizes: tuple[int, ...]) -> list[Any] | None:
+        """The actual value of each size of the row: a number, or a tuple for a ``*``. None if the number of sizes does not fit."""
         if not (starred := _stars(row)):
-            return list(zip(row, sizes, strict=True)) if len(row) == len(sizes) else None
+            return list(sizes) if len(row) == len(sizes) else None
         stars = {at: self.length(symbol) for at, symbol in starred}
         unknown = [at for at, length in stars.items() if length is None]
         rest = len(sizes) - len(row) + len(stars) - sum(filter(None, stars.values()))
@@ -118,16 +118,16 @@ class Matching:
             or any(length is not None and length < 0 for length in stars.values())
         ):
             return None
-        found: list[tuple[str, Any]] = []
+        found: list[Any] = []
         start = 0
-        for at, size in enumerate(row):
+        for at in range(len(row)):
             if at not in stars:
-                found.append((size, sizes[start]))
+                found.append(sizes[start])
                 start += 1
             else:
                 length = stars[at]
                 end = start + (rest if length is None else length)
-                found.append((size, sizes[start:end]))
+                found.append(sizes[start:end])
                 start = end
         return found
 
