@@ -118,25 +118,33 @@ def test_every_kind_of_case_is_in_the_sample() -> None:
 
 @pytest.mark.parametrize("operator", SAMPLE)
 def test_one_wrong_byte_of_an_input_is_found(operator: str, tmp_path: Path) -> None:
+    """In each of some cases, wherever the right answer is another one then: a limit or saturation may hide it."""
     cases = (
         c
         for c in operator_cases(operator)
         if c.kind == "combination" and layout_of(c.desc.fields[first_input(c)]) == "permuted" and not c.in_place
     )
-    assert any(shows(case, tmp_path / str(at)) for at, case in enumerate(islice(cases, 5)))  # a limit or saturation may hide it
+    shown = 0
+    for index, case in enumerate(islice(cases, 5)):
+        folder, name = tmp_path / str(index), first_input(case)
+        folder.mkdir()
+        file, raw, tensor = write_model(case, inputs(case), folder), folder / f"{name}.bin", case.desc.tensor(name)
+        assert agrees(case, run_file(file))
+        content = np.fromfile(raw, np.uint8)
+        at = int(np.flatnonzero(element_bytes(tensor))[-1])  # the last element's highest byte
+        content[at] ^= 0xFE  # the sign, and an odd number of bits, which a count of bits shows too
+        content.tofile(raw)
+        wrong = {**inputs(case), name: read_tensor(content, tensor)}
+        same = np.array_equal(stored(case, wrong), stored(case, inputs(case)))
+        assert agrees(case, run_file(file)) == same
+        shown += not same
+    assert shown
 
 
-def shows(case: Case, folder: Path) -> bool:
-    """Whether the output tells the highest byte of an input's last element from a wrong one. It must be right before."""
-    folder.mkdir()
-    file = write_model(case, inputs(case), folder)
-    raw = folder / f"{first_input(case)}.bin"
-    content = np.fromfile(raw, np.uint8)
-    at = int(np.flatnonzero(element_bytes(case.desc.tensor(first_input(case))))[-1])
-    assert agrees(case, run_file(file))
-    content[at] ^= 0xFE  # the sign, and an odd number of bits, which a count of bits shows too
-    content.tofile(raw)
-    return not agrees(case, run_file(file))
+def stored(case: Case, content: Mapping[str, Any]) -> Any:
+    """What an exact implementation stores in the first output."""
+    name = output_names(case.operator, case.desc)[0]
+    return compute(case.desc, content)[name].stored.astype(numpy_dtype(case.desc.tensor(name).data_type))
 
 
 def first_input(case: Case) -> str:
