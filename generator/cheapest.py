@@ -7,16 +7,15 @@ values and pairs is then made lighter (generator/lighter).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dmlcts.generator.arrays import STRENGTHS, CoveringArray
 from dmlcts.generator.covering import Space
-from dmlcts.generator.lighter import Places, lighter
+from dmlcts.generator.greedy import add
+from dmlcts.generator.lighter import lighter
 from dmlcts.generator.tuples import Row, Tuples
 
 SHARES = {"smoke": 1.0, "core": 1.0, "full": 0.995}
@@ -41,26 +40,11 @@ def cheapest(space: Space, array: CoveringArray, had: Sequence[Row], costs: Sequ
         feasible[level] = len(np.unique(np.concatenate(places)))
         add(chosen, places.__getitem__, costs, tuples.open, int(SHARES[level] * feasible[level]))
         if STRENGTHS[level] < STRENGTHS["full"]:
-            wanted = ~tuples.open & ~_of(chosen[:lower], places, len(tuples.open))
-            light = lighter(chosen[lower:], places, costs, wanted, covering)
+            wanted = ~tuples.open & ~tuples.flags(had[at] for at in chosen[:lower])
+            light = lighter(chosen[lower:], places, costs, wanted)
             chosen[lower:] = sorted(light, key=lambda row: (costs[row], row))  # what fails first had better be small
         ends[level] = len(chosen)
     return replace(array, ends=ends, feasible=feasible, rows=tuple(array.rows[at] for at in chosen))
-
-
-def _of(rows: Sequence[int], places: Sequence[Places], count: int) -> NDArray[np.bool_]:
-    """Which tuples these rows have."""
-    found = np.zeros(count, np.bool_)
-    for row in rows:
-        found[places[row]] = True
-    return found
-
-
-def covering(places: Callable[[int], Places], costs: Sequence[float], missing: NDArray[np.bool_]) -> list[int]:
-    """Rows that cover all that is missing."""
-    found: list[int] = []
-    add(found, places, costs, missing, len(missing))
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,35 +76,3 @@ def fewest(space: Space, array: CoveringArray, rows: Sequence[Has], costs: Seque
         brought = left[best]
         left = {at: promises - brought for at, promises in left.items() if not promises <= brought}
     return replace(array, ends={**array.ends, "full": len(chosen)}, rows=tuple(array.rows[at] for at in chosen))
-
-
-def add(
-    chosen: list[int],
-    places: Callable[[int], Places],
-    costs: Sequence[float],
-    missing: NDArray[np.bool_],
-    wanted: int,
-    most: int | None = None,
-) -> None:
-    """Adds rows to those chosen, each time that which covers the most missing tuples for its cost, until ``wanted`` tuples are covered or
-    ``most`` rows are chosen. ``places`` gives a row's tuples.
-
-    A row's gain only falls: it is counted again when the row comes first, and only then.
-    """
-    for at in chosen:
-        missing[places(at)] = False
-    covered = len(missing) - int(missing.sum())
-    heap = [(-len(places(at)) / price, at) for at, price in enumerate(costs)]
-    heapify(heap)
-    while heap and covered < wanted and (most is None or len(chosen) < most):
-        _, at = heappop(heap)
-        row = places(at)
-        gain = int(missing[row].sum())
-        worth = (-gain / costs[at], at)
-        if heap and worth > heap[0]:
-            if gain:
-                heappush(heap, worth)
-        elif gain:
-            missing[row] = False
-            covered += gain
-            chosen.append(at)

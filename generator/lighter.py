@@ -5,14 +5,13 @@ A greedy choice (generator/cheapest) has a tenth more rows than are needed: earl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
-Places = NDArray[np.int64]
-"""Those of a row's tuples."""
+from dmlcts.generator.greedy import Places, add
 
 ROUNDS = 300
 """How often rows are given up; a third as many bring nine tenths of what these do."""
@@ -23,13 +22,8 @@ _SHARES = (0.03, 0.06, 0.12)
 _NOISE = 0.1
 """Costs are off by as much, up or down, so that not the same rows come back."""
 
-Choose = Callable[[Callable[[int], Places], Sequence[float], NDArray[np.bool_]], list[int]]
-"""``f(places, costs, missing)``: rows that cover all that is missing."""
 
-
-def lighter(
-    chosen: Sequence[int], places: Sequence[Places], costs: Sequence[int], wanted: NDArray[np.bool_], choose: Choose
-) -> list[int]:
+def lighter(chosen: Sequence[int], places: Sequence[Places], costs: Sequence[int], wanted: NDArray[np.bool_]) -> list[int]:
     """Rows that cover all wanted tuples as those chosen do, at no higher cost. The same for the same arguments."""
     number = np.cumsum(wanted) - 1
     own = [number[of[wanted[of]]] for of in places]
@@ -40,7 +34,8 @@ def lighter(
         given_up = _given_up(best, own, costs, total, max(2, int(random.choice(_SHARES) * len(best))), random, round_ % 2 == 1)
         kept = [row for row in best if row not in given_up]
         noisy = [cost * random.uniform(1 - _NOISE, 1 + _NOISE) for cost in costs]
-        found = _needed([*kept, *choose(own.__getitem__, noisy, _counts(kept, own, total) == 0)], own, costs, total)
+        add(kept, own.__getitem__, noisy, np.ones(total, np.bool_), total)
+        found = _needed(kept, own, costs, total)
         if sum(costs[row] for row in found) <= sum(costs[row] for row in best):
             best = found
     return best

@@ -50,6 +50,11 @@ def test_a_dear_row_gives_way_to_cheap_ones() -> None:
     assert chosen(rows, [2, 1, 1, 1], "core").rows == (rows[0],)
 
 
+def test_the_cheapest_rows_of_a_level_come_first() -> None:
+    rows: list[Row] = [(0, 0, 0), (1, 1, 1), (1, 1, 2)]
+    assert chosen(rows, [9, 5, 7], "core").rows == (rows[1], rows[2], rows[0])
+
+
 def test_a_level_may_have_rows_that_were_made_for_a_higher_one() -> None:
     found = chosen([(0, 0, 0), (1, 1, 1), (0, 1, 2), (1, 0, 2)], [1] * 4, "smoke", "core")
     assert found.rows[: found.ends["smoke"]] != ((0, 0, 0),)
