@@ -19,6 +19,9 @@ FOLDER = Path(__file__).with_name("rows")
 STRENGTHS = {"smoke": 1, "core": 2, "full": 3}
 """How many values of different factors occur together in some case of a level, whichever they are."""
 
+WITH_DEAR = "full"
+"""The level at which a dear value (generator/tuples), which lower levels have once, occurs with each other value."""
+
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -26,7 +29,7 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 class CoveringArray:
     """``ends`` has the number of rows of each level, ``feasible`` the number of tuples that can occur together (each value in smoke, pairs
     in core, threes in full), ``digest`` what the array depends on. ``random`` are the numbers of the random dispatches
-    (generator/random_cases), the most different first; the first ``random_core`` are of level core, as they have a pair which no row has."""
+    (generator/random_cases); the first ``random_core`` are of level core, as they have a pair which no row has."""
 
     digest: str
     ends: Mapping[str, int]

@@ -7,16 +7,15 @@ values and pairs is then made lighter (generator/lighter).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dmlcts.generator.arrays import STRENGTHS, CoveringArray
-from dmlcts.generator.covering import Space
+from dmlcts.generator.arrays import STRENGTHS, WITH_DEAR, CoveringArray
 from dmlcts.generator.greedy import add
 from dmlcts.generator.lighter import lighter
-from dmlcts.generator.tuples import Row, Tuples
+from dmlcts.generator.tuples import Factors, Row, Tuples
 
 SHARES = {"smoke": 1.0, "core": 1.0, "full": 0.995}
 """How many of a level's tuples its rows must have: the last threes cost as many rows as all others."""
@@ -25,7 +24,7 @@ LEAST = 0.99
 """How many threes the rows and the other cases of level full must have together: the last rows bring few that these do not have."""
 
 
-def cheapest(space: Space, array: CoveringArray, had: Sequence[Row], costs: Sequence[int]) -> CoveringArray:
+def cheapest(space: Factors, array: CoveringArray, had: Sequence[Row], costs: Sequence[int]) -> CoveringArray:
     """The array with a choice of its rows, in another order: each level may have any of them. ``feasible`` counts the tuples of all.
 
     ``had`` has the values that the case of each row has, ``costs`` what it costs.
@@ -34,17 +33,24 @@ def cheapest(space: Space, array: CoveringArray, had: Sequence[Row], costs: Sequ
     chosen: list[int] = []
     ends, feasible = dict[str, int](), dict[str, int]()
     for level in array.ends:
-        tuples = Tuples.among(space, STRENGTHS[level])
-        places = [tuples.of(row) for row in rows]
         lower = len(chosen)
-        feasible[level] = len(np.unique(np.concatenate(places)))
-        add(chosen, places.__getitem__, costs, tuples.open, int(SHARES[level] * feasible[level]))
+        for tuples, share in _wanted(space, level):
+            places = [tuples.of(row) for row in rows]
+            feasible[level] = len(np.unique(np.concatenate(places)))
+            add(chosen, places.__getitem__, costs, tuples.open, int(share * feasible[level]))
         if STRENGTHS[level] < STRENGTHS["full"]:
             wanted = ~tuples.open & ~tuples.flags(had[at] for at in chosen[:lower])
             light = lighter(chosen[lower:], places, costs, wanted)
             chosen[lower:] = sorted(light, key=lambda row: (costs[row], row))  # what fails first had better be small
         ends[level] = len(chosen)
     return replace(array, ends=ends, feasible=feasible, rows=tuple(array.rows[at] for at in chosen))
+
+
+def _wanted(space: Factors, level: str) -> Iterator[tuple[Tuples, float]]:
+    """The tuples that a level's rows are chosen for, with the share that they must have; those of the level's strength last."""
+    if level == WITH_DEAR:
+        yield Tuples.among(space, 2, with_dear=True), 1.0
+    yield Tuples.among(space, STRENGTHS[level]), SHARES[level]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +61,21 @@ class Has:
     promises: frozenset[str]
 
 
-def fewest(space: Space, array: CoveringArray, rows: Sequence[Has], costs: Sequence[int], others: Sequence[Has]) -> CoveringArray:
+def fewest(space: Factors, array: CoveringArray, rows: Sequence[Has], costs: Sequence[int], others: Sequence[Has]) -> CoveringArray:
     """The array with those rows of level full alone that are needed beside ``others``, what other cases of the level have.
 
-    ``rows`` is what the case of each row has. Rows stay for the threes, and those that alone have a promise. ``feasible`` does not count
-    what the others alone have, so that the share is one of both. An array that was chosen so stays as it is.
+    ``rows`` is what the case of each row has. Rows stay for the threes and the pairs with dear values, and those that alone have a
+    promise. ``feasible`` does not count what the others alone have, so that the share is one of both. An array that was chosen so stays as it is.
     """
-    tuples = Tuples.among(space, STRENGTHS["full"])
-    missing, own = tuples.open, tuples.flags([row.values for row in rows])
-    missing[:] = ~(elsewhere := tuples.flags([other.values for other in others]))
-    feasible = array.feasible["full"] + int((elsewhere & ~own).sum())
     chosen = list(range(array.ends["core"]))
-    places = [tuples.of(np.array(row.values)) for row in rows]
-    add(chosen, places.__getitem__, costs, missing, int(LEAST * feasible))
+    for tuples, _ in _wanted(space, "full"):
+        places = [tuples.of(np.array(row.values)) for row in rows]
+        own, elsewhere = (tuples.flags([has.values for has in every]) for every in (rows, others))
+        tuples.open[:] = ~elsewhere
+        wanted = int((own | elsewhere).sum())
+        if not tuples.with_dear:
+            wanted = int(LEAST * (array.feasible["full"] + int((elsewhere & ~own).sum())))
+        add(chosen, places.__getitem__, costs, tuples.open, wanted)
     covered = {promise for has in (*others, *(rows[at] for at in chosen)) for promise in has.promises}
     left = {at: row.promises - covered for at, row in enumerate(rows) if not row.promises <= covered}
     while left:

@@ -14,7 +14,7 @@ from hashlib import sha256
 from itertools import product
 from random import Random
 
-from dmlcts.generator.arrays import STRENGTHS, CoveringArray, stored
+from dmlcts.generator.arrays import STRENGTHS, WITH_DEAR, CoveringArray, stored
 from dmlcts.generator.attributes import Combination, NotGenerable, alike, choice_labels, limited
 from dmlcts.generator.build import build, is_cut, support_cells
 from dmlcts.generator.case import OFFSETS, Binding, Case, beyond
@@ -75,12 +75,16 @@ def computed(plan: Plan, most: str = "full") -> CoveringArray:
     space = space_of(plan)
     covering = Covering(space, plan.operator.name)
     levels = {level: strength for level, strength in STRENGTHS.items() if not beyond(level, most)}
-    for strength in levels.values():
-        covering.cover(strength)
-        if strength == STRENGTHS["core"]:  # a pair that was not reached may be on other ways
+    for level, strength in levels.items():
+        pairs = [with_dear for with_dear in (False, True) if level == (WITH_DEAR if with_dear else "core")]
+        for with_dear in pairs:
+            covering.cover(2, with_dear)
+            # A pair that was not reached may be on other ways.
             covering = Covering(space, f"{plan.operator.name}/again", covering.rows, covering.wanted)
             covering.cover(1)
-            covering.cover(2)
+            covering.cover(2, with_dear)
+        if strength != 2:
+            covering.cover(strength)
     rows = apart(space, covering.wanted)
     every = CoveringArray(digest(space.model), dict.fromkeys(levels, len(rows)), {}, tuple(rows))
     had = [row_of(space.model, case) for case in rows.values()]  # a case may have more than was asked of its row

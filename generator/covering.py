@@ -132,9 +132,9 @@ class Covering:
             if self.space.skeleton(row) is not None:
                 self._bases.append(row)
 
-    def cover(self, strength: int) -> int:
+    def cover(self, strength: int, with_dear: bool = False) -> int:
         """Adds rows until each tuple of this strength is in one, or cannot be; of threes and more nearly each. Returns how many are in one."""
-        tuples = Tuples.among(self.space, strength)
+        tuples = Tuples.among(self.space, strength, with_dear)
         strength = tuples.strength
         for conflict in (*self.conflicts, *(values for lower in self.unreached.values() for values in lower)):
             if len(conflict) <= strength:

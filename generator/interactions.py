@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 
-from dmlcts.generator.arrays import STRENGTHS
+from dmlcts.generator.arrays import STRENGTHS, WITH_DEAR
 from dmlcts.generator.case import AGREEMENT, REFERENCE, VALUES, Case
 from dmlcts.generator.combinations import Combinations, space_of
 from dmlcts.generator.drawn_sizes import is_bounded
@@ -22,11 +22,26 @@ from dmlcts.generator.suite import select
 from dmlcts.generator.tuples import NONE, Row, Tuples
 from dmlcts.spec.model import MEASURED, Operator
 
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Tuples of so many values that the cases of a level must have, and the share of them; pairs with dear values count apart."""
+
+    level: str
+    strength: int
+    least: float = 1.0
+    with_dear: bool = False
+
+
+KINDS = {
+    "pairs": Kind("core", STRENGTHS["core"]),
+    "long_pairs": Kind(WITH_DEAR, 2, with_dear=True),
+    "triples": Kind("full", STRENGTHS["full"], 0.99),
+}
+"""What is counted, by its name in reports: dear values are those of the factor ``long``."""
+
 SAMPLES = 100
 """Random descs that are drawn for each operator."""
-
-NAMES = {"core": "pairs", "full": "triples"}
-"""What the cases of a level must have, by its name in reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +59,7 @@ class Covered:
 
 
 def interactions(operator: Operator, cases: Iterable[Case], samples: int = SAMPLES) -> dict[str, Covered]:
-    """The pairs in cases of level core, and the triples in those of level full. ``cases`` are all that the operator has.
+    """The tuples of each kind in cases of its level. ``cases`` are all that the operator has.
 
     What can occur together is what does in some case, or in a desc drawn at random, that is no larger than a row of an array may be.
     """
@@ -58,9 +73,9 @@ def interactions(operator: Operator, cases: Iterable[Case], samples: int = SAMPL
         if is_bounded(model, symbols):
             bounded.append(rows[case.id])
     found = {}
-    for level, name in NAMES.items():
-        tuples = Tuples.among(space, STRENGTHS[level])
-        covered = tuples.flags([rows[case.id] for case in select(cases, level=level, basis=MEASURED)])
+    for name, kind in KINDS.items():
+        tuples = Tuples.among(space, kind.strength, kind.with_dear)
+        covered = tuples.flags([rows[case.id] for case in select(cases, level=kind.level, basis=MEASURED)])
         missing = tuples.flags([*bounded, *drawn]) & ~covered
         some = [model.shown(tuples.at(int(place))) for place in np.flatnonzero(missing)[:5]]
         found[name] = Covered(int((covered | missing).sum()), int(covered.sum()), tuple(some))

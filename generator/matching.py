@@ -102,9 +102,10 @@ def _may_stand(word: str, name: str) -> bool:
     names_another = "_" in first and first not in name.lower() and any(first in other.lower() for other in abi().operator_types)
     if names_another and first not in constants and "type: operator_desc" not in text:
         return False  # an operator's name occurs in its own ids, and in those of operators with a fused operator
-    ends_a_word = re.compile(re.escape(first) + r"(?![\w-])")
-    if "/" in word and first in _names() and not any(map(ends_a_word.search, (name.lower(), constants, text))):
-        return False  # `add1/` begins the ids of an operator
+    if "/" in word and first in _names():
+        ends_a_word = re.compile(re.escape(first) + r"(?![\w-])")
+        if not any(map(ends_a_word.search, (name.lower(), constants, text))):
+            return False  # `add1/` begins the ids of an operator
     if any(kind not in constants and kind not in text for kind in re.findall(r"(?:float|u?int)\d+", word)):
         return False  # a mistyped data type
     return all(run in text or run in constants for run in re.findall(r"[a-z_]*[a-z][a-z_]*", word))

@@ -14,7 +14,7 @@ from itertools import islice
 
 import numpy as np
 
-from dmlcts.generator.arrays import STRENGTHS, CoveringArray, stored
+from dmlcts.generator.arrays import WITH_DEAR, CoveringArray, stored
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.cheapest import Has, fewest
 from dmlcts.generator.combinations import array_of, digest, space_of
@@ -80,13 +80,16 @@ def _of(plan: Plan, numbers: Iterable[int], are_known: bool = False) -> Iterator
 
 
 def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
-    """The array beside random dispatches: those that have pairs which no row has, as the search for rows misses some that can be, and the
-    first others. Of the rows of level full, such as bring hardly a three which these do not have are left out.
+    """The array beside random dispatches: those that have pairs which no row has, as the search for rows misses some that can be, at level
+    full also pairs with dear values, and the first others. Of the rows of level full, such as bring hardly a three which these do not have are left out.
     """
     model, space = model_of(plan), space_of(plan)
-    pairs = Tuples.among(space, STRENGTHS["core"])
-    covered = pairs.flags(map(space.became, array.rows[: array.ends["core"]]))
-    early, late = dict[int, Has](), dict[int, Has]()
+    kinds = [Tuples.among(space, 2, with_dear) for with_dear in (False, True)]
+    missing = [
+        ~tuples.flags(map(space.became, array.rows[: array.ends.get(level, 0)]))
+        for tuples, level in zip(kinds, ("core", WITH_DEAR), strict=True)
+    ]
+    core, full, others = dict[int, Has](), dict[int, Has](), dict[int, Has]()
     wanted = promised(plan.operator)
 
     def has(row: Row, case: Case) -> Has:
@@ -95,14 +98,17 @@ def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
 
     for number, case in _of(plan, range(_TRIES)):
         row = row_of(model, case)
-        places = pairs.of(np.array(row))
-        if not covered[places].all() and is_bounded(model, symbols_of(plan.operator, case.desc)):
-            covered[places] = True
-            early[number] = has(row, case)
-        elif len(late) < COUNT:
-            late[number] = has(row, case)
-    found = dict([*early.items(), *late.items()][: max(COUNT, len(early))])
+        places = [tuples.of(np.array(row)) for tuples in kinds]
+        brings = [bool(open_[at].any()) for open_, at in zip(missing, places, strict=True)]
+        if any(brings) and is_bounded(model, symbols_of(plan.operator, case.desc)):
+            (core if brings[0] else full)[number] = has(row, case)
+            for open_, at in zip(missing, places, strict=True):
+                open_[at] = False
+        elif len(others) < COUNT:
+            others[number] = has(row, case)
+    room = max(COUNT - len(core) - len(full), 0)
+    found = core | dict(sorted([*full.items(), *islice(others.items(), room)]))
     if "full" in array.ends:
         rows = [has(space.became(row), space.case(row)) for row in array.rows]
         array = fewest(space, array, rows, list(map(space.cost, array.rows)), list(found.values()))
-    return replace(array, random=tuple(found), random_core=len(early))
+    return replace(array, random=tuple(found), random_core=len(core))

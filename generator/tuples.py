@@ -35,7 +35,7 @@ class Factors(Protocol):
 
     @property
     def dear(self) -> Set[int]:
-        """Factors whose values make a case cost much: they occur with others in pairs only."""
+        """Factors whose values make a case cost much: they occur with others in pairs only, which count apart."""
         ...
 
 
@@ -43,22 +43,22 @@ class Factors(Protocol):
 class Tuples:
     """Every tuple of ``strength`` values of different factors, as one flat array of flags; ``open`` are those that no row has and that may exist.
 
-    Two of the factors in ``weak`` occur together in pairs only, and each of those in ``dear`` with any other.
+    Two of the factors in ``weak`` occur together in pairs only. So does each of those in ``dear`` with any other; its pairs are tuples
+    of their own, those ``with_dear``.
     """
 
     counts: Sequence[int]
     strength: int
     weak: Set[int] = frozenset()
     dear: Set[int] = frozenset()
+    with_dear: bool = False
     open: NDArray[np.bool_] = field(init=False)
     groups: list[tuple[int, ...]] = field(init=False)
     offsets: dict[tuple[int, ...], int] = field(init=False)
 
     def __post_init__(self) -> None:
         every = combinations(range(len(self.counts)), self.strength)
-        self.groups = [
-            group for group in every if len(group) < 3 or (len(self.weak & set(group)) < 2 and not self.dear & set(group))
-        ]
+        self.groups = [group for group in every if self._counts(set(group))]
         self.offsets, total = {}, 0
         for group in self.groups:
             self.offsets[group] = total
@@ -83,6 +83,12 @@ class Tuples:
                 (members[rows[:, None], others], steps[rows[:, None], others], steps[rows, column], self._starts[rows])
             )
 
+    def _counts(self, group: Set[int]) -> bool:
+        """Whether values of these factors are tuples of this kind."""
+        if len(group) == 1:
+            return True
+        return bool(self.dear & group) == self.with_dear and (len(group) < 3 or len(self.weak & group) < 2)
+
     _members: NDArray[np.int64] = field(init=False)
     _steps: NDArray[np.int64] = field(init=False)
     _starts: NDArray[np.int64] = field(init=False)
@@ -90,9 +96,9 @@ class Tuples:
     _around: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = field(init=False)
 
     @classmethod
-    def among(cls, space: Factors, strength: int) -> Tuples:
+    def among(cls, space: Factors, strength: int, with_dear: bool = False) -> Tuples:
         """Those of a space; of all its factors where it has fewer."""
-        return cls(space.counts, min(strength, len(space.counts)), space.weak, space.dear)
+        return cls(space.counts, min(strength, len(space.counts)), space.weak, space.dear, with_dear)
 
     def of(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
         """The places of a row's tuples; those of factors that do not apply are left out."""

@@ -205,20 +205,24 @@ def test_a_dear_factor_stands_with_others_in_pairs_only() -> None:
     every, without = (Tuples((2, 2, 2, 2), 3, dear=frozenset(of)) for of in ((), (0,)))
     assert len(every.groups) == 4
     assert without.groups == [(1, 2, 3)]
-    assert len(Tuples((2, 2, 2, 2), 2, dear=frozenset((0,))).groups) == 6
+    pairs, with_dear = (Tuples((2, 2, 2, 2), 2, dear=frozenset((0,)), with_dear=of).groups for of in (False, True))
+    assert pairs == [(1, 2), (1, 3), (2, 3)]
+    assert with_dear == [(0, 1), (0, 2), (0, 3)]
+    assert len(Tuples((2, 2, 2, 2), 1, dear=frozenset((0,))).groups) == 4
 
 
 def test_a_dear_value_that_brings_nothing_is_not_used() -> None:
-    """Of rows for threes, none has a value of the dear factor but the usual one: it is in pairs already."""
+    """Rows for pairs and threes have the usual one of the dear factor, but those for its own pairs."""
     space = Small((3, 2, 4, 3, 3), dear=frozenset((0,)))
     covering = Covering(space, "dear")
-    for strength in (1, 2):
-        covering.cover(strength)
-    assert tuples_of(covering.rows, 2) == tuples_of(space.rows(), 2)
-    before = len(covering.rows)
-    covering.cover(3)
-    assert len(covering.rows) > before
-    assert {row[0] for row in covering.rows[before:]} == {0}
+    covering.cover(1)
+    for strength, with_dear, values in ((2, False, {0}), (2, True, {0, 1, 2}), (3, False, {0})):
+        before = len(covering.rows)
+        covering.cover(strength, with_dear)
+        assert len(covering.rows) > before
+        assert {row[0] for row in covering.rows[before:]} == values
+        if with_dear:
+            assert tuples_of(covering.rows, 2) == tuples_of(space.rows(), 2)
 
 
 def test_a_place_is_that_of_its_tuple() -> None:
