@@ -56,12 +56,13 @@ def negatives(plan: Plan, most: str = "full") -> Iterator[tuple[Case, str]]:
     if beyond("core", most):
         return
     operator, accepts = plan.operator, plan.operator.accepts
+    constraints = {f"constraint/{constraint.label}" for constraint in operator.constraints}
     made: set[str] = set()
     broken: set[str] = set()
     about: set[str] = set()
     for index, choice in enumerate(plan.representatives):
-        if index and beyond("full", most) and plan.only_tied:
-            break  # the first types can break every rule
+        if index and beyond("full", most) and (plan.only_tied or constraints <= broken):
+            break  # the first types can break every rule but constraints on other types
         for base, change in _all_changes(choice):
             rule, what = _rule(change), f"{change.desc} {change.bindings}"
             if what in made:

@@ -28,7 +28,7 @@ def gru(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, A
 
 @stage("recurrent.gru")
 def _step(direction: Direction, weighted: Sum, state: State) -> State:
-    """The state after a step: ``weighted`` is the input\'s share of the sums, ``state`` what the step before left."""
+    """The state after a step: ``weighted`` is the input's share of the sums, ``state`` what the step before left."""
     arithmetic, (hidden,) = direction.arithmetic, state
     gates = direction.gates(0, 2)
     sums = weighted.columns(gates) + arithmetic.weighted(hidden, direction.recurrence.columns(gates)) + direction.bias(gates)

@@ -7,7 +7,7 @@ own last step. Backward, the walk begins at the end of each sequence. The pages 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
@@ -134,6 +134,12 @@ def _initial(xp: Any, tensor: Array | None, at: int, batch: int, hidden: int) ->
 
 def _stacked(xp: Any, parts: Sequence[Computed], axis: int) -> Computed:
     return Computed(xp.stack([part.value for part in parts], axis), xp.stack([part.error for part in parts], axis))
+
+
+def of_sequences(answer: Answer, part: slice) -> Answer:
+    """The answer of some of a batch's sequences."""
+    arrays = {name: getattr(answer, name) for name in ("value", "magnitude", "slack", "defined")}
+    return replace(answer, **{name: array[:, :, part] for name, array in arrays.items()})
 
 
 def _except(xp: Any, answer: Answer, empty: Array) -> Answer:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.recurrent.computed import Arithmetic, Computed, Sum
-from dmlcts.reference.recurrent.layer import Direction, State, layer
+from dmlcts.reference.recurrent.layer import Direction, State, layer, of_sequences
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
@@ -17,6 +17,8 @@ from dmlcts.spec.model import MEASURED
 
 _INPUT, _OUTPUT, _FORGET, _CELL = range(4)
 """The gates in the order of the weights and biases; the peepholes have the first three."""
+
+_OF_EACH_SEQUENCE = ("InputTensor", "HiddenInitTensor", "CellMemInitTensor", "SequenceLengthsTensor")
 
 
 @reference("LSTM")
@@ -33,39 +35,42 @@ def lstm(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
     In all of them the peepholes see the cells before the step, says the page; in DirectML.dll, as in ONNX, the output gate sees the new ones.
     """
     initial, last = ("HiddenInitTensor", "CellMemInitTensor"), ("OutputSingleTensor", "OutputCellSingleTensor")
-    answers = layer(xp, desc, inputs, partial(_step, _before), initial, last)
     if "PeepholeTensor" not in inputs:
-        return answers
-    measured = layer(xp, desc, inputs, partial(_step, _after), initial, last)
-    return {name: replace(answer, contested={MEASURED: measured[name]}) for name, answer in answers.items()}
-
-
-def _before(before: Computed, after: Computed) -> Computed:
-    return before
-
-
-def _after(before: Computed, after: Computed) -> Computed:
-    return after
+        return layer(xp, desc, inputs, partial(_step, None), initial, last)
+    # Both at once, each in a half of a batch that is twice as large: the time goes by the number of steps.
+    batch = inputs["InputTensor"].shape[2]
+    twice = {
+        name: xp.concatenate([array, array], -1 if name == "SequenceLengthsTensor" else 2) if name in _OF_EACH_SEQUENCE else array
+        for name, array in inputs.items()
+    }
+    is_before = (xp.arange(2 * batch) < batch)[:, None]
+    answers = layer(xp, desc, twice, partial(_step, is_before), initial, last)
+    return {
+        name: replace(of_sequences(answer, slice(batch)), contested={MEASURED: of_sequences(answer, slice(batch, None))})
+        for name, answer in answers.items()
+    }
 
 
 @stage("recurrent.lstm")
-def _step(seen_by_output: Callable[[Computed, Computed], Computed], direction: Direction, weighted: Sum, state: State) -> State:
-    """The state after a step: ``weighted`` is the input\'s share of the sums, ``state`` what the step before left."""
+def _step(is_before: Array | None, direction: Direction, weighted: Sum, state: State) -> State:
+    """The state after a step: ``weighted`` is the input's share of the sums, ``state`` what the step before left.
+
+    With peepholes, ``is_before`` says of each sequence, (batch, 1), whether its output gate sees the cells before the step.
+    """
     arithmetic, (hidden, cells) = direction.arithmetic, state
     gate, shown, squash = direction.activations
     sums = weighted + arithmetic.weighted(hidden, direction.recurrence) + direction.bias(direction.gates(0, 4))
     gates = arithmetic.activated(
         gate, _argument(direction, sums, _INPUT, _FORGET + 1, cells)
-    )  # of a peephole into the new cells, the output gate is computed below
+    )  # with peepholes, the output gate is computed below
     added, open_, kept = (gates.columns(direction.gates(at, at + 1)) for at in (_INPUT, _OUTPUT, _FORGET))
     if direction.desc.fields["CoupleInputForget"]:
         kept = arithmetic.rest(added)
     value = arithmetic.activated(shown, _argument(direction, sums, _CELL, _CELL + 1, None))
     renewed = renewed_cells(arithmetic, kept, cells, added, value)
     if direction.peepholes is not None:
-        seen = seen_by_output(cells, renewed)
-        if seen is not cells:
-            open_ = arithmetic.activated(gate, _argument(direction, sums, _OUTPUT, _OUTPUT + 1, seen))
+        seen = arithmetic.chosen(is_before, cells, renewed)
+        open_ = arithmetic.activated(gate, _argument(direction, sums, _OUTPUT, _OUTPUT + 1, seen))
     return arithmetic.product(open_, arithmetic.activated(squash, renewed)), renewed
 
 

@@ -21,7 +21,7 @@ def rnn(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, A
 
 @stage("recurrent.rnn")
 def _step(direction: Direction, weighted: Sum, state: State) -> State:
-    """The state after a step: ``weighted`` is the input\'s share of the sums, ``state`` what the step before left."""
+    """The state after a step: ``weighted`` is the input's share of the sums, ``state`` what the step before left."""
     arithmetic, (hidden,) = direction.arithmetic, state
     sums = weighted + arithmetic.weighted(hidden, direction.recurrence) + direction.bias(direction.gates(0, 1))
     return (arithmetic.activated(direction.activations[0], arithmetic.total(sums)),)
