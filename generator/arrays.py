@@ -23,6 +23,7 @@ WITH_DEAR = "full"
 """The level at which a dear value (generator/tuples), which lower levels have once, occurs with each other value."""
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_VALUES = {"-": NONE, **{digit: value for value, digit in enumerate(_DIGITS)}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def stored(operator: str, digest: str) -> CoveringArray | None:
     facts = json.loads(first)
     if facts["digest"] != digest:
         return None
-    rows = tuple(tuple(_DIGITS.index(value) if value != "-" else NONE for value in line) for line in lines)
+    rows = tuple(tuple(map(_VALUES.__getitem__, line)) for line in lines)
     return CoveringArray(digest, facts["ends"], facts["feasible"], rows, tuple(facts["random"]), facts["random_core"])
 
 

@@ -46,8 +46,10 @@ def between_error(xp: Any, between: Array, count: Array | int = 1) -> Array:
 
     Infinite where one of them may not be held: the result may then be anything. 0 where one is infinite itself, or NaN.
     """
-    error = xp.where(between <= HALF_LARGEST, HALF_ROUNDOFF * between + count * HALF_SPACING, xp.inf)
-    return xp.where((between > 0) & (between < xp.inf), error, 0.0)
+    error = (HALF_ROUNDOFF * between + count * HALF_SPACING) * (between > 0)
+    if bool((between <= HALF_LARGEST).all()):
+        return error
+    return xp.where(between <= HALF_LARGEST, error, xp.where(between < xp.inf, xp.inf, 0.0))
 
 
 def accumulated(

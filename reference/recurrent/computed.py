@@ -15,6 +15,7 @@ from typing import Any
 
 from dmlcts.reference.accumulation import OVERFLOW, between_error, sum_error
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.fused import HALF_LARGEST
 from dmlcts.reference.matrix.products import parts_error
 from dmlcts.reference.registry import compute
 from dmlcts.reference.scale_bias import ROUNDOFF
@@ -106,12 +107,13 @@ class Arithmetic:
         """What ``count`` results are off by for having been stored, whose absolute values add up to ``value``."""
         if not self.half:
             return 0.0
-        error = between_error(self.xp, self.xp.abs(value), count)
-        return self.xp.where(self.xp.isfinite(error), error, self.xp.nan)
+        size = abs(value)
+        error = between_error(self.xp, size, count)
+        return error if bool((size <= HALF_LARGEST).all()) else self.xp.where(self.xp.isfinite(error), error, self.xp.nan)
 
     def weighted(self, left: Computed, right: Weights) -> Sum:
         """``left @ right``."""
-        value, (magnitude, error) = left.value @ right.value, self.xp.stack((abs(left.value), left.error)) @ right.magnitude
+        value, magnitude, error = left.value @ right.value, abs(left.value) @ right.magnitude, left.error @ right.magnitude
         if not self.half:
             return Sum(value, magnitude, len(right.value), error)
         error = error + self.stored(value)
@@ -142,13 +144,17 @@ class Arithmetic:
 
     def activated(self, activation: OperatorDesc, argument: Computed) -> Computed:
         """The activation of an argument: both ends of what that may be are activated, too."""
-        ends = argument.value + self.xp.stack((-argument.error, self.xp.zeros_like(argument.error), argument.error))
+        ends = self.xp.empty((3, *argument.value.shape))
+        ends[0], ends[1], ends[2] = argument.value - argument.error, argument.value, argument.value + argument.error
         answer = compute(activation, {"InputTensor": ends})["OutputTensor"]
         low, value, high = answer.value
         error = self._rounded(value, self.xp.maximum(abs(low - value), abs(high - value)))
         if answer.slack is not None:  # that of an end may be the largest: ELU is exact at 0, and not below
-            error = error + self.xp.broadcast_to(answer.slack, ends.shape).max(axis=0)
-        if answer.defined is not None:
+            slack = (
+                answer.slack if getattr(answer.slack, "shape", ()) == ends.shape else self.xp.broadcast_to(answer.slack, ends.shape)
+            )
+            error = error + self.xp.maximum(self.xp.maximum(slack[0], slack[1]), slack[2])
+        if answer.defined is not None and not bool(answer.defined.all()):
             error = self.xp.where(answer.defined.all(axis=0), error, self.xp.nan)
         return Computed(value, error)
 

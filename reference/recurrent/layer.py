@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
@@ -19,7 +20,7 @@ State = tuple[Computed, ...]
 """What a step passes on, of each sequence: the hidden nodes (batch, hidden), and of some networks the cells."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Direction:
     """What a cell computes with in one direction.
 
@@ -42,8 +43,11 @@ class Direction:
 
     def bias(self, part: slice) -> Sum:
         """Both biases of some gates."""
-        arithmetic = self.arithmetic
-        return arithmetic.term(self.weight_bias[part]) + arithmetic.term(self.recurrence_bias[part])
+        return self._biases.columns(part)
+
+    @cached_property
+    def _biases(self) -> Sum:
+        return self.arithmetic.term(self.weight_bias) + self.arithmetic.term(self.recurrence_bias)
 
 
 Cell = Callable[[Direction, Sum, State], State]
