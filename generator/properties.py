@@ -6,6 +6,7 @@ saved and run again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -22,23 +23,33 @@ from dmlcts.spec.model import ABSENT, Relation
 
 
 def property_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Agreement and the spec's applicable relations, for each choice of types and attributes; in core each once.
+    """Agreement and the spec's applicable relations, with each choice of types and each value of attributes; in core each once.
+
+    The first choice of types to which a law applies has it with all combinations of attributes that are tried, each further one with one of them, in
+    turn: laws take more time than anything else for what they find.
 
     Raises:
         ValueError: a relation uses an operator that has no spec file or supports none of the data types.
     """
-    relations, met = plan.operator.relations, set[str]()
+    relations, met, begun = plan.operator.relations, Counter[str](), set[str]()
     for choice, _ in levelled(plan, plan.representatives, most):
         descs = [(attributes, choice.desc(_run(choice.usual_count), attributes)) for attributes in choice.attributes]
-        tried = {relation.label: _tried_with(relation, choice, descs) for relation in relations}
+        every = {AGREEMENT: choice.few, **{relation.label: _tried_with(relation, choice, descs) for relation in relations}}
+        tried = {label: _in_turn(combinations, met[label]) for label, combinations in every.items()}
+        met.update(label for label, combinations in tried.items() if combinations)
         for attributes, desc in descs:
-            about = [relation for relation in relations if attributes in tried[relation.label]]
-            for relation in (*([None] if attributes in choice.few else []), *about):
+            for relation in (None, *relations):
                 label = relation.label if relation else AGREEMENT
-                level = "full" if label in met else "core"
-                met.add(label)
-                if not beyond(level, most):
-                    yield _case(relation, label, desc, choice, level)
+                if attributes in tried[label]:
+                    level = "core" if label not in begun else "full"
+                    begun.add(label)
+                    if not beyond(level, most):
+                        yield _case(relation, label, desc, choice, level)
+
+
+def _in_turn(combinations: Sequence[Combination], turn: int) -> Sequence[Combination]:
+    """All combinations at the first turn, and one of them at each further one."""
+    return (combinations[turn % len(combinations)],) if turn and combinations else combinations
 
 
 def _case(relation: Relation | None, label: str, desc: OperatorDesc, choice: TypeChoice, level: str) -> Case:

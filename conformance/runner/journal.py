@@ -36,6 +36,8 @@ FOLDER = "parts"
 LISTED, SELECTED, CRASHED, RAN = "0-listed-{number:04}.jsonl", "0-selected.jsonl", "2-crashed.jsonl", "1-ran-{process}.jsonl"
 """File names, in reading order: of a case whose process died, that it died is the result, whatever the process wrote."""
 
+_LIST = LISTED.partition("{")[0]
+
 BEFORE = RAN.format(process="before")
 """The results of the run that is resumed."""
 
@@ -123,19 +125,23 @@ def read_parts(parts: Path) -> Record:
         RecordError: there is no manifest. A damaged file is read as far as possible.
     """
     manifest: Manifest | None = None
+    ran: dict[str, Result] = {}
     found: dict[str, Result] = {}
     whole: set[str] = set()
-    for file in sorted(parts.glob("*.jsonl")):
+    # The lists come last: of a case that has run they say nothing but its place.
+    for file in sorted(parts.glob("*.jsonl"), key=lambda file: (file.name.startswith(_LIST), file.name)):
+        into = found if file.name.startswith(_LIST) else ran
         try:
-            for _, kind, data in read_entries(file):
+            for _, kind, data in read_entries(file, ran if into is found else ()):
                 if kind == "manifest":
                     manifest = read_manifest(data)
                 else:
-                    result = read_result(data)
-                    found[result.case] = result
+                    result = (ran.get(data["case"]) if into is found else None) or read_result(data)
+                    into[result.case] = result
             whole.add(file.name)
         except (RecordError, TypeError, KeyError):
             continue
+    found |= ran  # a case that is in no list comes after the others
     if manifest is None:
         raise RecordError(f"{parts} has no manifest: the run was killed before it began, or this is not a journal")
     unlisted = [name for number, name in enumerate(manifest.unlisted) if LISTED.format(number=number) not in whole]

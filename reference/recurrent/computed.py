@@ -150,9 +150,9 @@ class Arithmetic:
         low, value, high = answer.value
         error = self._rounded(value, self.xp.maximum(abs(low - value), abs(high - value)))
         if answer.slack is not None:  # that of an end may be the largest: ELU is exact at 0, and not below
-            slack = (
-                answer.slack if getattr(answer.slack, "shape", ()) == ends.shape else self.xp.broadcast_to(answer.slack, ends.shape)
-            )
+            slack: Any = answer.slack
+            if getattr(slack, "shape", ()) != ends.shape:
+                slack = self.xp.broadcast_to(slack, ends.shape)
             error = error + self.xp.maximum(self.xp.maximum(slack[0], slack[1]), slack[2])
         if answer.defined is not None and not bool(answer.defined.all()):
             error = self.xp.where(answer.defined.all(axis=0), error, self.xp.nan)

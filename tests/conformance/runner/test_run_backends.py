@@ -82,7 +82,7 @@ IN_A_CASE = {
 def test_what_a_backend_does_in_a_case_costs_this_case_alone(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, message = IN_A_CASE[name]
     backend = f"python:unruly:{name}"
-    expression = "BIT_OR/UINT8/4d or BIT_OR/INT8/4d"
+    expression = "(BIT_OR/UINT8/4d or BIT_OR/INT8/4d) and not x"  # without sizes in the id: the usual case of each type
     code = dmlcts("run", "-q", "--level", "smoke", "-k", expression, "--backend", backend, "--out", tmp_path)
     found = results(tmp_path)
     assert {case: result.status for case, result in found.items() if result.status != "pass"} == {CASE: status}

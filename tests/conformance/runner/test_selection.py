@@ -131,7 +131,7 @@ def test_what_failed_runs_again_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert dmlcts(*WRONG, "--seed", "3", "BIT_OR", "-k", "4d", "-o", "first") == 1
+    assert dmlcts(*WRONG, "--seed", "3", "BIT_OR", "-k", "4d and not x", "-o", "first") == 1
     first = read_record(Path("first/results.jsonl"))
     assert [result.case for result in first.results if result.status == "fail"] == [CASE]
     assert dmlcts("run", "-q", "--rerun-failed", "first") == 1  # on the same backend
