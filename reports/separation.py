@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import comb, log2
+from math import comb, lgamma, log, log2
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Flags = NDArray[np.bool_]
 
 Score = Callable[[Any, Any, int], Any]
-"""How good conjunctions are that cover so many failures and that so many passing cases meet, with so many conditions each."""
+"""How good conjunctions are that cover so many failures and that so many passing cases meet, with so many conditions each. Of arrays and numbers."""
 
 MOST_CONDITIONS = 3
 MOST_SEPARATIONS = 5
@@ -29,8 +29,8 @@ _SEEDS = 3
 _NODES, _ALL_NODES = 500, 4_000
 """The most branches from one failure, and of a whole search: a limit for hopeless data."""
 
-_PASSING_WEIGHS = 4
-"""How many failures more a conjunction must cover for each passing case that meets it."""
+_EXCEPTION = 3.0
+"""What each passing case that meets a conjunction costs in bits, beside saying which of the cases that meet it they are."""
 
 _LIKELY = 0.5
 """The share of failing cases among those that meet a conjunction, below which it is not worth saying."""
@@ -60,14 +60,16 @@ def separations(holds: Flags, failing: Flags, passing: Flags, weights: NDArray[n
 
     ``holds`` has a row for each condition and a column for each case; of the cases that are neither failing nor passing only their number
     counts, as a sign of how general a condition is. Preferred are conjunctions that no passing case meets, that cover most failures, and
-    have the fewest and then the simplest conditions. One that passing cases meet is taken only if it covers more failures by far. What is no
+    have the fewest and then the simplest conditions. One that passing cases meet is taken if it takes fewer bits to say which these are than a
+    further condition would, as some condition leaves them out whatever the reason: a fault need not show in every case. What is no
     better than chance is left out, unless it covers all failures; where nothing else is left, the likeliest is given nevertheless.
     """
     search = _Search(holds, failing, passing, weights)
     found: list[Separation] = []
     left = np.ones(int(failing.sum()), np.bool_)
     while left.any() and len(found) < MOST_SEPARATIONS and len(search.fails):
-        candidates = [*search.exact(left), *search.rough(left)]
+        candidates = [shorter for each in search.exact(left) for shorter in search.shortened(each, left)]
+        candidates += search.rough(left)
         gains = [(search.evidence(each, left), -at) for at, each in enumerate(candidates)]
         best = candidates[-max(gains)[1]] if gains else ()
         new = int((search.inside(best) & left).sum()) if best else 0
@@ -98,7 +100,6 @@ class _Search:
         kept = np.array([group[0] for group in groups], np.int64)
         self.fails, self.passes = fails[kept], passes[kept]
         self.weights, self.general = weights[kept], general[kept]
-        self.bits = log2((failing.sum() + passing.sum()) / failing.sum())
 
     def inside(self, conjunction: Sequence[int]) -> Flags:
         """The failing cases that meet a conjunction."""
@@ -110,12 +111,34 @@ class _Search:
         return int(self.passes[list(conjunction)].all(axis=0).sum())
 
     def evidence(self, conjunction: Sequence[int], left: Flags) -> float:
-        """In bits, how much less likely than a failure anywhere the new failures are by chance, less the bits to pick the conjunction from all.
+        """In bits, how much shorter the outcomes of all cases can be said with the conjunction than without: which of the cases that meet it pass, and
+        which of the others fail, less the bits to pick the conjunction from all.
 
         At 0 or below, chance explains as much: some conjunction of so many conditions covers as many failures whatever the reason.
         """
-        new = int((self.inside(conjunction) & left).sum()) - _PASSING_WEIGHS * self.passing_inside(conjunction)
-        return new * self.bits - log2(comb(len(self.fails), len(conjunction)))
+        new = int((self.inside(conjunction) & left).sum())
+        return float(self.worth(new, self.passing_inside(conjunction), len(conjunction), int(left.sum())))
+
+    def worth(self, new: Any, passing: Any, length: int, failures: int) -> Any:
+        """The same of a conjunction's new failures, of all ``failures``, the passing cases that meet it, and its length."""
+        every = self.passes.shape[1]
+        without = _choices(failures + every, failures)
+        outside = _choices(failures - new + every - passing, failures - new)
+        return (
+            without
+            - _choices(new + passing, passing)
+            - outside
+            - log2(max(1, comb(len(self.fails), length)))
+            - _EXCEPTION * passing
+        )
+
+    def shortened(self, conjunction: tuple[int, ...], left: Flags) -> list[tuple[int, ...]]:
+        """A conjunction, and those that it becomes by leaving out conditions, one after another, each time that which is best left out."""
+        found = [conjunction]
+        while len(found[-1]) > 1:
+            parts = [tuple(each for each in found[-1] if each != out) for out in found[-1]]
+            found.append(max(parts, key=lambda part: self.evidence(part, left)))
+        return found
 
     def order(self, conjunction: Sequence[int]) -> tuple[int, int, int]:
         """What makes a conjunction preferable to others that cover as many: fewer, simpler and more general conditions."""
@@ -231,10 +254,9 @@ class _Search:
     # With some
 
     def rough(self, left: Flags) -> list[tuple[int, ...]]:
-        """The conjunctions with the highest gain, whether passing cases meet them or not; none where one without covers all."""
-        if any((self.inside(each) | ~left).all() for each in self.equals):
-            return []
-        return self._scored(left, lambda new, inside, length: new - length - _PASSING_WEIGHS * inside)
+        """The conjunctions with the highest gain, whether passing cases meet them or not."""
+        failures = int(left.sum())
+        return self._scored(left, lambda new, inside, length: self.worth(new, inside, length, failures))
 
     def likeliest(self) -> tuple[int, ...]:
         """The conjunction that comes closest to the failures (the largest F1 score); () if none comes close."""
@@ -267,3 +289,19 @@ class _Search:
 
         values = {tuple(at[list(each)].tolist()): value(each) for each in found}
         return sorted(values, key=lambda each: (-values[each], self.order(each)))[:1]
+
+
+_FACTORIALS = np.array([lgamma(number + 1) for number in range(1 << 12)])
+
+
+def _choices(every: Any, some: Any) -> Any:
+    """The bits to say which of all they are."""
+    return (_log_factorial(every) - _log_factorial(some) - _log_factorial(every - some)) / log(2)
+
+
+def _log_factorial(number: Any) -> Any:
+    """The natural logarithm of the factorial of whole numbers; by Stirling's formula beyond some thousands."""
+    number = np.asarray(number, np.float64)
+    large = np.maximum(number, 1)
+    stirling = large * np.log(large) - large + 0.5 * np.log(2 * np.pi * large)
+    return np.where(number < len(_FACTORIALS), _FACTORIALS[np.minimum(number, len(_FACTORIALS) - 1).astype(np.int64)], stirling)

@@ -37,7 +37,7 @@ def command(results: Path | None, level: str | None, as_json: bool, planted: int
     rejections and laws; only operators with failures are looked at.
 
     \b
-    Exit codes: 0 explained, also if nothing failed; 1 with --self-test, if less than 90 % are named first;
+    Exit codes: 0 explained, also if nothing failed; 1 with --self-test, if less than 90 % are named first, or if some cases pass all the same;
     2 usage or input error.
     """
     # Imported here, so that `--help` is quick.
@@ -59,7 +59,7 @@ def command(results: Path | None, level: str | None, as_json: bool, planted: int
 
 
 SEED, ENOUGH = 12, 0.9
-"""Of the planted conditions, and the share of them that must be named first."""
+"""Of the planted conditions, and the share of them that must be named first, whether the fault shows in all cases or not."""
 
 
 def _self_test(count: int, as_json: bool) -> int:
@@ -76,7 +76,8 @@ def _self_test(count: int, as_json: bool) -> int:
         print_json([asdict(trial) for trial in found])
     else:
         _print_shares(found)
-    return 0 if sum(trial.right for trial in found) >= ENOUGH * len(found) else 1
+    least = min(sum(trial.right for trial in found), sum(trial.unsteady for trial in found))
+    return 0 if least >= ENOUGH * len(found) else 1
 
 
 def _print_shares(found: Sequence[Trial]) -> None:
@@ -88,5 +89,12 @@ def _print_shares(found: Sequence[Trial]) -> None:
 
 
 def _share(found: Sequence[Trial]) -> str:
-    right, half, asked = (sum(each) for each in zip(*((t.right, t.half, t.asked) for t in found), strict=True))
-    return f"{right} of {len(found)} named first; from half of the cases {half}, after the cases to run next {asked}"
+    from dmlcts.conformance.mutants.explained import HIDDEN
+
+    right, unsteady, half, asked = (
+        sum(each) for each in zip(*((t.right, t.unsteady, t.half, t.asked) for t in found), strict=True)
+    )
+    return (
+        f"{right} of {len(found)} named first; {unsteady} if one in {HIDDEN} of their cases passes; "
+        f"from half of the cases {half}, after the cases to run next {asked}"
+    )

@@ -26,6 +26,9 @@ from dmlcts.spec.loader import load
 FEWEST = 3
 """How many cases must meet a condition at least, and how many must not; also without any one of its parts."""
 
+HIDDEN = 30
+"""Of so many cases that meet a condition one passes all the same, in a further trial: a fault need not show in every case."""
+
 _LARGEST = 4096
 _MOST_DRAWS = 2000
 _ROUNDS, _EACH = 3, 8
@@ -35,7 +38,8 @@ _ROUNDS, _EACH = 3, 8
 class Trial:
     """A condition that was planted, and what was named first.
 
-    ``inside`` cases met it, and so failed. ``right``: what was named holds for these alone, of all cases. ``half``: so does what is named
+    ``inside`` cases met it, and so failed. ``right``: what was named holds for these alone, of all cases. ``unsteady``: so does what is named
+    if one in ``HIDDEN`` of them passes. ``half``: so does what is named
     if every second case has run, drawn anew; ``asked``: so does what is named then after the cases to run next have run, three times at most.
     """
 
@@ -44,6 +48,7 @@ class Trial:
     named: tuple[str, ...]
     inside: int
     right: bool
+    unsteady: bool
     half: bool
     asked: bool
 
@@ -132,7 +137,11 @@ class Planter:
         if planted is None:
             return None
         true = np.logical_and.reduce([each.holds for each in planted])
-        named, guess, _ = self._named(true, np.ones(len(self.cases), np.bool_))
+        every = np.ones(len(self.cases), np.bool_)
+        named, guess, _ = self._named(true, every)
+        chance = Random(str([each.text for each in planted]))  # noqa: S311 (reproducible, no secret)
+        shows = np.array([chance.random() >= 1 / HIDDEN for _ in self.cases])
+        _, unsteady, _ = self._named(true & shows, every)
         seen = np.array([random.random() < 0.5 for _ in self.cases])
         _, at_half, following = self._named(true, seen)
         asked = at_half
@@ -147,6 +156,7 @@ class Planter:
             named,
             int(true.sum()),
             bool((guess == true).all()),
+            bool((unsteady == true).all()),
             bool((at_half == true).all()),
             bool((asked == true).all()),
         )

@@ -208,12 +208,12 @@ def test_a_pair_that_full_alone_has_is_missing_at_core() -> None:
     late = tuple(replace(case, level="full") for case in make_cases(load(ROUND)))
     found = interactions(load(ROUND), late, samples=1)
     assert found["pairs"].covered == 0
-    assert found["pairs"].feasible > 1_800
+    assert found["pairs"].feasible > 1_300
     assert found["triples"].share > 0.999
 
 
 def test_the_first_random_dispatches_are_of_core() -> None:
-    name = "ROI_ALIGN_GRAD"
+    name = "CONVOLUTION_INTEGER"
     array = array_of(plan(name), "full")
     assert 0 < array.random_core < len(array.random)
     for level, count in (("core", array.random_core), ("full", len(array.random))):

@@ -167,6 +167,7 @@ def test_a_wrong_backend_fails_with_the_explanation(tmp_path: Path) -> None:
         and case.desc.fields["RoundingMode"] == "TOWARD_INFINITY"
         and case.desc.tensor("InputTensor").DimensionCount == 4
         and case.desc.tensor("OutputTensor").count > 100
+        and 0 not in (case.desc.tensor("InputTensor").strides or ())
     )
     cases = [wrong, *select(every, level="full", matching=matcher("4d/halves or property/odd and float32"))]
     cases = [case for case in cases if case is wrong or case.kind != "combination"]
