@@ -1,4 +1,8 @@
-"""What separates failing from passing cases: the smallest conjunctions of conditions that only failing cases meet.
+"""What separates failing from passing cases: the smallest conjunctions of conditions that only failing cases meet, or nearly.
+
+Of several, that is best with which the outcomes of all cases can be said in the fewest bits: its conditions, which cases that meet it pass all
+the same, and which others fail. Among a thousand conditions there is always one that leaves out the one case in a hundred in which a fault does
+not show, and it says nothing of the fault.
 
 The search is exact for conjunctions of one to three conditions: one that no passing case meets has, for each passing case, a condition that
 this case does not meet. So it begins with the passing case that the fewest conditions leave out, and branches over these.
@@ -8,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import comb, lgamma, log, log2
+from math import lgamma, log
 from typing import Any
 
 import numpy as np
@@ -16,8 +20,8 @@ from numpy.typing import NDArray
 
 Flags = NDArray[np.bool_]
 
-Score = Callable[[Any, Any, int], Any]
-"""How good conjunctions are that cover so many failures and that so many passing cases meet, with so many conditions each. Of arrays and numbers."""
+Score = Callable[[Any, Any, Any], Any]
+"""How good conjunctions are that cover so many failures, that so many passing cases meet, and that cost so many bits. Of arrays and numbers."""
 
 MOST_CONDITIONS = 3
 MOST_SEPARATIONS = 5
@@ -29,8 +33,11 @@ _SEEDS = 3
 _NODES, _ALL_NODES = 500, 4_000
 """The most branches from one failure, and of a whole search: a limit for hopeless data."""
 
-_EXCEPTION = 3.0
+_EXCEPTION = 5.0
 """What each passing case that meets a conjunction costs in bits, beside saying which of the cases that meet it they are."""
+
+_SIMPLER = 2.0
+"""How many bits a condition costs more for each unit of its weight: of all weights together, few are simple."""
 
 _LIKELY = 0.5
 """The share of failing cases among those that meet a conjunction, below which it is not worth saying."""
@@ -100,6 +107,8 @@ class _Search:
         kept = np.array([group[0] for group in groups], np.int64)
         self.fails, self.passes = fails[kept], passes[kept]
         self.weights, self.general = weights[kept], general[kept]
+        _, kind, counts = np.unique(self.weights, return_inverse=True, return_counts=True)
+        self.bits = _SIMPLER * self.weights + 1 + np.log2(counts)[kind]
 
     def inside(self, conjunction: Sequence[int]) -> Flags:
         """The failing cases that meet a conjunction."""
@@ -117,20 +126,14 @@ class _Search:
         At 0 or below, chance explains as much: some conjunction of so many conditions covers as many failures whatever the reason.
         """
         new = int((self.inside(conjunction) & left).sum())
-        return float(self.worth(new, self.passing_inside(conjunction), len(conjunction), int(left.sum())))
+        return float(self.worth(new, self.passing_inside(conjunction), self.bits[list(conjunction)].sum(), int(left.sum())))
 
-    def worth(self, new: Any, passing: Any, length: int, failures: int) -> Any:
-        """The same of a conjunction's new failures, of all ``failures``, the passing cases that meet it, and its length."""
+    def worth(self, new: Any, passing: Any, bits: Any, failures: int) -> Any:
+        """The same of a conjunction's new failures, of all ``failures``, the passing cases that meet it, and the bits that its conditions cost."""
         every = self.passes.shape[1]
         without = _choices(failures + every, failures)
         outside = _choices(failures - new + every - passing, failures - new)
-        return (
-            without
-            - _choices(new + passing, passing)
-            - outside
-            - log2(max(1, comb(len(self.fails), length)))
-            - _EXCEPTION * passing
-        )
+        return without - _choices(new + passing, passing) - outside - bits - _EXCEPTION * passing
 
     def shortened(self, conjunction: tuple[int, ...], left: Flags) -> list[tuple[int, ...]]:
         """A conjunction, and those that it becomes by leaving out conditions, one after another, each time that which is best left out."""
@@ -256,12 +259,12 @@ class _Search:
     def rough(self, left: Flags) -> list[tuple[int, ...]]:
         """The conjunctions with the highest gain, whether passing cases meet them or not."""
         failures = int(left.sum())
-        return self._scored(left, lambda new, inside, length: self.worth(new, inside, length, failures))
+        return self._scored(left, lambda new, inside, bits: self.worth(new, inside, bits, failures))
 
     def likeliest(self) -> tuple[int, ...]:
         """The conjunction that comes closest to the failures (the largest F1 score); () if none comes close."""
         total = self.fails.shape[1]
-        found = self._scored(np.ones(total, np.bool_), lambda new, inside, length: 2 * new / (new + inside + total) - 1e-6 * length)
+        found = self._scored(np.ones(total, np.bool_), lambda new, inside, bits: 2 * new / (new + inside + total) - 1e-6 * bits)
         if not found:
             return ()
         failing, passing = int(self.inside(found[0]).sum()), self.passing_inside(found[0])
@@ -274,18 +277,19 @@ class _Search:
         tells = self.fails[:, left].mean(axis=1) - self.passes.mean(axis=1)
         at = np.sort(np.argsort(-tells, kind="stable")[:_TELLING])
         fails, passes = self.fails[np.ix_(at, left)].astype(np.float32), self.passes[at].astype(np.float32)
-        pairs = np.triu(score(fails @ fails.T, passes @ passes.T, 2))
-        np.fill_diagonal(pairs, score(fails.sum(axis=1), passes.sum(axis=1), 1))
+        bits = self.bits[at]
+        pairs = np.triu(score(fails @ fails.T, passes @ passes.T, bits[:, None] + bits))
+        np.fill_diagonal(pairs, score(fails.sum(axis=1), passes.sum(axis=1), bits))
         pairs[np.tril_indices(len(at), -1)] = -np.inf
         best = np.argpartition(-pairs, min(_PAIRS, pairs.size - 1), axis=None)[:_PAIRS]
         found = {tuple(sorted({place // len(at), place % len(at)})) for place in best.tolist()}
         for pair in [pair for pair in found if len(pair) == 2]:
             new, inside = fails @ fails[list(pair)].prod(axis=0), passes @ passes[list(pair)].prod(axis=0)
-            found.add(tuple(sorted({*pair, int(np.argmax(score(new, inside, 3)))})))
+            found.add(tuple(sorted({*pair, int(np.argmax(score(new, inside, bits[list(pair)].sum() + bits)))})))
 
         def value(each: tuple[int, ...]) -> float:
             new, inside = fails[list(each)].prod(axis=0).sum(), passes[list(each)].prod(axis=0).sum()
-            return float(score(new, inside, len(each)))
+            return float(score(new, inside, bits[list(each)].sum()))
 
         values = {tuple(at[list(each)].tolist()): value(each) for each in found}
         return sorted(values, key=lambda each: (-values[each], self.order(each)))[:1]

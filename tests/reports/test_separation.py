@@ -62,6 +62,24 @@ def test_one_passing_case_does_not_break_an_explanation_in_pieces() -> None:
     assert (first.conditions, first.failing, first.passing) == ((4, 5), count - 1, 1)
 
 
+@pytest.mark.parametrize("planted", [(3,), (3, 17), (3, 17, 40)])
+def test_a_fault_that_does_not_show_in_every_case_is_explained_without_what_leaves_these_out(planted: tuple[int, ...]) -> None:
+    for seed in range(8):
+        holds = drawn(400, 600, 20 + seed)
+        inside = holds[list(planted)].all(axis=0)
+        failing = inside & ~drawn(1, 600, 40 + seed, 0.04)[0]
+        first, *_ = explained(holds, failing)
+        assert (first.conditions, first.failing, first.passing) == (planted, failing.sum(), inside.sum() - failing.sum())
+
+
+def test_a_condition_that_leaves_many_passing_cases_out_is_named() -> None:
+    """A third of the cases that meet the first condition pass, all without the second: it is no chance."""
+    holds = drawn(200, 300, 9)
+    holds[1] = drawn(1, 300, 10, 0.67)[0]
+    (found,) = explained(holds, holds[0] & holds[1])
+    assert (found.conditions, found.passing) == ((0, 1), 0)
+
+
 def test_what_nothing_separates_gets_the_best_there_is_or_nothing() -> None:
     holds = drawn(3, 900, 4)
     likely = drawn(1, 900, 5, 0.7)[0]
