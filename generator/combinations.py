@@ -76,15 +76,12 @@ def computed(plan: Plan, most: str = "full") -> CoveringArray:
     covering = Covering(space, plan.operator.name)
     levels = {level: strength for level, strength in STRENGTHS.items() if not beyond(level, most)}
     for level, strength in levels.items():
-        pairs = [with_dear for with_dear in (False, True) if level == (WITH_DEAR if with_dear else "core")]
-        for with_dear in pairs:
-            covering.cover(2, with_dear)
-            # A pair that was not reached may be on other ways.
-            covering = Covering(space, f"{plan.operator.name}/again", covering.rows, covering.wanted)
-            covering.cover(1)
-            covering.cover(2, with_dear)
-        if strength != 2:
-            covering.cover(strength)
+        for with_dear in (True, False) if level == WITH_DEAR else (False,):
+            covering.cover(2 if with_dear else strength, with_dear)
+            if with_dear or strength == STRENGTHS["core"]:  # a pair that was not reached may be on other ways
+                covering = Covering(space, f"{plan.operator.name}/again", covering.rows, covering.wanted)
+                covering.cover(1)
+                covering.cover(2, with_dear)
     rows = apart(space, covering.wanted)
     every = CoveringArray(digest(space.model), dict.fromkeys(levels, len(rows)), {}, tuple(rows))
     had = [row_of(space.model, case) for case in rows.values()]  # a case may have more than was asked of its row

@@ -18,10 +18,9 @@ def add(
     costs: Sequence[float],
     missing: NDArray[np.bool_],
     wanted: int,
-    most: int | None = None,
 ) -> None:
-    """Adds rows to those chosen, each time that which covers the most missing tuples for its cost, until ``wanted`` tuples are covered or
-    ``most`` rows are chosen. ``places`` gives a row's tuples.
+    """Adds rows to those chosen, each time that which covers the most missing tuples for its cost, until ``wanted`` tuples are covered.
+    ``places`` gives a row's tuples.
 
     A row's gain only falls: it is counted again when the row comes first, and only then.
     """
@@ -30,7 +29,7 @@ def add(
     covered = len(missing) - int(missing.sum())
     heap = [(-len(places(at)) / price, at) for at, price in enumerate(costs)]
     heapify(heap)
-    while heap and covered < wanted and (most is None or len(chosen) < most):
+    while heap and covered < wanted:
         _, at = heappop(heap)
         row = places(at)
         gain = int(missing[row].sum())

@@ -1,8 +1,8 @@
 """What separates failing from passing cases: the smallest conjunctions of conditions that only failing cases meet, or nearly.
 
-Of several, that is best with which the outcomes of all cases can be said in the fewest bits: its conditions, which cases that meet it pass all
-the same, and which others fail. Among a thousand conditions there is always one that leaves out the one case in a hundred in which a fault does
-not show, and it says nothing of the fault.
+Several conjunctions are compared by description length: the bits that state the conditions, which of the matching cases pass, and which of the
+other cases fail. The shortest wins. A fault need not show in every matching case, and among a thousand conditions some always exclude the few
+cases that pass by chance: such a condition costs more bits than it saves.
 
 The search is exact for conjunctions of one to three conditions: one that no passing case meets has, for each passing case, a condition that
 this case does not meet. So it begins with the passing case that the fewest conditions leave out, and branches over these.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import lgamma, log
+from math import log
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ _NODES, _ALL_NODES = 500, 4_000
 """The most branches from one failure, and of a whole search: a limit for hopeless data."""
 
 _EXCEPTION = 5.0
-"""What each passing case that meets a conjunction costs in bits, beside saying which of the cases that meet it they are."""
+"""The bits that each passing case that meets a conjunction costs, beside those that state which of the matching cases it is."""
 
 _SIMPLER = 2.0
 """How many bits a condition costs more for each unit of its weight: of all weights together, few are simple."""
@@ -67,8 +67,8 @@ def separations(holds: Flags, failing: Flags, passing: Flags, weights: NDArray[n
 
     ``holds`` has a row for each condition and a column for each case; of the cases that are neither failing nor passing only their number
     counts, as a sign of how general a condition is. Preferred are conjunctions that no passing case meets, that cover most failures, and
-    have the fewest and then the simplest conditions. One that passing cases meet is taken if it takes fewer bits to say which these are than a
-    further condition would, as some condition leaves them out whatever the reason: a fault need not show in every case. What is no
+    have the fewest and then the simplest conditions. One that passing cases meet is taken if stating these exceptions needs fewer bits than a
+    further condition that excludes them: a fault need not show in every case. What is no
     better than chance is left out, unless it covers all failures; where nothing else is left, the likeliest is given nevertheless.
     """
     search = _Search(holds, failing, passing, weights)
@@ -120,8 +120,8 @@ class _Search:
         return int(self.passes[list(conjunction)].all(axis=0).sum())
 
     def evidence(self, conjunction: Sequence[int], left: Flags) -> float:
-        """In bits, how much shorter the outcomes of all cases can be said with the conjunction than without: which of the cases that meet it pass, and
-        which of the others fail, less the bits to pick the conjunction from all.
+        """The bits that the conjunction saves: the description length of all outcomes without it, less that with it. With it, the description is
+        its conditions, which of the matching cases pass, and which of the others fail.
 
         At 0 or below, chance explains as much: some conjunction of so many conditions covers as many failures whatever the reason.
         """
@@ -295,17 +295,12 @@ class _Search:
         return sorted(values, key=lambda each: (-values[each], self.order(each)))[:1]
 
 
-_FACTORIALS = np.array([lgamma(number + 1) for number in range(1 << 12)])
-
-
 def _choices(every: Any, some: Any) -> Any:
-    """The bits to say which of all they are."""
+    """The bits that state which of all cases these are: the logarithm of the binomial coefficient."""
     return (_log_factorial(every) - _log_factorial(some) - _log_factorial(every - some)) / log(2)
 
 
 def _log_factorial(number: Any) -> Any:
-    """The natural logarithm of the factorial of whole numbers; by Stirling's formula beyond some thousands."""
-    number = np.asarray(number, np.float64)
-    large = np.maximum(number, 1)
-    stirling = large * np.log(large) - large + 0.5 * np.log(2 * np.pi * large)
-    return np.where(number < len(_FACTORIALS), _FACTORIALS[np.minimum(number, len(_FACTORIALS) - 1).astype(np.int64)], stirling)
+    """The natural logarithm of the factorial of whole numbers, by Stirling's series: off by 0.001 at most."""
+    number = np.maximum(np.asarray(number, np.float64), 1)  # 0! is 1!
+    return number * np.log(number) - number + 0.5 * np.log(2 * np.pi * number) + 1 / (12 * number)

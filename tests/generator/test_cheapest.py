@@ -87,6 +87,21 @@ def test_of_rows_with_promises_the_one_with_the_most_stays() -> None:
     assert found.rows == (EVERY[0], EVERY[8])
 
 
+class WithDear(Factors):
+    dear = frozenset((0,))
+
+
+def test_pairs_with_a_dear_value_are_of_level_full_whatever_other_cases_have() -> None:
+    array = CoveringArray("digest", dict.fromkeys(("smoke", "core", "full"), len(EVERY)), {}, tuple(EVERY))
+    found = cheapest(WithDear(), array, EVERY, [1] * len(EVERY))  # type: ignore[arg-type]
+    core = found.rows[: found.ends["core"]]
+    assert {row[1:] for row in core} == set(product(range(2), range(3)))
+    assert pairs(core) < pairs(found.rows) == pairs(tuple(EVERY))
+    others = [Has((NONE, *row[1:]), frozenset()) for row in EVERY]  # all but the dear value
+    kept = fewest(WithDear(), found, [Has(row, frozenset()) for row in found.rows], [1] * len(found.rows), others)  # type: ignore[arg-type]
+    assert pairs(kept.rows) == pairs(tuple(EVERY))
+
+
 def test_promises_kept_elsewhere_need_no_row() -> None:
     assert beside(EVERY, EVERY, EVERY[0], EVERY[9]) == (EVERY[0],)
     assert beside(EVERY, EVERY, EVERY[7], elsewhere="support/3_0") == (EVERY[0],)

@@ -16,6 +16,7 @@ def test_nine_of_ten_planted_conditions_are_named_first() -> None:
     assert len(found) >= 15
     assert {len(trial.planted) for trial in found} == {1, 2, 3}
     assert sum(trial.right for trial in found) >= 0.9 * len(found)
+    assert sum(trial.unsteady for trial in found) >= 0.75 * len(found)
     assert all(trial.inside >= 3 for trial in found)
     assert sum(trial.asked for trial in found) >= sum(trial.half for trial in found)
 
