@@ -10,12 +10,13 @@ import os
 import subprocess
 import sys
 from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, Self
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
@@ -30,6 +31,12 @@ from dmlcts.reports.record import ERROR
 
 _MOST = 50
 """The largest number of cases that a process is given at once."""
+
+_AHEAD = 10
+"""A process with no more cases than this to run gets further ones of its operator: it must not wait for the pause below."""
+
+_PAUSE, _CHUNK = 0.005, 1 << 16
+"""Seconds between two looks at what a process reports, and the most bytes of a look: to wake up for each case takes a tenth of two processors."""
 
 _WORTH_SHARING = 20
 """With fewer cases left, making them in a second process is not worth the time."""
@@ -60,6 +67,11 @@ class _Process:
     def idle(self) -> bool:
         return self.ready and not self.listing and not self.indices
 
+    @property
+    def runs_short(self) -> bool:
+        """Whether it is about to have run what it was given."""
+        return self.began and 0 < len(self.indices) <= _AHEAD
+
     def tell(self, *command: Any) -> None:
         with suppress(OSError):  # it died; the end of its output says so too
             assert self.popen.stdin is not None
@@ -79,7 +91,7 @@ class Pool:
         self.folder = Path(self.options.out) / journal.FOLDER
         self.started = 0
         self.processes: list[_Process] = []
-        self.heard: SimpleQueue[tuple[_Process, list[Any] | None]] = SimpleQueue()
+        self.heard: SimpleQueue[tuple[_Process, list[Any]]] = SimpleQueue()
         self.died: Counter[str] = Counter()
 
     def run(self, plan: Plan) -> None:
@@ -90,7 +102,7 @@ class Pool:
         """
         while True:
             for process in self.processes:
-                if process.idle:
+                if process.idle or (process.runs_short and process.operator in plan.left):
                     self._give(process, plan)
             left = bool(plan.unlisted or plan.left)
             while left and len(self.processes) < self.count:
@@ -98,13 +110,13 @@ class Pool:
             if not left and all(process.idle for process in self.processes):
                 return
             try:
-                process, message = self.heard.get(timeout=0.5)  # without a limit, Windows would not notice Ctrl-C
+                process, messages = self.heard.get(timeout=0.5)  # without a limit, Windows would not notice Ctrl-C
             except Empty:
                 continue
-            if message is None:
-                self._bury(process, plan)
-            else:
+            for message in messages:
                 self._hear(process, message, plan)
+            if not messages:
+                self._bury(process, plan)
 
     def _give(self, process: _Process, plan: Plan) -> None:
         """Gives a process something to do: more of its operator, another operator, or a part of another's."""
@@ -118,9 +130,11 @@ class Pool:
             if not operator or (others and len(plan.left[operator]) < _WORTH_SHARING):
                 return
             process.operator = operator
-        share = len(plan.left[process.operator]) // (2 * self.count)
-        taken = plan.take(process.operator, max(1, min(_MOST, share)))
-        process.indices, process.began = deque(taken), False
+        left = len(plan.left[process.operator])
+        share = left if plan.unlisted else max(1, left // (2 * self.count))  # others have enough to do
+        taken = plan.take(process.operator, min(_MOST, share))
+        process.began = process.began and bool(process.indices)
+        process.indices.extend(taken)
         process.tell("run", process.operator, taken)
 
     def _hear(self, process: _Process, message: list[Any], plan: Plan) -> None:
@@ -200,12 +214,19 @@ class Pool:
         process.listener.start()
 
     def _listen(self, process: _Process) -> None:
+        """Puts what a process reports into the queue, some messages at once, and nothing when it ended or wrote what is no message."""
         assert process.popen.stdout is not None
-        with process.popen.stdout as stream, suppress(ValueError):  # no line of ours
-            for line in stream:
-                self.heard.put((process, json.loads(line)))
+        with process.popen.stdout as stream:
+            rest, valid = b"", True
+            while valid and (read := stream.buffer.read1(_CHUNK)):  # type: ignore[attr-defined]
+                *lines, rest = (rest + read).split(b"\n")
+                messages = list(_messages(lines))
+                valid = len(messages) == len(lines)
+                if messages:
+                    self.heard.put((process, messages))
+                sleep(_PAUSE)
         process.popen.kill()
-        self.heard.put((process, None))
+        self.heard.put((process, []))
 
     def __enter__(self) -> Self:
         while len(self.processes) < self.count:
@@ -227,3 +248,10 @@ class Pool:
                 process.popen.kill()
                 process.popen.wait()
             process.listener.join(1.0)
+
+
+def _messages(lines: Sequence[bytes]) -> Iterator[Any]:
+    """The messages in these lines, up to one that is none of ours."""
+    with suppress(ValueError):
+        for line in lines:
+            yield json.loads(line)
