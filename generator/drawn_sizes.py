@@ -87,7 +87,9 @@ def drawn_sizes(model: Model, values: Mapping[str, str], random: Random) -> dict
     free = _least(model, {**classes, "long": long})
     work = max(
         _work(model, free),
-        random.randint(MANY_LEAST, _MOST_MANY) if long == MANY else min(random.choice(_WORK), model.most_elements),
+        random.randint(MANY_LEAST, _MOST_MANY)
+        if long == MANY
+        else min(random.choice(_WORK), model.usual_elements, model.most_elements),
     )
     order = random.sample(list(classes), len(classes))
     most = {name: min(_LARGEST, model.largest(symbol)) for name, symbol, _ in model.size_names}

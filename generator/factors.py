@@ -262,6 +262,11 @@ class Model:
         return self.plan.operator.largest.get(symbol, 1 << 32)
 
     @property
+    def usual_elements(self) -> int:
+        """The product of free sizes that a combination keeps to if it can."""
+        return self.plan.operator.usual_elements
+
+    @property
     def most_elements(self) -> int:
         """The largest product of the free sizes in combinations and random dispatches."""
         return self.plan.operator.most_elements

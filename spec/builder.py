@@ -85,6 +85,7 @@ class _Builder(CaseReader):
             sizes=self.sizes(),
             largest=self.largest(),
             most_elements=self.most_elements(),
+            usual_elements=self.usual_elements(),
             turning=self.turning(),
             workloads=dict(self.in_cases("workloads", self.workload)),
             configurations=dict(self.in_cases("configurations", self.configuration)),

@@ -28,6 +28,10 @@ class CaseReader(Reader):
         """The largest product of free symbols in combinations."""
         return int(self.cases.get("most-elements", 1 << 32))
 
+    def usual_elements(self) -> int:
+        """The product of free symbols that combinations keep to if they can."""
+        return int(self.cases.get("usual-elements", 1 << 32))
+
     def turning(self) -> Turning | None:
         """The axes that have turning sizes, and the attributes that meet each of them."""
         entry, path = self.cases.get("turning"), ("cases", "turning")

@@ -20,6 +20,7 @@ CASES = (
     "sizes",
     "largest",
     "most-elements",
+    "usual-elements",
     "turning",
     "workloads",
     "values",

@@ -302,7 +302,7 @@ class Operator:
     """Everything that the suite knows about one operator, compared and hashed by identity. ``file`` is its source.
 
     ``sizes`` are the values of the shapes' free symbols, the default first; ``largest`` are the most that cases combine with others, of
-    symbols that make a case slow, ``most_elements`` the most of their product; ``turning`` and ``workloads`` are about sizes, too.
+    symbols that make a case slow, ``most_elements`` the most of their product, ``usual_elements`` what it keeps to if it can; ``turning`` and ``workloads`` are about sizes, too.
     ``configurations`` are the valid combinations: each limits attributes to some values, and optional tensors to present or absent;
     ``bases`` has the basis of those that are not documented.
     ``layouts`` are the extra layouts (generator/layouts) for this operator. ``lenient`` are the acceptances in the spec file itself;
@@ -331,6 +331,7 @@ class Operator:
     sizes: Mapping[str, tuple[int | tuple[int, ...], ...]] = field(default_factory=dict)
     largest: Mapping[str, int] = field(default_factory=dict)
     most_elements: int = 1 << 32
+    usual_elements: int = field(default=1 << 32, metadata={"later": True})
     turning: Turning | None = None
     workloads: Mapping[str, Workload] = field(default_factory=dict)
     configurations: Mapping[str, Mapping[str, tuple[object, ...]]] = field(default_factory=dict)
