@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from dmlcts.generator.case import LONGEST_ID, Case, from_json, to_json
-from dmlcts.generator.checks.given import Check, Given
+from dmlcts.generator.checks.given import Check, Given, some
 from dmlcts.generator.matching import may_match
 from dmlcts.spec.loader import load
 
@@ -51,7 +51,7 @@ def found_by_words(given: Given) -> Iterator[str]:
 
 def survive_json(given: Given) -> Iterator[str]:
     """A case goes to other processes, and into emitted tests, as JSON."""
-    for case in given.cases:
+    for case in some(given.cases):
         text = json.dumps(to_json(case), allow_nan=False)
         back = from_json(json.loads(text), lambda name: given.operator if name == given.operator.name else load(name))
         if back != case and not (_holds_nan(case) and json.dumps(to_json(back)) == text):
