@@ -263,7 +263,7 @@ class Model:
 
     @property
     def usual_elements(self) -> int:
-        """The product of free sizes that a combination keeps to if it can."""
+        """A soft limit on the product of free sizes in a combination."""
         return self.plan.operator.usual_elements
 
     @property

@@ -29,7 +29,7 @@ class CaseReader(Reader):
         return int(self.cases.get("most-elements", 1 << 32))
 
     def usual_elements(self) -> int:
-        """The product of free symbols that combinations keep to if they can."""
+        """A soft limit on the product of free symbols in combinations."""
         return int(self.cases.get("usual-elements", 1 << 32))
 
     def turning(self) -> Turning | None:

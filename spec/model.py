@@ -302,7 +302,8 @@ class Operator:
     """Everything that the suite knows about one operator, compared and hashed by identity. ``file`` is its source.
 
     ``sizes`` are the values of the shapes' free symbols, the default first; ``largest`` are the most that cases combine with others, of
-    symbols that make a case slow, ``most_elements`` the most of their product, ``usual_elements`` what it keeps to if it can; ``turning`` and ``workloads`` are about sizes, too.
+    symbols that make a case slow, ``most_elements`` the most of their product, ``usual_elements`` a soft limit on it in combinations;
+    ``turning`` and ``workloads`` are about sizes, too.
     ``configurations`` are the valid combinations: each limits attributes to some values, and optional tensors to present or absent;
     ``bases`` has the basis of those that are not documented.
     ``layouts`` are the extra layouts (generator/layouts) for this operator. ``lenient`` are the acceptances in the spec file itself;

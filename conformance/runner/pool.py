@@ -36,7 +36,7 @@ _AHEAD = 10
 """A process with no more cases than this to run gets further ones of its operator: it must not wait for the pause below."""
 
 _PAUSE, _CHUNK = 0.005, 1 << 16
-"""Seconds between two looks at what a process reports, and the most bytes of a look: to wake up for each case takes a tenth of two processors."""
+"""Seconds between two looks at what a process reports, and the most bytes of a look: to wake up for each case takes a tenth of a processor."""
 
 _WORTH_SHARING = 20
 """With fewer cases left, making them in a second process is not worth the time."""

@@ -38,6 +38,7 @@ Check = Callable[[Given], Iterator[str]]
 
 
 _SOME = 7
+"""Of so many cases one is checked."""
 
 
 def some(cases: Iterable[Case]) -> Iterator[Case]:
