@@ -37,7 +37,10 @@ from dmlcts.spec.shape import FAILURES
 VERSION = 7
 """To be raised when rows become other cases: stored arrays are stale then."""
 
-_DECIDING = ("fields", "support", "constraints", "shapes", "in_place", "configurations", "layouts")
+_DECIDING = (
+    *("fields", "support", "constraints", "shapes", "in_place", "configurations", "layouts"),
+    *("largest", "most_elements", "usual_elements"),
+)
 
 _FEW = 4
 """With more tensors, the layouts of two of them occur together in pairs only."""

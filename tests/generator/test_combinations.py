@@ -161,6 +161,9 @@ def test_the_digest_depends_on_what_decides_which_rows_can_be() -> None:
     assert digest(model_of(plan_of(replace(operator, summary="in other words")))) == now
     assert digest(model_of(plan_of(replace(operator, in_place=())))) != now
     assert digest(model_of(plan_of(replace(operator, constraints=operator.constraints[1:])))) != now
+    assert digest(model_of(plan_of(replace(operator, largest={"S": 100})))) != now
+    assert digest(model_of(plan_of(replace(operator, most_elements=1 << 13)))) != now
+    assert digest(model_of(plan_of(replace(operator, usual_elements=300)))) != now
 
 
 @pytest.mark.parametrize("name", [ROUND, "GEMM", "CONVOLUTION"])
