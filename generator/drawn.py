@@ -6,8 +6,8 @@ random here judges planted faults (conformance/mutants/interactions) and is sear
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import log, sqrt
+from collections.abc import Sequence, Set
+from math import isqrt, log, sqrt
 from random import Random
 from typing import Any, TypeVar
 
@@ -163,7 +163,8 @@ def _desc(
     found = {name: min(model.largest(name.split()[1]), _size(name, genes, wanted)) for name in names}
     free = {name: size for name, size in found.items() if name.split()[1] in model.free}
     if work:
-        found |= _fitted(free, genes, min(genes.pick("work", work), model.most_elements))
+        growing = {name for name in free if name.split()[1] in model.growing}
+        found |= _fitted(free, growing, genes, min(genes.pick("work", work), model.most_elements))
     full = {symbol for symbol in model.symbols if symbol not in model.free and genes.number(f"full {symbol}") < _FULL}
     found |= {name: LARGEST for name in found if name.split()[1] in full}
     sizes = {
@@ -173,12 +174,15 @@ def _desc(
     return model.plan.desc(choice.types, (2,) * rank, attributes, sizes, counts=counts)
 
 
-def _fitted(sizes: dict[str, int], genes: Genes, room: int) -> dict[str, int]:
-    """The sizes, in a drawn order each at most what those before it leave of ``room``."""
+def _fitted(sizes: dict[str, int], growing: Set[str], genes: Genes, room: int) -> dict[str, int]:
+    """The sizes, in a drawn order each at most what those before it leave of ``room``. Those of ``growing``, with which others grow, count twice:
+    from a filter of 300 x 300 and an image of one element, a transposed convolution makes an image of 300 x 300.
+    """
     found = {}
     for name in sorted(sizes, key=lambda name: genes.number(f"turn {name}")):
-        found[name] = min(sizes[name], max(1, room))
-        room //= found[name]
+        power = 2 if name in growing else 1
+        found[name] = min(sizes[name], max(1, isqrt(room) if power > 1 else room))
+        room //= found[name] ** power
     return found
 
 

@@ -50,6 +50,14 @@ def test_a_number_decides_a_case_completely(operator: str) -> None:
     assert not any(case.desc == other.desc for case in drawn(operator, 4, 15) for other in cases)
 
 
+def test_a_size_with_which_others_grow_counts_twice() -> None:
+    """From an image of one element and a window of 300 x 300, a transposed convolution makes 90,000 sums of 90,000 products."""
+    model, work = model_of(plan_of(load(CONVOLUTION))), 1 << 12
+    cases = [case_of(model, genes_of(CONVOLUTION, 3, number), "any", (work,)) for number in range(300)]
+    windows = [prod(case.desc.tensor("FilterTensor").sizes[2:]) for case in cases if case is not None]
+    assert 16 <= max(windows) <= 64  # 64 * 64 is all there may be
+
+
 def test_an_id_that_is_not_of_a_number_is_not_found() -> None:
     case = drawn(ADD, 3, 1)[0]
     assert find_numbered(case.id.replace("/fuzz-3-", "/fuzz-4-")) is None
