@@ -76,7 +76,7 @@ class Explanation:
             what = f"{self.group} cases" if self.group else "cases"
             return f"{self.explains:,}{of} {what} that {many}: one to three conditions explain them no better than chance"
         conditions = " and ".join(self.conditions)
-        if self.total == 1:  # whatever is unusual about this case would explain it as well
+        if self.total == 1 and self.precise:  # whatever is unusual about this case would explain it as well
             return f"{subject}{verb} once, in the only case of {self.inside + self.outside:,} in which {conditions}; one failure does not show its cause"
         share = f"{self.failing:,} of {self.inside:,}"
         text = f"{verb} whenever {conditions} ({share})" if self.precise else f"{verb} in {share} cases in which {conditions}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,7 +43,10 @@ Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 @contextmanager
 def mapper(processes: int) -> Iterator[Mapper]:
-    """``map`` in this process (0) or in others, results in order. In others, functions travel by name, arguments and results pickled."""
+    """``map`` in this process (0) or in others, results in order. In others, functions travel by name, arguments and results pickled.
+
+    The others end with this one, even if it is killed.
+    """
     if not processes:
         yield map
         return
@@ -50,8 +55,23 @@ def mapper(processes: int) -> Iterator[Mapper]:
 
     from dmlcts.conformance.runner.threads import starting_with_one_thread
 
-    with starting_with_one_thread(), ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with starting_with_one_thread(), ProcessPoolExecutor(processes, context, initializer=_end_with_parent) as pool:
         yield pool.map
+
+
+def _end_with_parent() -> None:
+    """Ends this process once the one that started it is gone: the covering array that it is at may take minutes, and nobody waits for it."""
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()
 
 
 def print_json(data: Any) -> None:

@@ -118,6 +118,7 @@ def test_other_data_has_cases_of_its_own() -> None:
             "BTensor": recipe,
         }
     assert data_cases in MAKERS
+    assert {case.covers[-1] for case in data_cases(plan_of(operator), "core")} >= {"values/BTensor/large"}
 
 
 def test_tables_of_attributes_hold_for_them_alone() -> None:

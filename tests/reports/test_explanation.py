@@ -47,6 +47,10 @@ OPEN = replace(
             replace(WHOLE, conditions=("the offset is 48",), inside=1, failing=1, outside=79, explains=1, total=1),
             "fails once, in the only case of 80 in which the offset is 48; one failure does not show its cause",
         ),
+        (
+            replace(WHOLE, conditions=("the offset is 48",), inside=2, failing=1, outside=78, explains=1, total=1),
+            "fails in 1 of 2 cases in which the offset is 48, never otherwise (0 of 78)",
+        ),
         (replace(WHOLE, conditions=(), outside=0), "fails always (12 of 12)"),
         (
             replace(WHOLE, conditions=(), inside=0, failing=0, outside=0, explains=3),

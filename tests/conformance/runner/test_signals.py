@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dmlcts.conformance.runner import journal
@@ -77,6 +79,22 @@ def test_nothing_outlives_a_run_that_was_killed(processes: int, tmp_path: Path) 
     while time.monotonic() < until and any(Path(f"/proc/{pid}").exists() for pid in children):
         time.sleep(0.1)
     assert [pid for pid in children if Path(f"/proc/{pid}").exists()] == []
+
+
+@pytest.mark.parametrize("end", [subprocess.Popen.terminate, subprocess.Popen.kill])
+def test_no_process_of_a_command_outlives_it(end: Callable[[subprocess.Popen[str]], None]) -> None:
+    command = subprocess.Popen(
+        [*PROGRAM, "spec", "coverage", "CONVOLUTION", "GEMM", "-n", "2"], stdout=subprocess.DEVNULL, text=True
+    )
+    until = time.monotonic() + 60
+    while len(children := psutil.Process(command.pid).children()) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    time.sleep(1)  # they have begun to work
+    assert len(children) >= 2
+    end(command)
+    assert command.wait(timeout=60) != 0
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert alive == []
 
 
 def hosts_below(parent: int) -> list[int]:
