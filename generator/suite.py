@@ -18,6 +18,7 @@ from dmlcts.generator.huge import huge_cases
 from dmlcts.generator.kept import kept
 from dmlcts.generator.negatives import negative_cases
 from dmlcts.generator.numbered import find_numbered
+from dmlcts.generator.plain import plain_cases
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.properties import property_cases
 from dmlcts.generator.random_cases import find_random, random_cases
@@ -35,6 +36,7 @@ MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     data_cases,
     size_cases,
     turning_cases,
+    plain_cases,
     workload_cases,
     gap_cases,
     negative_cases,

@@ -13,6 +13,7 @@ from dmlcts.generator.attributes import Combination, NotGenerable, choice_labels
 from dmlcts.generator.build import build, random_data, support_cells
 from dmlcts.generator.case import VALUES, Case, Data, beyond
 from dmlcts.generator.data import data_values
+from dmlcts.generator.layouts import laid_out_twice
 from dmlcts.generator.pairwise import pairwise
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.types import TypeChoice
@@ -95,7 +96,11 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             desc = choice.desc(_run(choice.usual_count), attributes, workload.sizes)
             if wrong := violations(plan.operator, desc):
                 raise NotGenerable(f"{plan.operator.name}: the workload {label} breaks {wrong[0].label}: {wrong[0].message}")
-            yield build("sizes", ("sizes", label), desc, choice, level="full", covers=(f"sizes/{label}",))
+            for layout, laid in laid_out_twice(plan.operator, desc):
+                parts = ("sizes", *filter(None, (label, layout)))
+                yield build(
+                    "sizes", parts, laid, choice, level="full", basis=workload.basis or DOCUMENTED, covers=(f"sizes/{label}",)
+                )
         if not choices:
             raise NotGenerable(
                 f"{plan.operator.name}: no table gives the first tensor the type of the workload {label}, {workload.data_type}"

@@ -147,7 +147,7 @@ class _Maker:
             desc = self._desc(way, wanted, self._run(choice, others))
         except (NotGenerable, *FAILURES):
             return
-        found = self._sizes(desc) if desc else {}
+        found = sizes_of(self.plan, desc) if desc else {}
         if (
             desc is None
             or any(found.get(at) != size for at, size in wanted.items())
@@ -162,7 +162,7 @@ class _Maker:
         """The desc that wants these sizes; None where it has no such dimension."""
         choice, attributes = way
         usual = choice.desc(run, attributes)
-        known = self._sizes(usual)
+        known = sizes_of(self.plan, usual)
         if not wanted.keys() <= known.keys():
             return None
         known |= wanted
@@ -172,11 +172,12 @@ class _Maker:
             symbols[symbol] = row if self.model.symbols[symbol] else row[0]
         return choice.desc(run, attributes, symbols)
 
-    def _sizes(self, desc: OperatorDesc) -> dict[Dimension, int]:
-        """The size of each dimension that may be large."""
-        found: dict[Dimension, int] = {}
-        for symbol, value in symbols_of(self.operator, desc).items():
-            if symbol in self.model.free:
-                row = value if isinstance(value, tuple) else (value,)
-                found |= {(symbol, index - len(row) if self.model.symbols[symbol] else 0): size for index, size in enumerate(row)}
-        return found
+
+def sizes_of(plan: Plan, desc: OperatorDesc) -> dict[Dimension, int]:
+    """The size of each dimension of a desc that may be large."""
+    model, found = model_of(plan), dict[Dimension, int]()
+    for symbol, value in symbols_of(plan.operator, desc).items():
+        if symbol in model.free:
+            row = value if isinstance(value, tuple) else (value,)
+            found |= {(symbol, index - len(row) if model.symbols[symbol] else 0): size for index, size in enumerate(row)}
+    return found

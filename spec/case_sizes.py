@@ -21,9 +21,11 @@ class Turning:
 class Workload:
     """A single case of these sizes of symbols, and of attributes where they are not the usual ones.
 
-    It has the data type, of the first tensor; without one it is a case for one choice of types of each format.
+    It has the data type, of the first tensor; without one it is a case for one choice of types of each format. It is documented unless it
+    has another ``basis``.
     """
 
     sizes: Mapping[str, int | tuple[int, ...]]
     attributes: Mapping[str, object] = field(default_factory=dict)
     data_type: str | None = None
+    basis: str | None = field(default=None, metadata={"later": True})
