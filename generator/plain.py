@@ -1,80 +1,83 @@
-"""Sizes of plain dispatches: usual attributes and layouts, and one size that no kernel takes whole beside others that it does.
+"""Plain dispatches, in which one thing is unusual: a size or two, or the layout of one tensor; attributes are usual and other sizes even.
 
-The fast ways of a kernel ask for much at once: no activation, no mask, a batch of one, all other sizes multiples of 16. There it goes wrong in
-the rest of a tile, or beyond 65,535 groups of threads. Cases that differ from the usual in many things at once never come there.
+The fast ways of a kernel ask for much at once: no activation, no mask, a batch of one, all sizes multiples of 16. There it goes wrong in the
+rest of a tile, beyond 65,535 groups of threads, or with strides. Cases that differ from the usual in many things at once never come there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import count, product
+from dataclasses import dataclass
+from itertools import count, islice, product
 from math import prod
 from random import Random
 
 from dmlcts.generator.attributes import Combination, NotGenerable, limited
 from dmlcts.generator.build import build
 from dmlcts.generator.case import Case, beyond
-from dmlcts.generator.factors import Model, model_of
-from dmlcts.generator.layouts import laid_out_twice
+from dmlcts.generator.factors import Model, model_of, short
+from dmlcts.generator.layouts import laid_out, laid_out_twice, layouts_of
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.turning import Dimension, Way, sizes_of
 from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.model import ABSENT
+from dmlcts.spec.model import ABSENT, Field, Operator
 from dmlcts.spec.rules import violations
 from dmlcts.spec.shape import FAILURES
 
 UNEVEN = (13, 31, 33, 47, 65)
-"""The sizes that no kernel takes whole; the others are one of ``UNITS``."""
+"""Sizes that no kernel takes whole; beside them, others are one of ``UNITS``, and those of a window ``_WINDOW``."""
 
-UNITS = (32, 16, 8, 4)
+UNITS, _WINDOW = (32, 16, 8, 4), 3
 
-FAR = 65_537
-"""More than a dimension of a dispatch has groups of threads, and more than 16 bits count."""
+FAR, FARTHER = 65_537, (1 << 20) + 7
+"""More than a dimension of a dispatch has groups of threads, or 16 bits count; and more than 1,024 groups of as many threads."""
+
+PLANE = (257, 256)
+"""A plane of more elements than 16 bits count, by neither of its sizes."""
 
 _MOST_WORK = 1 << 17
 """The product of all sizes: the even ones have the largest unit with which they keep to it."""
 
+_MOST_ELEMENTS = 1 << 22
+"""The most elements of all tensors together."""
+
 _WAYS = 10
-"""How many choices of data types, enumerations and presence each dimension has."""
+"""With how many choices of data types, enumerations and presence each dimension is uneven."""
+
+Sizes = Mapping[Dimension, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """Sizes of a dispatch: what is unusual about them in words, those that it must have, those of others, and how many ways it is tried."""
+
+    label: str
+    turned: Sizes
+    others: Sizes
+    ways: int = 1
 
 
 def plain_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Each dimension with uneven sizes beside even ones, and beyond 16 bits."""
+    """Sizes that are uneven beside even ones or far beyond them, and each layout of each tensor with even sizes."""
     if beyond("full", most):
         return
-    ids = set[str]()
-    for case in _cases(plan):
-        if case.id not in ids:
-            ids.add(case.id)
-            yield case
-
-
-def _cases(plan: Plan) -> Iterator[Case]:
-    model, turns = model_of(plan), count()
-    ways = _ways(plan)
-    for name, at in model.dimensions.items():
-        if at[0] in model.growing:
-            continue
-        uneven = [size for size in UNEVEN if size <= model.largest(at[0])]
-        for index in range(min(_WAYS, len(ways)) if uneven else 0):
-            size = uneven[index % len(uneven)]
-            yield from _made(plan, ways[next(turns) % len(ways)], (name, at, size), _even(model, at, size), next(turns) % 2 == 0)
-        if model.largest(at[0]) >= FAR:
-            few = {other: 1 if _is_leading(model, other) else 2 for other in model.dimensions.values()}
-            for _ in ways:  # the first that can have it
-                made = list(_made(plan, ways[next(turns) % len(ways)], (name, at, FAR), few, is_last=False))
-                if made:
-                    yield from made
-                    break
+    ids, ways, turns = set[str](), _ways(plan), count()
+    for form in _forms(model_of(plan)):
+        made = (_made(plan, ways[turn % len(ways)], form, turn % 2 == 0) for turn in islice(turns, len(ways)))
+        for case in islice(filter(None, made), form.ways):
+            if case.id not in ids:
+                ids.add(case.id)
+                yield case
+    yield from _laid_out(plan, ways)
 
 
 def _ways(plan: Plan) -> list[Way]:
-    """Choices of data types with the usual attributes, each with every combination of enumerations, with and without optional tensors."""
+    """Choices of data types with the usual attributes, each with every combination of enumerations and axes, with and without optional tensors."""
     found: list[Way] = []
     for choice in plan.representatives:
         usual = choice.attributes[0]
         limits = plan.operator.configurations.get(usual.configuration, {})
-        fields = [field for field in plan.chosen if field.type == "BOOL" or (field.enum and field.enum != "DML_TENSOR_DATA_TYPE")]
+        fields = [field for field in plan.chosen if _varies(plan.operator, field)]
         bare = {
             field.name: ABSENT
             for field in plan.operator.fields
@@ -90,48 +93,108 @@ def _ways(plan: Plan) -> list[Way]:
     return found
 
 
+def _varies(operator: Operator, field: Field) -> bool:
+    """Whether an attribute has all its values: they choose what is computed, and not how much."""
+    is_enumeration = bool(field.enum) and field.enum != "DML_TENSOR_DATA_TYPE"
+    return field.type == "BOOL" or is_enumeration or field.name == _axes(operator)
+
+
+def _axes(operator: Operator) -> str:
+    """The attribute that names the axes along which the operator works; empty if there is none."""
+    return operator.turning.axes if operator.turning else ""
+
+
+# Sizes
+
+
+def _forms(model: Model) -> Iterator[_Form]:
+    few = {at: 1 if _is_leading(model, at) else 2 for at in model.dimensions.values()}
+    for name, at in model.dimensions.items():
+        if at[0] in model.growing:
+            continue
+        largest = model.largest(at[0])
+        for size in (size for size in UNEVEN if size <= largest):
+            beside = _even(model, {at: size})
+            yield _Form(f"{name}={size}.beside-{max(beside.values(), default=1)}", {at: size}, beside, _WAYS // len(UNEVEN))
+        if largest >= FAR:
+            yield _Form(f"{name}={FAR}", {at: FAR}, few, 2)
+        if largest >= FARTHER and (at[1] == -1 or at == (list(model.symbols)[-1], 0)):
+            yield _Form(f"{name}={FARTHER}", {at: FARTHER}, dict.fromkeys(few, 1))
+        if largest >= FAR and at[1] == -2:
+            yield _Form(f"{at[0]}={'x'.join(map(str, PLANE))}", {at: PLANE[0], (at[0], -1): PLANE[1]}, few, 2)
+
+
 def _is_leading(model: Model, at: Dimension) -> bool:
     """Whether a dimension is a batch or the like: the first symbol, if it is one size, or what lies before the last two of several."""
     return at == (next(iter(model.symbols)), 0) or at[1] < -2
 
 
-def _even(model: Model, turned: Dimension, size: int) -> dict[Dimension, int]:
-    """The sizes of the dimensions beside one of this size: 1 of a batch, else the largest unit with which the product keeps to the most work."""
-    others = [at for at in model.dimensions.values() if at[0] not in model.growing and at != turned]
+def _even(model: Model, turned: Sizes) -> Sizes:
+    """The sizes of the other dimensions: 1 of a batch, 3 of a window, else the largest unit with which the product keeps to the most work."""
+    others = [at for at in model.dimensions.values() if at not in turned]
+    windows = {at: _WINDOW for at in others if at[0] in model.growing}
     for unit in UNITS:
-        sizes = {at: 1 if _is_leading(model, at) else min(unit, model.largest(at[0])) for at in others}
-        if size * prod(sizes.values()) <= _MOST_WORK:
+        sizes = {at: 1 if _is_leading(model, at) else min(unit, model.largest(at[0])) for at in others if at not in windows}
+        if prod(sizes.values()) * prod(turned.values()) <= _MOST_WORK:
             break
-    return sizes
+    return sizes | windows
 
 
-def _made(
-    plan: Plan, way: Way, turned: tuple[str, Dimension, int], others: Mapping[Dimension, int], is_last: bool
-) -> Iterator[Case]:
-    """The case with these sizes, if it is valid; with channels last if the operator has such a layout and ``is_last``."""
+def _made(plan: Plan, way: Way, form: _Form, has_layout: bool) -> Case | None:
+    """The case with these sizes, if it is valid; with channels last if the operator has such a layout and ``has_layout``."""
     choice, _ = way
-    name, at, size = turned
-    try:
-        desc = _desc(plan, way, {**others, at: size})
-    except (NotGenerable, *FAILURES):
-        return
-    if desc is None or sizes_of(plan, desc).get(at) != size or plan.level_of(desc) is None or violations(plan.operator, desc):
-        return
-    label = f"{name}={size}" if size == FAR else f"{name}={size}.beside-{max(others.values(), default=1)}"
-    layout, desc = laid_out_twice(plan.operator, desc)[-1] if is_last else ("", desc)
-    parts = ("sizes", *filter(None, (label, layout)))
-    yield build("sizes", parts, desc, choice, level="full", covers=[f"sizes/{label}"])
+    desc = _desc(plan, way, {**form.others, **form.turned})
+    if desc is None or any(sizes_of(plan, desc).get(at) != size for at, size in form.turned.items()):
+        return None
+    if sum(tensor.count for _, tensor in desc.tensors()) > _MOST_ELEMENTS:
+        return None
+    layout, desc = laid_out_twice(plan.operator, desc)[-1] if has_layout else ("", desc)
+    parts = ("sizes", *filter(None, (form.label, layout)))
+    return build("sizes", parts, desc, choice, level="full", covers=[f"sizes/{form.label}"])
 
 
-def _desc(plan: Plan, way: Way, wanted: Mapping[Dimension, int]) -> OperatorDesc | None:
-    """The desc that wants these sizes, those that it has; None where it lacks the turned dimension."""
+def _desc(plan: Plan, way: Way, wanted: Sizes) -> OperatorDesc | None:
+    """The desc that has these sizes, as far as it has such dimensions; None if there is no valid one."""
     choice, attributes = way
-    run = (2,) * choice.usual_count
-    known = sizes_of(plan, choice.desc(run, attributes))
-    known |= {at: size for at, size in wanted.items() if at in known}
-    symbols: dict[str, int | tuple[int, ...]] = {}
-    model = model_of(plan)
-    for symbol in dict.fromkeys(symbol for symbol, _ in known if symbol not in model.growing):
-        row = tuple(size for (name, _), size in known.items() if name == symbol)
-        symbols[symbol] = row if model.symbols[symbol] else row[0]
-    return choice.desc(run, attributes, symbols)
+    run, model = (2,) * choice.usual_count, model_of(plan)
+    try:
+        known = sizes_of(plan, choice.desc(run, attributes))
+        known |= {at: size for at, size in wanted.items() if at in known}
+        symbols: dict[str, int | tuple[int, ...]] = {}
+        for symbol in dict.fromkeys(symbol for symbol, _ in known):
+            row = tuple(size for (name, _), size in known.items() if name == symbol)
+            symbols[symbol] = row if model.symbols[symbol] else row[0]
+        desc = choice.desc(run, attributes, symbols)
+    except (NotGenerable, *FAILURES):
+        return None
+    return desc if plan.level_of(desc) is not None and not violations(plan.operator, desc) else None
+
+
+# Layouts
+
+
+def _laid_out(plan: Plan, ways: list[Way]) -> Iterator[Case]:
+    """Even sizes with each layout of each tensor along each axis, and all other tensors packed."""
+    along: dict[object, list[Way]] = {}
+    for way in ways:
+        along.setdefault(str(way[1].get(_axes(plan.operator))), []).append(way)
+    turns, ids, even = count(), set[str](), _even(model_of(plan), {})
+    for field, own in product(plan.operator.fields, along.values()):
+        for layout in layouts_of(plan.operator, field)[1:] if field.is_tensor else ():
+            made = (_with_layout(plan, own[turn % len(own)], even, field.name, layout) for turn in islice(turns, len(own)))
+            case = next(filter(None, made), None)
+            if case is not None and case.id not in ids:
+                ids.add(case.id)
+                yield case
+
+
+def _with_layout(plan: Plan, way: Way, sizes: Sizes, name: str, layout: str) -> Case | None:
+    desc = _desc(plan, way, sizes)
+    changed = {} if desc is None else {own: laid_out(tensor, layout) for field, own, tensor in desc.by_field() if field == name}
+    if desc is None or not changed:
+        return None
+    desc = desc.with_tensors(changed)
+    if violations(plan.operator, desc):
+        return None
+    label = f"{short(name)}-{layout}.of-{max(sizes.values(), default=1)}"
+    return build("sizes", ("sizes", label), desc, way[0], level="full", covers=[f"sizes/{label}"])

@@ -30,6 +30,9 @@ SIZES = tuple(dict.fromkeys(size for edge in EDGES for size in (edge - 1, edge, 
 MOST_WORK = 1 << 17
 """The product of all sizes that a case with two large ones keeps to."""
 
+_FAR = 65_537
+"""More than a counter of 16 bits holds, and more than FLOAT16: a count of what is reduced goes wrong there."""
+
 _ABOUT, _FEWEST = 200, 10
 """How many cases an operator should have, and how many any two dimensions have at least."""
 
@@ -102,6 +105,9 @@ class _Maker:
                 for size in SIZES if own else ():
                     way = own[next(self.turns) % len(own)]
                     yield from self._made(way, {at: size}, _SMALL)
+                if at[1] == -1 and self.model.largest(at[0]) >= _FAR:
+                    for way in {choice: (choice, attributes) for choice, attributes in own}.values():  # one of each choice of types
+                        yield from self._made(way, {at: _FAR}, _SMALLER)
 
     def _may_be(self, at: Dimension, size: int) -> bool:
         """Whether a dimension has this size in some case."""
