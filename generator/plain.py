@@ -54,7 +54,7 @@ class _Form:
     label: str
     turned: Sizes
     others: Sizes
-    ways: int = 1
+    ways: int
 
 
 def plain_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -114,14 +114,17 @@ def _forms(model: Model) -> Iterator[_Form]:
             continue
         largest = model.largest(at[0])
         for size in (size for size in UNEVEN if size <= largest):
-            beside = _even(model, {at: size})
-            yield _Form(f"{name}={size}.beside-{max(beside.values(), default=1)}", {at: size}, beside, _WAYS // len(UNEVEN))
+            yield _form(f"{name}={size}", {at: size}, _even(model, {at: size}), _WAYS // len(UNEVEN))
         if largest >= FAR:
-            yield _Form(f"{name}={FAR}", {at: FAR}, few, 2)
+            yield _form(f"{name}={FAR}", {at: FAR}, few, 2)
         if largest >= FARTHER and (at[1] == -1 or at == (list(model.symbols)[-1], 0)):
-            yield _Form(f"{name}={FARTHER}", {at: FARTHER}, dict.fromkeys(few, 1))
+            yield _form(f"{name}={FARTHER}", {at: FARTHER}, dict.fromkeys(few, 1), 1)
         if largest >= FAR and at[1] == -2:
-            yield _Form(f"{at[0]}={'x'.join(map(str, PLANE))}", {at: PLANE[0], (at[0], -1): PLANE[1]}, few, 2)
+            yield _form(f"{at[0]}={'x'.join(map(str, PLANE))}", {at: PLANE[0], (at[0], -1): PLANE[1]}, few, 2)
+
+
+def _form(label: str, turned: Sizes, others: Sizes, ways: int) -> _Form:
+    return _Form(f"{label}.beside-{max(others.values(), default=1)}", turned, others, ways)
 
 
 def _is_leading(model: Model, at: Dimension) -> bool:
