@@ -32,7 +32,7 @@ KIND = "random"
 COUNT = 1200
 """How many an operator has at level full."""
 
-_TRIES = 10_000
+_TRIES = 20_000
 """How many numbers are tried: not every number gives a case, and some give a pair that no other has."""
 
 _WORK = (1 << 12, 1 << 13, 1 << 14)
