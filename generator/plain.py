@@ -7,7 +7,7 @@ rest of a tile, beyond 65,535 groups of threads, or with strides. Cases that dif
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice, product
 from math import prod
 from random import Random
@@ -41,6 +41,12 @@ _MOST_WORK = 1 << 17
 _MOST_ELEMENTS = 1 << 22
 """The most elements of all tensors together."""
 
+_BESIDE_CONTRACTED = (1, 16)
+"""What is beside a long dimension along which the operator sums: a single sum, and a tile of them."""
+
+_TRIES = 8
+"""Of how many choices of data types and attributes one is looked for that sums along a dimension."""
+
 _WAYS = 10
 """With how many choices of data types, enumerations and presence each dimension is uneven."""
 
@@ -55,6 +61,8 @@ class _Form:
     turned: Sizes
     others: Sizes
     ways: int
+    is_contracted: bool = False
+    """Whether no output has so many elements as the long dimension: it is one along which the operator sums."""
 
 
 def plain_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -63,7 +71,8 @@ def plain_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         return
     ids, ways, turns = set[str](), _ways(plan), count()
     for form in _forms(model_of(plan)):
-        made = (_made(plan, ways[turn % len(ways)], form, turn % 2 == 0) for turn in islice(turns, len(ways)))
+        tries = min(len(ways), _TRIES) if form.is_contracted else len(ways)
+        made = (_made(plan, ways[turn % len(ways)], form, turn % 2 == 0) for turn in islice(turns, tries))
         for case in islice(filter(None, made), form.ways):
             if case.id not in ids:
                 ids.add(case.id)
@@ -117,6 +126,9 @@ def _forms(model: Model) -> Iterator[_Form]:
             yield _form(f"{name}={size}", {at: size}, _even(model, {at: size}), _WAYS // len(UNEVEN))
         if largest >= FAR:
             yield _form(f"{name}={FAR}", {at: FAR}, few, 2)
+            for unit in _BESIDE_CONTRACTED:
+                beside = {other: min(unit, model.largest(other[0])) if few[other] > 1 else 1 for other in few}
+                yield replace(_form(f"{name}={FAR}", {at: FAR}, beside, 2), is_contracted=True)
         if largest >= FARTHER and (at[1] == -1 or at == (list(model.symbols)[-1], 0)):
             yield _form(f"{name}={FARTHER}", {at: FARTHER}, dict.fromkeys(few, 1), 1)
         if largest >= FAR and at[1] == -2:
@@ -150,6 +162,9 @@ def _made(plan: Plan, way: Way, form: _Form, has_layout: bool) -> Case | None:
     if desc is None or any(sizes_of(plan, desc).get(at) != size for at, size in form.turned.items()):
         return None
     if sum(tensor.count for _, tensor in desc.tensors()) > _MOST_ELEMENTS:
+        return None
+    outputs = {field.name for field in plan.operator.outputs()}
+    if form.is_contracted and sum(tensor.count for field, _, tensor in desc.by_field() if field in outputs) >= FAR:
         return None
     layout, desc = laid_out_twice(plan.operator, desc)[-1] if has_layout else ("", desc)
     parts = ("sizes", *filter(None, (form.label, layout)))
