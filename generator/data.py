@@ -101,11 +101,29 @@ def _computed(parameter: float | int | str, fields: Mapping[str, object]) -> Any
 
 
 def same_where_broadcast(values: Array, tensor: TensorDesc) -> Array:
-    """The array with dimensions of stride 0 filled from their first element."""
-    if tensor.strides is None or 0 not in tensor.strides:
+    """The array with elements that are one element in memory filled from the first of them: along strides of 0, and where rows overlap."""
+    has_rows = tensor.strides is not None and overlaps(tensor)
+    if tensor.strides is None or (0 not in tensor.strides and not has_rows):
         return values
     first = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.strides)
-    return np.ascontiguousarray(np.broadcast_to(values[first], values.shape))
+    values = values[first]
+    if has_rows:
+        places = sum(np.ix_(*(stride * np.arange(size) for stride, size in zip(tensor.strides, values.shape, strict=True))))
+        _, at, which = np.unique(places, return_index=True, return_inverse=True)
+        values = values.ravel()[at][which].reshape(values.shape)
+    return np.ascontiguousarray(np.broadcast_to(values, tensor.sizes))
+
+
+def overlaps(tensor: TensorDesc) -> bool:
+    """Whether places of a tensor with strides coincide apart from its broadcast dimensions."""
+    sizes, strides = tensor.sizes, tensor.strides or ()
+    steps = sorted((stride, size) for stride, size in zip(strides, sizes, strict=True) if stride and size > 1)
+    reach = 0
+    for stride, size in steps:
+        if stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
 
 
 def stream(seed: str, count: int) -> bytes:

@@ -89,6 +89,17 @@ LAYOUTS: dict[str, Callable[[Sizes, int], Sizes]] = {
 }
 """The strides for sizes, and for a gap of so many elements where there are gaps."""
 
+FURTHER: dict[str, Callable[[Sizes, int], Sizes]] = {
+    "last-alone": lambda sizes, gap: (*(0 for _ in sizes[1:]), 1),
+    "sliding": lambda sizes, gap: (
+        (*(sizes[-1] + sizes[-2] - 1 for _ in sizes[2:]), 1, 1) if len(sizes) > 1 else packed_strides(sizes)
+    ),
+}
+"""Strides of inputs in plain dispatches alone: a row for all rows, as a bias has it; and rows that begin one element apart, as windows."""
+
+BROADCAST = ("broadcast-all", "per-channel", "last-alone")
+"""What people broadcast to a tensor of images: a number, one for each channel, one for each column."""
+
 LETTERS = {
     "packed": "pk",
     "padded-rows": "pr",
@@ -125,13 +136,15 @@ def layouts_of(operator: Operator, field: Field) -> tuple[str, ...]:
 
 def laid_out_twice(operator: Operator, desc: OperatorDesc) -> list[tuple[str, OperatorDesc]]:
     """The desc as it is, called "", and with channels last if the operator has that layout: then kernels have a way of their own for it."""
-    found = [("", desc)]
-    if _CHANNELS_LAST in operator.layouts:
-        fitting = (
-            (name, tensor) for field, name, tensor in desc.by_field() if _has_channels(tensor) and not operator.field(field).packed
-        )
-        found.append((_CHANNELS_LAST, desc.with_tensors({name: laid_out(tensor, _CHANNELS_LAST) for name, tensor in fitting})))
-    return found
+    return [("", desc), *([(_CHANNELS_LAST, channels_last(operator, desc))] if _CHANNELS_LAST in operator.layouts else [])]
+
+
+def channels_last(operator: Operator, desc: OperatorDesc) -> OperatorDesc:
+    """The desc with channels last in every tensor that has some and need not be packed."""
+    fitting = (
+        (name, tensor) for field, name, tensor in desc.by_field() if _has_channels(tensor) and not operator.field(field).packed
+    )
+    return desc.with_tensors({name: laid_out(tensor, _CHANNELS_LAST) for name, tensor in fitting})
 
 
 def _has_channels(tensor: TensorDesc) -> bool:
@@ -140,7 +153,7 @@ def _has_channels(tensor: TensorDesc) -> bool:
 
 def laid_out(tensor: TensorDesc, layout: str, gap: int = GAP) -> TensorDesc:
     """The tensor desc with the strides of a layout; a packed one has none. Raises KeyError for an unknown one."""
-    strides = None if layout == "packed" else LAYOUTS[layout](tensor.sizes, gap)
+    strides = None if layout == "packed" else (LAYOUTS | FURTHER)[layout](tensor.sizes, gap)
     return TensorDesc(tensor.data_type, tensor.sizes, strides, tensor.flags, tensor.total_size, tensor.alignment)
 
 

@@ -16,7 +16,7 @@ from dmlcts.generator.attributes import Combination, NotGenerable, limited
 from dmlcts.generator.build import build
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import Model, model_of, short
-from dmlcts.generator.layouts import laid_out, laid_out_twice, layouts_of
+from dmlcts.generator.layouts import BROADCAST, FURTHER, channels_last, laid_out, laid_out_twice, layouts_of
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.turning import Dimension, Way, sizes_of
 from dmlcts.spec.desc import OperatorDesc
@@ -69,7 +69,7 @@ def plain_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Sizes that are uneven beside even ones or far beyond them, and each layout of each tensor with even sizes."""
     if beyond("full", most):
         return
-    ids, ways, turns = set[str](), _ways(plan), count()
+    ids, ways, turns = set[str](), plain_ways(plan), count()
     for form in _forms(model_of(plan)):
         tries = min(len(ways), _TRIES) if form.is_contracted else len(ways)
         made = (_made(plan, ways[turn % len(ways)], form, turn % 2 == 0) for turn in islice(turns, tries))
@@ -80,7 +80,7 @@ def plain_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     yield from _laid_out(plan, ways)
 
 
-def _ways(plan: Plan) -> list[Way]:
+def plain_ways(plan: Plan) -> list[Way]:
     """Choices of data types with the usual attributes, each with every combination of enumerations and axes, with and without optional tensors."""
     found: list[Way] = []
     for choice in plan.representatives:
@@ -123,7 +123,7 @@ def _forms(model: Model) -> Iterator[_Form]:
             continue
         largest = model.largest(at[0])
         for size in (size for size in UNEVEN if size <= largest):
-            yield _form(f"{name}={size}", {at: size}, _even(model, {at: size}), _WAYS // len(UNEVEN))
+            yield _form(f"{name}={size}", {at: size}, even_sizes(model, {at: size}), _WAYS // len(UNEVEN))
         if largest >= FAR:
             yield _form(f"{name}={FAR}", {at: FAR}, few, 2)
             for unit in _BESIDE_CONTRACTED:
@@ -144,7 +144,7 @@ def _is_leading(model: Model, at: Dimension) -> bool:
     return at == (next(iter(model.symbols)), 0) or at[1] < -2
 
 
-def _even(model: Model, turned: Sizes) -> Sizes:
+def even_sizes(model: Model, turned: Sizes) -> dict[Dimension, int]:
     """The sizes of the other dimensions: 1 of a batch, 3 of a window, else the largest unit with which the product keeps to the most work."""
     others = [at for at in model.dimensions.values() if at not in turned]
     windows = {at: _WINDOW for at in others if at[0] in model.growing}
@@ -158,7 +158,7 @@ def _even(model: Model, turned: Sizes) -> Sizes:
 def _made(plan: Plan, way: Way, form: _Form, has_layout: bool) -> Case | None:
     """The case with these sizes, if it is valid; with channels last if the operator has such a layout and ``has_layout``."""
     choice, _ = way
-    desc = _desc(plan, way, {**form.others, **form.turned})
+    desc = plain_desc(plan, way, {**form.others, **form.turned})
     if desc is None or any(sizes_of(plan, desc).get(at) != size for at, size in form.turned.items()):
         return None
     if sum(tensor.count for _, tensor in desc.tensors()) > _MOST_ELEMENTS:
@@ -171,7 +171,7 @@ def _made(plan: Plan, way: Way, form: _Form, has_layout: bool) -> Case | None:
     return build("sizes", parts, desc, choice, level="full", covers=[f"sizes/{form.label}"])
 
 
-def _desc(plan: Plan, way: Way, wanted: Sizes) -> OperatorDesc | None:
+def plain_desc(plan: Plan, way: Way, wanted: Sizes) -> OperatorDesc | None:
     """The desc that has these sizes, as far as it has such dimensions; None if there is no valid one."""
     choice, attributes = way
     run, model = (2,) * choice.usual_count, model_of(plan)
@@ -192,27 +192,41 @@ def _desc(plan: Plan, way: Way, wanted: Sizes) -> OperatorDesc | None:
 
 
 def _laid_out(plan: Plan, ways: list[Way]) -> Iterator[Case]:
-    """Even sizes with each layout of each tensor along each axis, and all other tensors packed."""
+    """Even sizes with each layout of each tensor along each axis, all other tensors packed; and with channels last, one input broadcast."""
     along: dict[object, list[Way]] = {}
     for way in ways:
         along.setdefault(str(way[1].get(_axes(plan.operator))), []).append(way)
-    turns, ids, even = count(), set[str](), _even(model_of(plan), {})
-    for field, own in product(plan.operator.fields, along.values()):
-        for layout in layouts_of(plan.operator, field)[1:] if field.is_tensor else ():
-            made = (_with_layout(plan, own[turn % len(own)], even, field.name, layout) for turn in islice(turns, len(own)))
+    turns, ids, even = count(), set[str](), even_sizes(model_of(plan), {})
+    for is_last, field, own in product((False, True), plan.operator.fields, along.values()):
+        for layout in _layouts(plan.operator, field, is_last):
+            made = (_with_layout(plan, own[turn % len(own)], even, field.name, layout, is_last) for turn in islice(turns, len(own)))
             case = next(filter(None, made), None)
             if case is not None and case.id not in ids:
                 ids.add(case.id)
                 yield case
 
 
-def _with_layout(plan: Plan, way: Way, sizes: Sizes, name: str, layout: str) -> Case | None:
-    desc = _desc(plan, way, sizes)
-    changed = {} if desc is None else {own: laid_out(tensor, layout) for field, own, tensor in desc.by_field() if field == name}
-    if desc is None or not changed:
+def _layouts(operator: Operator, field: Field, is_last: bool) -> tuple[str, ...]:
+    """The layouts that a tensor has by itself, the packed one left out; with all others' channels last, what people broadcast to those."""
+    if not field.is_tensor or field.packed:
+        return ()
+    if is_last:
+        return ("", *(BROADCAST if field.may_overlap else ()))
+    return (*layouts_of(operator, field)[1:], *(FURTHER if field.may_overlap else ()))
+
+
+def _with_layout(plan: Plan, way: Way, sizes: Sizes, name: str, layout: str, is_last: bool) -> Case | None:
+    desc = plain_desc(plan, way, sizes)
+    if desc is None:
+        return None
+    if is_last:
+        desc = channels_last(plan.operator, desc)
+    changed = {own: laid_out(tensor, layout) for field, own, tensor in desc.by_field() if field == name} if layout else {}
+    if layout and not changed:
         return None
     desc = desc.with_tensors(changed)
     if violations(plan.operator, desc):
         return None
-    label = f"{short(name)}-{layout}.of-{max(sizes.values(), default=1)}"
+    own = f"{short(name)}-{layout}" if layout else ""
+    label = f"{'.'.join(filter(None, ('all-channels-last' if is_last else '', own)))}.of-{max(sizes.values(), default=1)}"
     return build("sizes", ("sizes", label), desc, way[0], level="full", covers=[f"sizes/{label}"])

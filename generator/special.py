@@ -166,6 +166,18 @@ def magnitudes(name: str) -> Array:
     return np.concatenate([found, -found])
 
 
+def every_exponent(name: str) -> Array:
+    """Of floats wider than 16 bits three normal numbers of every exponent, of both signs; empty for other types."""
+    if not data_type(name).is_float or data_type(name).bits == 16:
+        return np.empty(0, numpy_dtype(name))
+    dtype = numpy_dtype(name)
+    info = np.finfo(dtype)
+    found = np.array(
+        [np.ldexp(mantissa, step) for step in range(int(info.minexp), int(info.maxexp)) for mantissa in (1.0, 4 / 3, 1.9)]
+    )
+    return np.concatenate([found, -found]).astype(dtype)
+
+
 def booleans(name: str) -> Array:
     """Boolean inputs: 0, 1, 2, the highest bit, all bits, and for types wider than 16 bits values with zero low bytes."""
     width = data_type(name).bits
@@ -199,6 +211,7 @@ SPECIAL: dict[str, Callable[[str], Array]] = {
     "bit-patterns": bit_patterns,
     "denormals": denormals,
     "every-16-bits": all_16_bits,
+    "every-exponent": every_exponent,
     "every-finite": every_finite,
     "every-half": all_float16,
     "halves": ties,

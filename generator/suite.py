@@ -19,6 +19,7 @@ from dmlcts.generator.kept import kept
 from dmlcts.generator.negatives import negative_cases
 from dmlcts.generator.numbered import find_numbered
 from dmlcts.generator.plain import plain_cases
+from dmlcts.generator.plain_data import plain_data_cases
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.properties import property_cases
 from dmlcts.generator.random_cases import find_random, random_cases
@@ -37,6 +38,7 @@ MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     size_cases,
     turning_cases,
     plain_cases,
+    plain_data_cases,
     workload_cases,
     gap_cases,
     negative_cases,

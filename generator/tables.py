@@ -122,7 +122,7 @@ def data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                 continue
             desc = choice.desc(_run(choice.usual_count), attributes)
             usual = random_data(plan.operator, desc)
-            for tensor, name, other in _other_data(plan.operator, desc):
+            for tensor, name, other in other_data(plan.operator, desc):
                 yield build(
                     "values",
                     ("values", name if len(usual) == 1 else f"{tensor.removesuffix('Tensor')}-{name}"),
@@ -135,7 +135,8 @@ def data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                 )
 
 
-def _other_data(operator: Operator, desc: OperatorDesc) -> Iterator[tuple[str, str, RandomData]]:
+def other_data(operator: Operator, desc: OperatorDesc) -> Iterator[tuple[str, str, RandomData]]:
+    """The further random data of each tensor that a desc has, with the tensor and its name."""
     present = random_data(operator, desc)
     for tensor, values in operator.values.items():
         if any(name in present for name, _ in desc.called(tensor)):
@@ -154,12 +155,7 @@ def value_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         core = choice in core_choices and (index == 0 or only_constants)
         if beyond("core" if core else "full", most):
             continue
-        present = {name for pair in plan.present(attributes).items() for name in pair}
-        tensors = {name: values for name, values in plan.operator.values.items() if name in present}
-        sets = {name: _sets(values) for name, values in tensors.items() if values.special or values.measured}
-        for row in product(*sets.values()) if sets else ():
-            names = {tensor: name for tensor, (name, _) in zip(sets, row, strict=True)}
-            basis = MEASURED if any(basis == MEASURED for _, basis in row) else DOCUMENTED
+        for names, basis in combined_sets(plan, attributes):
             for part, (desc, data) in enumerate(_value_parts(choice, attributes, names)):
                 level = "core" if core and prod(next(desc.tensors())[1].sizes) <= _MANY else "full"
                 if beyond(level, most):
@@ -176,6 +172,26 @@ def value_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                     checks=("zero-sign",) if basis == MEASURED else (),
                     covers=[f"values/{tensor}/{name}" for tensor, name in names.items()],
                 )
+
+
+def combined_sets(plan: Plan, attributes: Combination) -> Iterator[tuple[dict[str, str], str]]:
+    """Every combination of the special sets of tensors that are present, by tensor, with its basis; none where no tensor has a set."""
+    present = {name for pair in plan.present(attributes).items() for name in pair}
+    tensors = {name: values for name, values in plan.operator.values.items() if name in present}
+    sets = {name: _sets(values) for name, values in tensors.items() if values.special or values.measured}
+    for row in product(*sets.values()) if sets else ():
+        names = {tensor: name for tensor, (name, _) in zip(sets, row, strict=True)}
+        yield names, MEASURED if any(basis == MEASURED for _, basis in row) else DOCUMENTED
+
+
+def filled(plan: Plan, desc: OperatorDesc, sets: Mapping[str, str]) -> dict[str, Data] | None:
+    """Each tensor filled with its special set, by tensor; None where a set is empty for its type."""
+    found = {
+        tensor: special_set(plan.operator, of, name, _contested(plan, tensor, its.data_type, desc.fields))
+        for of, name in sets.items()
+        for tensor, its in desc.called(of)
+    }
+    return found if all(data_values(data, desc.tensor(tensor).data_type).size for tensor, data in found.items()) else None
 
 
 def _only_constants(operator: Operator) -> bool:
@@ -196,15 +212,11 @@ def _value_parts(
     """
     plan, operator = choice.plan, choice.plan.operator
     usual = choice.desc(_run(choice.usual_count), attributes)
-    found: dict[str, Data] = {}
-    lengths = {}
-    for of, name in sets.items():
-        for tensor, its in usual.called(of):
-            data = special_set(operator, of, name, _contested(plan, tensor, its.data_type, usual.fields))
-            found[tensor], lengths[tensor] = data, data_values(data, its.data_type).size
-    total = prod(lengths.values())
-    if not total:
+    found = filled(plan, usual, sets)
+    if not found:
         return
+    lengths = {tensor: data_values(data, usual.tensor(tensor).data_type).size for tensor, data in found.items()}
+    total = prod(lengths.values())
     if plan.uniform:
         each = total
         for tensor, data in found.items():

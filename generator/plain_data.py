@@ -1,0 +1,107 @@
+"""Plain dispatches with each kind of data: further random data and special values, at even sizes and where one dimension is long.
+
+Cases of special values are small. A kernel that takes rows of some length in parts, or many rows at once, has other code for a row whose
+elements are all negative, or whose largest is infinite, than for one that fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, islice
+from random import Random
+
+from dmlcts.generator.build import build, random_data
+from dmlcts.generator.case import Case, Data, beyond
+from dmlcts.generator.factors import Model, model_of
+from dmlcts.generator.plain import Sizes, even_sizes, plain_desc, plain_ways
+from dmlcts.generator.plan import Plan
+from dmlcts.generator.tables import combined_sets, filled, other_data
+from dmlcts.generator.turning import Dimension, Way
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.model import DOCUMENTED, MEASURED
+
+LONG = 1025
+"""More than a group has threads."""
+
+_MOST_ROWS, _TRIES = 12, 12
+"""Of how many combinations of special sets, and of how many choices of types and attributes for each kind of data."""
+
+_Kind = tuple[str, str, dict[str, Data]]
+"""A label, the basis, and the data by tensor."""
+
+
+def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """Each kind of data at even sizes, and with each dimension long. Where each element of the output depends on one of each input, size is no matter."""
+    if beyond("full", most) or plan.uniform:
+        return
+    ways, turns, ids, model = plain_ways(plan), count(), set[str](), model_of(plan)
+    for label, sizes in _forms(model):
+        for name in _names(plan, ways):
+            made = (_made(plan, ways[turn % len(ways)], sizes, label, name) for turn in islice(turns, min(len(ways), _TRIES)))
+            case = next(filter(None, made), None)
+            if case is not None and case.id not in ids:
+                ids.add(case.id)
+                yield case
+
+
+def _forms(model: Model) -> Iterator[tuple[str, Sizes]]:
+    """Even sizes, and each dimension long beside them; a window is never long."""
+    yield "", even_sizes(model, {})
+    for name, at in model.dimensions.items():
+        if at[0] not in model.growing and model.largest(at[0]) >= LONG:
+            turned: dict[Dimension, int] = {at: LONG}
+            yield f"{name}={LONG}.", even_sizes(model, turned) | turned
+
+
+def _names(plan: Plan, ways: list[Way]) -> list[str]:
+    """The kinds of data of any way, further random data first; of very many special sets a choice."""
+    further, special = dict[str, None](), dict[str, None]()
+    for way in ways[:_TRIES]:
+        desc = plain_desc(plan, way, {})
+        if desc is not None:
+            further |= dict.fromkeys(label for label, _, _ in _further(plan, desc))
+            special |= dict.fromkeys(_label(names) for names, _ in combined_sets(plan, way[1]))
+    if len(special) > _MOST_ROWS:
+        special = dict.fromkeys(Random(plan.operator.name).sample(list(special), _MOST_ROWS))  # noqa: S311 (reproducible, no secret)
+    return [*further, *special]
+
+
+def _made(plan: Plan, way: Way, sizes: Sizes, label: str, name: str) -> Case | None:
+    """The case with these sizes and this kind of data, where there is one."""
+    desc = plain_desc(plan, way, sizes)
+    if desc is None:
+        return None
+    for own, basis, data in (*_further(plan, desc), *_special(plan, way, desc, name)):
+        if own == name:
+            return build(
+                "values",
+                ("values", f"{label}of-{name}"),
+                desc,
+                way[0],
+                level="full",
+                data=random_data(plan.operator, desc) | data,
+                basis=basis,
+                checks=("zero-sign",) if basis == MEASURED else (),
+            )
+    return None
+
+
+def _further(plan: Plan, desc: OperatorDesc) -> Iterator[_Kind]:
+    """The further random data of one tensor at a time."""
+    for tensor, name, other in other_data(plan.operator, desc):
+        yield (
+            f"{tensor.removesuffix('Tensor')}-{name}",
+            other.basis,
+            {own: Data(other.recipe, other.parameters) for own, _ in desc.called(tensor)},
+        )
+
+
+def _special(plan: Plan, way: Way, desc: OperatorDesc, wanted: str) -> Iterator[_Kind]:
+    """The special sets of the wanted label, for all tensors that have some."""
+    for names, basis in combined_sets(plan, way[1]):
+        if _label(names) == wanted and (data := filled(plan, desc, names)):
+            yield wanted, basis or DOCUMENTED, data
+
+
+def _label(names: dict[str, str]) -> str:
+    return "-x-".join(names.values())
