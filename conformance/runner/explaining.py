@@ -33,6 +33,9 @@ OTHERS = {
 MOST_OPERATORS = 20
 """How many operators the reports of a run explain; ``dmlcts explain`` explains all."""
 
+_MOST_FAILING, _MOST_PASSING = 16, 8
+"""How many operators what holds for several is looked for in: those with the most failures, and some without any. Their cases are made again."""
+
 _AHEAD = 200
 """Of so many drawn cases those are chosen that tell explanations of a search's failures apart."""
 
@@ -67,9 +70,10 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     level = (level or ran) if ran == SEARCH else max(ran, level or ran, key=LEVELS.index)
     failing = {name: results for name, results in by_operator.items() if any(result.status in FAILURES for result in results)}
     found: list[Explanation] = []
+    ordered = sorted(failing, key=lambda name: -sum(result.status in FAILURES for result in failing[name]))
     if len(failing) > 1:
-        found += _of_the_run(by_operator, ran)
-    for name in sorted(failing, key=lambda name: -sum(result.status in FAILURES for result in failing[name]))[:most]:
+        found += _of_the_run({name: by_operator[name] for name in _chosen(ordered, by_operator)}, ran)
+    for name in ordered[:most]:
         results = failing[name]
         known = _known(name, results, level)
         for group, about in known.items():
@@ -81,6 +85,12 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
         if unknown:
             found.append(Explanation(name, FAIL, UNKNOWN, (), 0, 0, 0, 0, unknown, unknown))
     return found
+
+
+def _chosen(failing: Sequence[str], names: Iterable[str]) -> list[str]:
+    """Of operators that fail, most failures first, those with the most, and of the others some, spread evenly."""
+    passing = [name for name in names if name not in failing]
+    return [*failing[:_MOST_FAILING], *passing[:: max(1, len(passing) // _MOST_PASSING)]]
 
 
 def _drawn(results: Iterable[Result]) -> dict[str, Case]:
