@@ -29,6 +29,9 @@ UNEVEN = (13, 31, 33, 47, 65)
 
 UNITS, _WINDOW = (32, 16, 8, 4), 3
 
+_SIDE, _USUAL = 16, 4
+"""All sizes but the batch of a dispatch whose layouts are unusual, and the usual dimension count, whose first is the batch."""
+
 FAR, FARTHER = 65_537, (1 << 20) + 7
 """More than a dimension of a dispatch has groups of threads, or 16 bits count; and more than 1,024 groups of as many threads."""
 
@@ -192,18 +195,29 @@ def plain_desc(plan: Plan, way: Way, wanted: Sizes) -> OperatorDesc | None:
 
 
 def _laid_out(plan: Plan, ways: list[Way]) -> Iterator[Case]:
-    """Even sizes with each layout of each tensor along each axis, all other tensors packed; and with channels last, one input broadcast."""
+    """Sizes alike, with each layout of each tensor along each axis, all other tensors packed; and with channels last, one input broadcast."""
     along: dict[object, list[Way]] = {}
     for way in ways:
         along.setdefault(str(way[1].get(_axes(plan.operator))), []).append(way)
-    turns, ids, even = count(), set[str](), even_sizes(model_of(plan), {})
+    turns, ids, sizes = count(), set[str](), _square(model_of(plan))
     for is_last, field, own in product((False, True), plan.operator.fields, along.values()):
         for layout in _layouts(plan.operator, field, is_last):
-            made = (_with_layout(plan, own[turn % len(own)], even, field.name, layout, is_last) for turn in islice(turns, len(own)))
+            made = (
+                _with_layout(plan, own[turn % len(own)], sizes, field.name, layout, is_last) for turn in islice(turns, len(own))
+            )
             case = next(filter(None, made), None)
             if case is not None and case.id not in ids:
                 ids.add(case.id)
                 yield case
+
+
+def _square(model: Model) -> Sizes:
+    """A batch of 2, and all other sizes alike, so that layouts differ and one dimension may be taken for another; windows as ever."""
+    first = next(iter(model.symbols))
+    return {
+        at: _WINDOW if at[0] in model.growing else 2 if at == (first, 0) or at[1] <= -_USUAL else min(_SIDE, model.largest(at[0]))
+        for at in model.dimensions.values()
+    }
 
 
 def _layouts(operator: Operator, field: Field, is_last: bool) -> tuple[str, ...]:
