@@ -115,9 +115,10 @@ def same_where_broadcast(values: Array, tensor: TensorDesc) -> Array:
 
 
 def overlaps(tensor: TensorDesc) -> bool:
-    """Whether places of a tensor with strides coincide apart from its broadcast dimensions."""
-    sizes, strides = tensor.sizes, tensor.strides or ()
-    steps = sorted((stride, size) for stride, size in zip(strides, sizes, strict=True) if stride and size > 1)
+    """Whether places of a tensor coincide apart from its broadcast dimensions."""
+    steps = sorted(
+        (stride, size) for stride, size in zip(tensor.effective_strides, tensor.sizes, strict=True) if stride and size > 1
+    )
     reach = 0
     for stride, size in steps:
         if stride <= reach:

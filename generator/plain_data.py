@@ -31,11 +31,12 @@ _Kind = tuple[str, str, dict[str, Data]]
 
 
 def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Each kind of data at even sizes, and with each dimension long. Where each element of the output depends on one of each input, size is no matter."""
-    if beyond("full", most) or plan.uniform:
+    """Each kind of data at even sizes, and with each dimension long; with the last two alone where all tensors are alike and there are no axes."""
+    if beyond("full", most):
         return
     ways, turns, ids, model = plain_ways(plan), count(), set[str](), model_of(plan)
-    for label, sizes in _forms(model):
+    farthest = -2 if plan.uniform and plan.operator.turning is None else -8
+    for label, sizes in _forms(model, farthest):
         for name in _names(plan, ways):
             made = (_made(plan, ways[turn % len(ways)], sizes, label, name) for turn in islice(turns, min(len(ways), _TRIES)))
             case = next(filter(None, made), None)
@@ -44,11 +45,11 @@ def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                 yield case
 
 
-def _forms(model: Model) -> Iterator[tuple[str, Sizes]]:
-    """Even sizes, and each dimension long beside them; a window is never long."""
+def _forms(model: Model, farthest: int) -> Iterator[tuple[str, Sizes]]:
+    """Even sizes, and each dimension long beside them, of several the last so many; a window is never long."""
     yield "", even_sizes(model, {})
     for name, at in model.dimensions.items():
-        if at[0] not in model.growing and model.largest(at[0]) >= LONG:
+        if at[0] not in model.growing and at[1] >= farthest and model.largest(at[0]) >= LONG:
             turned: dict[Dimension, int] = {at: LONG}
             yield f"{name}={LONG}.", even_sizes(model, turned) | turned
 

@@ -96,7 +96,8 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             desc = choice.desc(_run(choice.usual_count), attributes, workload.sizes)
             if wrong := violations(plan.operator, desc):
                 raise NotGenerable(f"{plan.operator.name}: the workload {label} breaks {wrong[0].label}: {wrong[0].message}")
-            for layout, laid in laid_out_twice(plan.operator, desc):
+            is_large = sum(tensor.count for _, tensor in desc.tensors()) > _LARGE
+            for layout, laid in laid_out_twice(plan.operator, desc)[: 1 if is_large else None]:
                 parts = ("sizes", *filter(None, (label, layout)))
                 yield build(
                     "sizes", parts, laid, choice, level="full", basis=workload.basis or DOCUMENTED, covers=(f"sizes/{label}",)

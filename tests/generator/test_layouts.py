@@ -8,9 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlcts.generator.layouts import GAPPED, INPUT_LAYOUTS, LAYOUTS, LETTERS, OUTPUT_LAYOUTS, laid_out, layout_of
+from dmlcts.generator.layouts import (
+    FURTHER,
+    GAPPED,
+    INPUT_LAYOUTS,
+    LAYOUTS,
+    LETTERS,
+    OUTPUT_LAYOUTS,
+    channels_last,
+    laid_out,
+    layout_of,
+)
 from dmlcts.generator.pairwise import pairwise
+from dmlcts.generator.plan import plan_of
 from dmlcts.spec.desc import TensorDesc
+from dmlcts.spec.loader import load
 
 SHAPES = [
     (1,), (7,), (1, 1), (4, 1), (1, 5), (3, 4), (2, 3, 4), (1, 3, 1), (2, 3, 4, 5), (1, 2, 3, 4), (5, 4, 3, 2), (2, 1, 1, 3),
@@ -68,6 +80,29 @@ def places(layout: str, sizes: tuple[int, ...]) -> list[int]:
 )
 def test_strides(layout: str, sizes: tuple[int, ...], expected: tuple[int, ...] | None) -> None:
     assert strides(layout, *sizes) == expected
+
+
+@pytest.mark.parametrize(
+    ("layout", "sizes", "expected"),
+    [
+        ("last-alone", (2, 3, 4, 5), (0, 0, 0, 1)),
+        ("last-alone", (7,), (1,)),
+        ("sliding", (2, 3, 4, 5), (8, 8, 1, 1)),  # 4 rows of 5, each one element after the other, lie in 8
+        ("sliding", (4, 5), (1, 1)),
+        ("sliding", (7,), (1,)),
+    ],
+)
+def test_strides_in_plain_dispatches(layout: str, sizes: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    assert strides(layout, *sizes) == expected
+    assert set(FURTHER).isdisjoint(LAYOUTS)
+
+
+def test_channels_last_is_for_tensors_that_have_channels_and_need_not_be_packed() -> None:
+    operator = load("CONVOLUTION_INTEGER")
+    desc = plan_of(operator).choices[0].desc((2, 3, 4, 5), plan_of(operator).choices[0].attributes[0])
+    found = dict(channels_last(operator, desc).tensors())
+    assert layout_of(found["InputTensor"]) == "channels-last"
+    assert all(tensor.strides is None for tensor in found.values() if tensor.DimensionCount < 3)
 
 
 def test_only_the_strides_change() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import REJECTION, Data
-from dmlcts.generator.data import array, inputs, recipe_array, recipe_bytes, same_where_broadcast, stream
-from dmlcts.generator.layouts import INPUT_LAYOUTS, laid_out
+from dmlcts.generator.data import array, inputs, overlaps, recipe_array, recipe_bytes, same_where_broadcast, stream
+from dmlcts.generator.layouts import FURTHER, INPUT_LAYOUTS, laid_out
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.suite import find_case, operator_cases
 from dmlcts.spec.abi import abi, data_type
@@ -336,10 +336,18 @@ def test_integers_have_no_exceptional_numbers(data_type_name: str) -> None:
 # From a recipe to a tensor
 
 
-SHARED = {"broadcast-last": 6, "broadcast-middle": 8, "broadcast-first": 12, "per-channel": 3, "broadcast-all": 1}
+SHARED = {
+    "last-alone": 4,
+    "sliding": 12,
+    "broadcast-last": 6,
+    "broadcast-middle": 8,
+    "broadcast-first": 12,
+    "per-channel": 3,
+    "broadcast-all": 1,
+}
 
 
-@pytest.mark.parametrize("layout", INPUT_LAYOUTS)
+@pytest.mark.parametrize("layout", [*INPUT_LAYOUTS, *FURTHER])
 def test_elements_that_share_a_place_are_equal(layout: str) -> None:
     tensor = laid_out(TensorDesc("UINT32", (2, 3, 4)), layout)
     values = array(Data("any-bits"), tensor, "shared")
@@ -357,6 +365,28 @@ def test_same_where_broadcast_fills_from_the_first_element_only() -> None:
     assert same_where_broadcast(values, TensorDesc("INT64", (2, 3), (0, 1))).tolist() == [[0, 1, 2], [0, 1, 2]]
     assert same_where_broadcast(values, TensorDesc("INT64", (2, 3), (1, 0))).tolist() == [[0, 0, 0], [3, 3, 3]]
     assert same_where_broadcast(values, TensorDesc("INT64", (2, 3), (3, 1))) is values
+
+
+def test_overlapping_rows_are_filled_in_order() -> None:
+    windows = TensorDesc("INT64", (3, 4), (1, 1))
+    assert same_where_broadcast(np.arange(12).reshape(3, 4), windows).tolist() == [[0, 1, 2, 3], [1, 2, 3, 7], [2, 3, 7, 11]]
+    both = TensorDesc("INT64", (2, 2, 2), (1, 0, 1))
+    assert same_where_broadcast(np.arange(8).reshape(2, 2, 2), both).tolist() == [[[0, 1], [0, 1]], [[1, 5], [1, 5]]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "expected"),
+    [
+        ((3, 4), (4, 1), False),
+        ((3, 4), (3, 1), True),
+        ((3, 4), (1, 3), False),
+        ((3, 1), (1, 1), False),
+        ((2, 3), (0, 1), False),
+        ((2, 3, 2), (0, 1, 2), True),
+    ],
+)
+def test_rows_overlap_where_places_coincide(sizes: tuple[int, ...], strides: tuple[int, ...], expected: bool) -> None:
+    assert overlaps(TensorDesc("INT8", sizes, strides)) == expected
 
 
 def test_special_values_stand_each_times_and_start_again_at_the_end() -> None:

@@ -249,6 +249,14 @@ def test_magnitudes_are_normal_numbers_from_the_smallest_to_the_largest(name: st
     assert sum(pattern & 1 for pattern in sizes) > len(sizes) / 4  # odd mantissas, which nothing narrower holds
 
 
+@pytest.mark.parametrize("name", FORMATS)
+def test_wide_floats_have_numbers_of_every_exponent(name: str) -> None:
+    _, width, digits = FORMATS[name]
+    found = patterns(name, "every-exponent")
+    exponents = {(pattern & ((1 << (width - 1)) - 1)) >> digits for pattern in found}
+    assert exponents == (set() if width == 16 else set(range(1, (1 << (width - 1 - digits)) - 1)))
+
+
 @pytest.mark.parametrize("name", INTEGERS)
 def test_integers_have_no_magnitudes(name: str) -> None:
     assert patterns(name, "magnitudes") == []

@@ -1,0 +1,114 @@
+"""Plain dispatches: one thing of each is unusual, and nothing else; each kind of data comes in large sizes too."""
+
+from functools import cache
+from math import prod
+
+import pytest
+
+from dmlcts.generator.case import Case
+from dmlcts.generator.factors import model_of
+from dmlcts.generator.layouts import layout_of
+from dmlcts.generator.plain import FAR, FARTHER, PLANE, UNEVEN, UNITS, plain_cases
+from dmlcts.generator.plain_data import LONG, plain_data_cases
+from dmlcts.generator.plan import plan_of
+from dmlcts.generator.turning import sizes_of
+from dmlcts.spec.desc import packed_strides
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.model import MEASURED
+from dmlcts.spec.rules import violations
+
+SAMPLE = ("ELEMENT_WISE_ADD", "REDUCE", "GEMM", "CONVOLUTION", "MULTIHEAD_ATTENTION", "JOIN")
+
+
+@cache
+def cases(name: str) -> tuple[Case, ...]:
+    return tuple(plain_cases(plan_of(load(name))))
+
+
+@cache
+def data_cases(name: str) -> tuple[Case, ...]:
+    return tuple(plain_data_cases(plan_of(load(name))))
+
+
+def label(case: Case) -> str:
+    return case.id.split("/")[3]
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_cases_are_of_level_full_valid_and_have_ids_of_their_own(name: str) -> None:
+    found = (*cases(name), *data_cases(name))
+    assert len({case.id for case in found}) == len(found) > 50
+    assert {case.level for case in found} == {"full"}
+    assert all(not violations(case.operator, case.desc) for case in found)
+    assert not [*plain_cases(plan_of(load(name)), "core"), *plain_data_cases(plan_of(load(name)), "core")]
+
+
+def test_one_size_is_uneven_and_the_others_are_even() -> None:
+    plan = plan_of(load("GEMM"))
+    names = model_of(plan).dimensions
+    seen: dict[str, set[int]] = {}
+    for case in cases("GEMM"):
+        name, _, rest = label(case).partition("=")
+        size, _, _ = rest.partition(".beside-")
+        if size.isdigit() and int(size) in UNEVEN:
+            sizes = sizes_of(plan, case.desc)
+            assert sizes.pop(names[name]) == int(size)
+            assert set(sizes.values()) <= {1, *UNITS}
+            seen.setdefault(name, set()).add(int(size))
+    assert seen == {name: set(UNEVEN) for name in ("A[-1]", "A[-2]", "A[-3]", "A[-4]", "N")}
+
+
+def test_long_dimensions_and_planes_are_beyond_16_and_20_bits() -> None:
+    found = [label(case) for case in cases("ELEMENT_WISE_ADD")]
+    assert {f"S[{at}]={FAR}.beside-2" for at in (-1, -2, -3, -4)} <= set(found)
+    assert f"S[-1]={FARTHER}.beside-1" in found
+    assert f"S={PLANE[0]}x{PLANE[1]}.beside-2" in found
+    assert prod(PLANE) > 1 << 16 > max(PLANE)
+
+
+def test_a_long_sum_stands_alone_and_in_a_tile_of_sums() -> None:
+    long = [case.desc for case in cases("GEMM") if label(case).endswith((f"={FAR}.beside-1", f"={FAR}.beside-16"))]
+    assert {desc.tensor("OutputTensor").sizes[-2:] for desc in long} == {(1, 1), (16, 16)}
+    assert all(FAR in desc.tensor("ATensor").sizes for desc in long)
+    assert not [case.id for case in cases("ELEMENT_WISE_ADD") if f"{FAR}.beside-16" in case.id]  # no sum, and far more elements
+
+
+def test_one_tensor_has_an_unusual_layout_and_all_others_are_packed() -> None:
+    found = [case for case in cases("ELEMENT_WISE_ADD") if ".of-" in label(case) and "all-channels-last" not in label(case)]
+    assert {"A-permuted.of-16", "B-last-alone.of-16", "A-sliding.of-16", "Output-transposed.of-16"} <= set(map(label, found))
+    for case in found:
+        strided = [name for name, tensor in case.desc.tensors() if tensor.strides is not None]
+        assert strided == [f"{label(case).partition('-')[0]}Tensor"], case.id
+        assert all(tensor.sizes == (2, 16, 16, 16) for _, tensor in case.desc.tensors())
+
+
+def test_all_tensors_have_channels_last_but_for_one_that_is_broadcast() -> None:
+    found = {label(case): case for case in cases("ELEMENT_WISE_ADD") if "all-channels-last" in label(case)}
+    of_a_bias = found["all-channels-last.B-per-channel.of-16"].desc
+    assert [layout_of(tensor) for _, tensor in of_a_bias.tensors()] == ["channels-last", "per-channel", "channels-last"]
+    assert of_a_bias.tensor("ATensor").strides == (4096, 1, 256, 16)
+
+
+def test_packed_tensors_stay_packed() -> None:
+    for case in cases("MAX_POOLING_GRAD"):
+        for field, _, tensor in case.desc.by_field():
+            if case.operator.field(field).packed:
+                assert tensor.strides in (None, packed_strides(tensor.sizes))
+
+
+def test_each_kind_of_data_comes_at_even_sizes_and_with_each_dimension_long() -> None:
+    found = set(map(label, data_cases("ACTIVATION_SOFTMAX1")))
+    kinds = {"zeros", "growing", "falling"}
+    assert {f"of-{kind}" for kind in kinds} <= found
+    assert {f"S[{at}]={LONG}.of-{kind}" for at in (-1, -2, -3, -4) for kind in kinds} <= found
+    assert all(case.basis == MEASURED for case in data_cases("REDUCE") if label(case).endswith("of-nans"))
+
+
+def test_without_axes_the_last_two_dimensions_are_long() -> None:
+    long = {label(case).partition("=")[0] for case in data_cases("ELEMENT_WISE_ADD") if "=" in label(case)}
+    assert long == {"S[-1]", "S[-2]"}
+
+
+def test_they_are_a_small_part_of_level_full() -> None:
+    found = sum(len(cases(name)) + len(data_cases(name)) for name in operator_names()[::8])
+    assert found < 200 * len(operator_names()[::8])
