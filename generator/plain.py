@@ -18,6 +18,7 @@ from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import Model, model_of, short
 from dmlcts.generator.layouts import BROADCAST, FURTHER, channels_last, laid_out, laid_out_twice, layouts_of
 from dmlcts.generator.plan import Plan
+from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.turning import Dimension, Way, sizes_of
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import ABSENT, Field, Operator
@@ -224,9 +225,13 @@ def _layouts(operator: Operator, field: Field, is_last: bool) -> tuple[str, ...]
     """The layouts that a tensor has by itself, the packed one left out; with all others' channels last, what people broadcast to those."""
     if not field.is_tensor or field.packed:
         return ()
+    values = operator.values_of(field.name)
+    may_overlap = field.may_overlap and not (
+        values and RECIPES[values.recipe].by_place
+    )  # else what is valid for one row is not for another
     if is_last:
-        return ("", *(BROADCAST if field.may_overlap else ()))
-    return (*layouts_of(operator, field)[1:], *(FURTHER if field.may_overlap else ()))
+        return ("", *(BROADCAST if may_overlap else ()))
+    return (*layouts_of(operator, field)[1:], *(FURTHER if may_overlap else ()))
 
 
 def _with_layout(plan: Plan, way: Way, sizes: Sizes, name: str, layout: str, is_last: bool) -> Case | None:

@@ -29,7 +29,7 @@ class Recipe:
 
     ``parameters`` are the names that a spec may give; those in ``computed`` may be expressions over the desc. ``make`` finds the tensor
     desc among them as ``tensor``: where an element stands may matter. ``bits`` says that the values are bit patterns, which a relation treats
-    as unsigned integers for any type, ``differ`` that elements may not be equal.
+    as unsigned integers for any type, ``differ`` that elements may not be equal, ``by_place`` that what is valid depends on where an element stands.
     """
 
     width: Callable[[str], int]
@@ -38,6 +38,7 @@ class Recipe:
     bits: bool = False
     computed: frozenset[str] = frozenset()
     differ: bool = False
+    by_place: bool = False
 
 
 def _any_bits(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
@@ -178,13 +179,20 @@ RECIPES: dict[str, Recipe] = {
     "outlier-last": Recipe(lambda name: 4, _outlier_last, frozenset({"low", "high", "last"})),
     # Integers from least to most. These may be expressions over the desc, with a value for each element: indices, lengths and offsets that
     # fit the desc's sizes.
-    "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"})),
+    "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"}), by_place=True),
     # Valid indices (generator/indices): any, such that differ along an axis, and tuples of which no two are alike.
-    "indices": Recipe(lambda name: 4, indices, frozenset({"below"}), computed=frozenset({"below"})),
+    "indices": Recipe(lambda name: 4, indices, frozenset({"below"}), computed=frozenset({"below"}), by_place=True),
     "distinct-indices": Recipe(
-        lambda name: 8, distinct_indices, frozenset({"below", "along"}), computed=frozenset({"below", "along"}), differ=True
+        lambda name: 8,
+        distinct_indices,
+        frozenset({"below", "along"}),
+        computed=frozenset({"below", "along"}),
+        differ=True,
+        by_place=True,
     ),
-    "distinct-tuples": Recipe(lambda name: 8, distinct_tuples, frozenset({"below"}), computed=frozenset({"below"}), differ=True),
+    "distinct-tuples": Recipe(
+        lambda name: 8, distinct_tuples, frozenset({"below"}), computed=frozenset({"below"}), differ=True, by_place=True
+    ),
     # Floats of either sign, with uniformly distributed exponents from 2^least to 2^most (normal numbers only); random bits for integers.
     "numbers": Recipe(_size, _numbers, frozenset({"least", "most"})),
     # The same without 0: positive only, or of either sign.
@@ -197,7 +205,7 @@ RECIPES: dict[str, Recipe] = {
     # Random picks from `points`, a list separated by spaces: indices and lengths that must be valid.
     "among": Recipe(lambda name: 2, _among, frozenset({"points"})),
     # The same in their order, repeated, without randomness: rows with columns of different meaning.
-    "in-turn": Recipe(lambda name: 1, _in_turn, frozenset({"points"})),
+    "in-turn": Recipe(lambda name: 1, _in_turn, frozenset({"points"}), by_place=True),
     # Random bits; of floats, every fourth is made a NaN (or an infinity) and every fourth an infinity.
     "exceptional": Recipe(_size, _exceptional, bits=True),
 }
