@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from dmlcts.generator.layouts import LAYOUTS, LETTERS
+from dmlcts.generator.layouts import FURTHER, LAYOUTS, LETTERS
 from dmlcts.spec.abi import abi
 from dmlcts.spec.loader import operators_folder, short_form
 
@@ -124,7 +124,15 @@ def _constants(name: str) -> str:
     enums = (enum.values for enum in abi().enums.values() if enum.name.lower() in text)
     fused = abi().fused_activations if "fused: true" in text else ()
     return "\n".join(
-        (WORDS, *LAYOUTS, *LETTERS.values(), *abi().data_types, *fused, *(constant for each in enums for constant in each))
+        (
+            WORDS,
+            *LAYOUTS,
+            *FURTHER,
+            *LETTERS.values(),
+            *abi().data_types,
+            *fused,
+            *(constant for each in enums for constant in each),
+        )
     ).lower()
 
 

@@ -18,7 +18,7 @@ from dmlcts.generator.plan import Plan
 from dmlcts.generator.tables import combined_sets, filled, other_data
 from dmlcts.generator.turning import Dimension, Way
 from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.model import DOCUMENTED, MEASURED
+from dmlcts.spec.model import MEASURED
 
 LONG = 1025
 """More than a group has threads."""
@@ -26,8 +26,8 @@ LONG = 1025
 _MOST_ROWS, _TRIES = 12, 12
 """Of how many combinations of special sets, and of how many choices of types and attributes for each kind of data."""
 
-_Kind = tuple[str, str, dict[str, Data]]
-"""A label, the basis, and the data by tensor."""
+_Kind = tuple[str, str, dict[str, Data], list[str]]
+"""A label, the basis, the data by tensor, and what they cover."""
 
 
 def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -60,7 +60,7 @@ def _names(plan: Plan, ways: list[Way]) -> list[str]:
     for way in ways[:_TRIES]:
         desc = plain_desc(plan, way, {})
         if desc is not None:
-            further |= dict.fromkeys(label for label, _, _ in _further(plan, desc))
+            further |= dict.fromkeys(label for label, *_ in _further(plan, desc))
             special |= dict.fromkeys(_label(names) for names, _ in combined_sets(plan, way[1]))
     if len(special) > _MOST_ROWS:
         special = dict.fromkeys(Random(plan.operator.name).sample(list(special), _MOST_ROWS))  # noqa: S311 (reproducible, no secret)
@@ -72,7 +72,7 @@ def _made(plan: Plan, way: Way, sizes: Sizes, label: str, name: str) -> Case | N
     desc = plain_desc(plan, way, sizes)
     if desc is None:
         return None
-    for own, basis, data in (*_further(plan, desc), *_special(plan, way, desc, name)):
+    for own, basis, data, covers in (*_further(plan, desc), *_special(plan, way, desc, name)):
         if own == name:
             return build(
                 "values",
@@ -83,6 +83,7 @@ def _made(plan: Plan, way: Way, sizes: Sizes, label: str, name: str) -> Case | N
                 data=random_data(plan.operator, desc) | data,
                 basis=basis,
                 checks=("zero-sign",) if basis == MEASURED else (),
+                covers=covers,
             )
     return None
 
@@ -94,6 +95,7 @@ def _further(plan: Plan, desc: OperatorDesc) -> Iterator[_Kind]:
             f"{tensor.removesuffix('Tensor')}-{name}",
             other.basis,
             {own: Data(other.recipe, other.parameters) for own, _ in desc.called(tensor)},
+            [f"values/{tensor}/{name}"],
         )
 
 
@@ -101,7 +103,7 @@ def _special(plan: Plan, way: Way, desc: OperatorDesc, wanted: str) -> Iterator[
     """The special sets of the wanted label, for all tensors that have some."""
     for names, basis in combined_sets(plan, way[1]):
         if _label(names) == wanted and (data := filled(plan, desc, names)):
-            yield wanted, basis or DOCUMENTED, data
+            yield wanted, basis, data, [f"values/{tensor}/{name}" for tensor, name in names.items()]
 
 
 def _label(names: dict[str, str]) -> str:
