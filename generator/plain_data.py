@@ -7,7 +7,7 @@ elements are all negative, or whose largest is infinite, than for one that fits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import count, islice, product
 from random import Random
 
 from dmlcts.generator.build import build, random_data
@@ -16,7 +16,7 @@ from dmlcts.generator.factors import Model, model_of
 from dmlcts.generator.plain import Sizes, even_sizes, plain_desc, plain_ways
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.tables import combined_sets, filled, other_data
-from dmlcts.generator.turning import Dimension, Way
+from dmlcts.generator.turning import Dimension, Way, works_along
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import MEASURED
 
@@ -36,22 +36,25 @@ def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         return
     ways, turns, ids, model = plain_ways(plan), count(), set[str](), model_of(plan)
     farthest = -2 if plan.uniform and plan.operator.turning is None else -8
-    for label, sizes in _forms(model, farthest):
-        for name in _names(plan, ways):
-            made = (_made(plan, ways[turn % len(ways)], sizes, label, name) for turn in islice(turns, min(len(ways), _TRIES)))
+    names = _names(plan, ways)
+    for (label, at, sizes), name in product(_forms(model, farthest), names):
+        for along in (True, False) if at and plan.operator.turning else (None,):
+            made = (
+                _made(plan, ways[turn % len(ways)], sizes, label, name, at, along) for turn in islice(turns, min(len(ways), _TRIES))
+            )
             case = next(filter(None, made), None)
             if case is not None and case.id not in ids:
                 ids.add(case.id)
                 yield case
 
 
-def _forms(model: Model, farthest: int) -> Iterator[tuple[str, Sizes]]:
+def _forms(model: Model, farthest: int) -> Iterator[tuple[str, Dimension | None, Sizes]]:
     """Even sizes, and each dimension long beside them, of several the last so many; a window is never long."""
-    yield "", even_sizes(model, {})
+    yield "", None, even_sizes(model, {})
     for name, at in model.dimensions.items():
         if at[0] not in model.growing and at[1] >= farthest and model.largest(at[0]) >= LONG:
             turned: dict[Dimension, int] = {at: LONG}
-            yield f"{name}={LONG}.", even_sizes(model, turned) | turned
+            yield f"{name}={LONG}.", at, even_sizes(model, turned) | turned
 
 
 def _names(plan: Plan, ways: list[Way]) -> list[str]:
@@ -67,10 +70,10 @@ def _names(plan: Plan, ways: list[Way]) -> list[str]:
     return [*further, *special]
 
 
-def _made(plan: Plan, way: Way, sizes: Sizes, label: str, name: str) -> Case | None:
-    """The case with these sizes and this kind of data, where there is one."""
+def _made(plan: Plan, way: Way, sizes: Sizes, label: str, name: str, at: Dimension | None, along: bool | None) -> Case | None:
+    """The case with these sizes and this kind of data, where there is one; ``along`` says whether the operator's axes have the long dimension."""
     desc = plain_desc(plan, way, sizes)
-    if desc is None:
+    if desc is None or (at is not None and along is not None and works_along(plan, desc, at) != along):
         return None
     for own, basis, data, covers in (*_further(plan, desc), *_special(plan, way, desc, name)):
         if own == name:

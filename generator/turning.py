@@ -101,7 +101,7 @@ class _Maker:
         for combined in product(*(self.plan.values(self.operator.field(name)) for name in turning.each)):
             ways = self._ways(turning, dict(zip(turning.each, combined, strict=True)))
             for at in self.names:
-                own = [way for way in ways if self._works_along(turning.axes, way, at)]
+                own = [way for way in ways if self._works_along(way, at)]
                 for size in SIZES if own else ():
                     way = own[next(self.turns) % len(own)]
                     yield from self._made(way, {at: size}, _SMALL)
@@ -129,12 +129,9 @@ class _Maker:
         first = self.random.randrange(len(sizes))
         return tuple(sizes[(first + index) % len(sizes)] for index in range(choice.usual_count))
 
-    def _works_along(self, axes: str, way: Way, at: Dimension) -> bool:
-        """Whether the axes are, or the axis is, this dimension of the first tensor."""
+    def _works_along(self, way: Way, at: Dimension) -> bool:
         choice, attributes = way
-        desc = choice.desc(self._run(choice, _SMALL), attributes)
-        value = desc.fields[axes]
-        return desc.tensor(self.plan.leading).DimensionCount + at[1] in (value if isinstance(value, tuple) else (value,))
+        return works_along(self.plan, choice.desc(self._run(choice, _SMALL), attributes), at)
 
     def _turn(self, wanted: Mapping[Dimension, int], others: Sizes, most: float = inf) -> Iterator[Case]:
         """The case of the next data types and attributes that can have these sizes, if any can."""
@@ -177,6 +174,14 @@ class _Maker:
             row = tuple(size for (name, _), size in known.items() if name == symbol)
             symbols[symbol] = row if self.model.symbols[symbol] else row[0]
         return choice.desc(run, attributes, symbols)
+
+
+def works_along(plan: Plan, desc: OperatorDesc, at: Dimension) -> bool:
+    """Whether the axes are, or the axis is, this dimension of the first tensor; False of an operator without ``turning``."""
+    if plan.operator.turning is None:
+        return False
+    value = desc.fields[plan.operator.turning.axes]
+    return desc.tensor(plan.leading).DimensionCount + at[1] in (value if isinstance(value, tuple) else (value,))
 
 
 def sizes_of(plan: Plan, desc: OperatorDesc) -> dict[Dimension, int]:
