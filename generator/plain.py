@@ -19,7 +19,7 @@ from dmlcts.generator.factors import Model, model_of, short
 from dmlcts.generator.layouts import BROADCAST, FURTHER, channels_last, laid_out, laid_out_twice, layouts_of
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
-from dmlcts.generator.turning import Dimension, Way, sizes_of
+from dmlcts.generator.turning import Dimension, Way, sizes_of, works_along
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import ABSENT, Field, Operator
 from dmlcts.spec.rules import violations
@@ -168,6 +168,8 @@ def _made(plan: Plan, way: Way, form: _Form, has_layout: bool) -> Case | None:
     if sum(tensor.count for _, tensor in desc.tensors()) > _MOST_ELEMENTS:
         return None
     outputs = {field.name for field in plan.operator.outputs()}
+    if FARTHER in form.turned.values() and plan.operator.turning and not any(works_along(plan, desc, at) for at in form.turned):
+        return None  # so many rows: an implementation may sort each by itself
     if form.is_contracted and sum(tensor.count for field, _, tensor in desc.by_field() if field in outputs) >= FAR:
         return None
     layout, desc = laid_out_twice(plan.operator, desc)[-1] if has_layout else ("", desc)
