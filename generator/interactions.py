@@ -15,7 +15,7 @@ from dmlcts.generator.arrays import STRENGTHS, WITH_DEAR
 from dmlcts.generator.case import AGREEMENT, REFERENCE, VALUES, Case
 from dmlcts.generator.combinations import Combinations, space_of
 from dmlcts.generator.drawn_sizes import is_bounded
-from dmlcts.generator.factors import model_of, symbols_of
+from dmlcts.generator.factors import Model, model_of, symbols_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.suite import select
@@ -61,7 +61,8 @@ class Covered:
 def interactions(operator: Operator, cases: Iterable[Case], samples: int = SAMPLES) -> dict[str, Covered]:
     """The tuples of each kind in cases of its level. ``cases`` are all that the operator has.
 
-    What can occur together is what does in some case, or in a desc drawn at random, that is no larger than a row of an array may be.
+    What can occur together is what does in some case, or in a desc drawn at random, that is no larger than a row of an array may be, and of
+    which every attribute has one of the values that rows have.
     """
     model, space = model_of(plan_of(operator)), space_of(plan_of(operator))
     cases = [case for case in cases if case.expect in (REFERENCE, VALUES, AGREEMENT)]
@@ -70,7 +71,7 @@ def interactions(operator: Operator, cases: Iterable[Case], samples: int = SAMPL
     for case in cases:
         symbols = symbols_of(operator, case.desc)
         rows[case.id] = row_of(model, case, symbols)
-        if is_bounded(model, symbols):
+        if is_bounded(model, symbols) and not _is_beyond(model, rows[case.id]):
             bounded.append(rows[case.id])
     found = {}
     for name, kind in KINDS.items():
@@ -80,6 +81,11 @@ def interactions(operator: Operator, cases: Iterable[Case], samples: int = SAMPL
         some = [model.shown(tuples.at(int(place))) for place in np.flatnonzero(missing)[:5]]
         found[name] = Covered(int((covered | missing).sum()), int(covered.sum()), tuple(some))
     return found
+
+
+def _is_beyond(model: Model, row: Row) -> bool:
+    """Whether an attribute has none of the values that the spec lists for combinations, as 32 groups of a workload."""
+    return any(value == NONE and factor.kind == "attribute" for value, factor in zip(row, model.factors, strict=True))
 
 
 def random_rows(space: Combinations, count: int) -> Iterator[Row]:

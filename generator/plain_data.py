@@ -26,8 +26,8 @@ LONG = 1025
 _MOST_ROWS, _TRIES = 12, 12
 """Of how many combinations of special sets, and of how many choices of types and attributes for each kind of data."""
 
-_Kind = tuple[str, str, dict[str, Data], list[str]]
-"""A label, the basis, the data by tensor, and what they cover."""
+_Kind = tuple[str, str, dict[str, Data]]
+"""A label, the basis, and the data by tensor."""
 
 
 def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -63,7 +63,7 @@ def _names(plan: Plan, ways: list[Way]) -> list[str]:
     for way in ways[:_TRIES]:
         desc = plain_desc(plan, way, {})
         if desc is not None:
-            further |= dict.fromkeys(label for label, *_ in _further(plan, desc))
+            further |= dict.fromkeys(label for label, _, _ in _further(plan, desc))
             special |= dict.fromkeys(_label(names) for names, _ in combined_sets(plan, way[1]))
     if len(special) > _MOST_ROWS:
         special = dict.fromkeys(Random(plan.operator.name).sample(list(special), _MOST_ROWS))  # noqa: S311 (reproducible, no secret)
@@ -75,7 +75,7 @@ def _made(plan: Plan, way: Way, sizes: Sizes, label: str, name: str, at: Dimensi
     desc = plain_desc(plan, way, sizes)
     if desc is None or (at is not None and along is not None and works_along(plan, desc, at) != along):
         return None
-    for own, basis, data, covers in (*_further(plan, desc), *_special(plan, way, desc, name)):
+    for own, basis, data in (*_further(plan, desc), *_special(plan, way, desc, name)):
         if own == name:
             return build(
                 "values",
@@ -86,7 +86,6 @@ def _made(plan: Plan, way: Way, sizes: Sizes, label: str, name: str, at: Dimensi
                 data=random_data(plan.operator, desc) | data,
                 basis=basis,
                 checks=("zero-sign",) if basis == MEASURED else (),
-                covers=covers,
             )
     return None
 
@@ -98,7 +97,6 @@ def _further(plan: Plan, desc: OperatorDesc) -> Iterator[_Kind]:
             f"{tensor.removesuffix('Tensor')}-{name}",
             other.basis,
             {own: Data(other.recipe, other.parameters) for own, _ in desc.called(tensor)},
-            [f"values/{tensor}/{name}"],
         )
 
 
@@ -106,7 +104,7 @@ def _special(plan: Plan, way: Way, desc: OperatorDesc, wanted: str) -> Iterator[
     """The special sets of the wanted label, for all tensors that have some."""
     for names, basis in combined_sets(plan, way[1]):
         if _label(names) == wanted and (data := filled(plan, desc, names)):
-            yield wanted, basis, data, [f"values/{tensor}/{name}" for tensor, name in names.items()]
+            yield wanted, basis, data
 
 
 def _label(names: dict[str, str]) -> str:
