@@ -21,6 +21,7 @@ from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.random_cases import _of, random_cases, with_random
 from dmlcts.generator.suite import make_cases
+from dmlcts.generator.tables import workload_cases
 from dmlcts.generator.tuples import NONE, Row
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.loader import load, operator_names
@@ -213,6 +214,14 @@ def test_a_pair_that_full_alone_has_is_missing_at_core() -> None:
     assert found["pairs"].covered == 0
     assert found["pairs"].feasible > 1_300
     assert found["triples"].share > 0.999
+
+
+def test_what_a_case_with_an_unlisted_attribute_shows_does_not_count() -> None:
+    operator = load("CONVOLUTION_INTEGER")
+    by_label = {case.id.split("/")[3]: case for case in workload_cases(plan_of(operator))}
+    assert by_label["depthwise"].desc.fields["GroupCount"] == 32  # no value in combinations
+    assert interactions(operator, [by_label["depthwise"]], samples=0)["pairs"].feasible == 0
+    assert interactions(operator, [by_label["channels-16"]], samples=0)["pairs"].feasible > 100
 
 
 def test_the_first_random_dispatches_are_of_core() -> None:
