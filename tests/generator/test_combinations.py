@@ -221,7 +221,7 @@ def test_what_a_case_with_an_unlisted_attribute_shows_does_not_count() -> None:
     by_label = {case.id.split("/")[3]: case for case in workload_cases(plan_of(operator))}
     assert by_label["depthwise"].desc.fields["GroupCount"] == 32  # no value in combinations
     assert interactions(operator, [by_label["depthwise"]], samples=0)["pairs"].feasible == 0
-    assert interactions(operator, [by_label["channels-16"]], samples=0)["pairs"].feasible > 100
+    assert interactions(operator, [by_label["channels-32"]], samples=0)["pairs"].feasible > 100
 
 
 def test_the_first_random_dispatches_are_of_core() -> None:
