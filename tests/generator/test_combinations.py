@@ -21,7 +21,7 @@ from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.random_cases import _of, random_cases, with_random
 from dmlcts.generator.suite import make_cases
-from dmlcts.generator.tables import workload_cases
+from dmlcts.generator.tables import usual_cases, workload_cases
 from dmlcts.generator.tuples import NONE, Row
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.loader import load, operator_names
@@ -221,7 +221,8 @@ def test_what_a_case_with_an_unlisted_attribute_shows_does_not_count() -> None:
     by_label = {case.id.split("/")[3]: case for case in workload_cases(plan_of(operator))}
     assert by_label["depthwise"].desc.fields["GroupCount"] == 32  # no value in combinations
     assert interactions(operator, [by_label["depthwise"]], samples=0)["pairs"].feasible == 0
-    assert interactions(operator, [by_label["channels-32"]], samples=0)["pairs"].feasible > 100
+    usual = next(usual_cases(plan_of(operator)))
+    assert interactions(operator, [replace(usual, level="full")], samples=0)["pairs"].feasible > 100
 
 
 def test_the_first_random_dispatches_are_of_core() -> None:
