@@ -31,7 +31,7 @@ class Group:
 
 
 def groups(results: Sequence[Result]) -> list[Group]:
-    """The groups of an operator's results that refute, the largest first, then in the order of the results."""
+    """The groups of an operator's results that refute: failures first, the largest first, then in the order of the results."""
     found: dict[tuple[str, str, str, str], list[int]] = {}
     tested: dict[tuple[str, str], set[str]] = {}
     for row, result in enumerate(results):
@@ -42,7 +42,7 @@ def groups(results: Sequence[Result]) -> list[Group]:
         Group(status, kind, _factors([words(results[row]) for row in rows], tested[data_type, kind]), tuple(rows), results[rows[0]])
         for (status, data_type, kind, _), rows in found.items()
     ]
-    return sorted(made, key=lambda group: -len(group.rows))
+    return sorted(made, key=lambda group: (group.status not in FAILURES, -len(group.rows)))
 
 
 def refutes(result: Result) -> bool:

@@ -130,8 +130,13 @@ def _write_data(
 
 
 def _failing(found: Mapping[str, Sequence[Result]], grouped: Mapping[str, Sequence[Group]]) -> Iterator[Failing]:
-    """The operators that fail, those with the most failures first."""
-    for operator in sorted(filter(grouped.get, grouped), key=lambda name: -sum(len(group.rows) for group in grouped[name])):
+    """The operators that fail, those with the most failures first, and after them those of which something is unsupported that should not be."""
+
+    def amount(operator: str) -> tuple[int, int]:
+        failures = sum(len(group.rows) for group in grouped[operator] if group.status in FAILURES)
+        return -failures, -sum(len(group.rows) for group in grouped[operator])
+
+    for operator in sorted(filter(grouped.get, grouped), key=amount):
         results = found[operator]
         failures = [result for result in results if refutes(result)]
         where = (

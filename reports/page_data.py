@@ -70,7 +70,7 @@ def _rounded(value: float, digits: int) -> float:
 def details_script(
     operator: str, results: Sequence[Result], groups: Sequence[Group], supplement: Supplement, models: int
 ) -> tuple[str, int]:
-    """The details of an operator's cases, empty if all passed without a remark, and how many models are in it, at most ``models``."""
+    """The details of an operator's cases and its groups, empty if all passed without a remark, and how many models are in it, at most ``models``."""
     details = {row: _details(result) for row, result in enumerate(results) if _has_details(result)}
     made = 0
     for row in (row for group in groups for row in group.rows[:MODELS]):
@@ -78,7 +78,7 @@ def details_script(
         if model and len(model) <= LARGEST_MODEL:
             details.setdefault(row, {})["model"] = model
             made += 1
-    if not details:
+    if not details and not groups:
         return "", 0
     rows = [group.rows for group in groups]
     return f"{START}[{as_json(f'/{operator}')}] = {as_json({'details': details, 'groups': rows})};\n", made

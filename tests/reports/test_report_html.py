@@ -240,6 +240,20 @@ def test_what_is_unsupported_within_the_claim_is_listed_with_a_model(tmp_path: P
     assert details(tmp_path, "GEMM")["details"] == {"1": {"model": '{"description": "GEMM/FLOAT16/1"}'}}
 
 
+def test_groups_of_unsupported_cases_are_written_even_without_details(tmp_path: Path) -> None:
+    page(run(result(), result(UNSUPPORTED, 1, message="not implemented")), tmp_path)
+    assert details(tmp_path, "GEMM") == {"details": {}, "groups": [[1]]}
+
+
+def test_what_fails_comes_before_what_is_unsupported(tmp_path: Path) -> None:
+    many = [result(UNSUPPORTED, i, "CAST", message="not implemented") for i in range(5)]
+    few = [result(FAIL, 1, "GEMM", message="off"), *(result(UNSUPPORTED, 2 + i, "GEMM", message="none") for i in range(3))]
+    text = Outline(page(run(*many, *few), tmp_path)).text
+    fails = text[text.index("What fails") :]
+    assert fails.index("GEMM") < fails.index("CAST")
+    assert fails.index("off") < fails.index("none") < fails.index("not implemented")
+
+
 def test_what_an_older_report_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     page(run(result(FAIL), result(FAIL, operator="CAST")), tmp_path)
     for mine in ("mine.js", "mine.spec.txt"):
