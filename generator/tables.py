@@ -96,7 +96,7 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             desc = choice.desc(_run(choice.usual_count), attributes, workload.sizes)
             if wrong := violations(plan.operator, desc):
                 raise NotGenerable(f"{plan.operator.name}: the workload {label} breaks {wrong[0].label}: {wrong[0].message}")
-            is_large = sum(tensor.count for _, tensor in desc.tensors()) > _LARGE
+            is_large = sum(tensor.count for _, tensor in desc.tensors()) > _HUGE
             for layout, laid in laid_out_twice(plan.operator, desc)[: 1 if is_large else None]:
                 parts = ("sizes", *filter(None, (label, layout)))
                 yield build(
