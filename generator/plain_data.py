@@ -23,6 +23,9 @@ from dmlcts.spec.model import MEASURED
 LONG = 1025
 """More than a group has threads."""
 
+_LAST, _ALL = -2, -8
+"""The dimension farthest from the end that is made long, where no axis may be among those before it, and where one may."""
+
 _MOST_ROWS, _TRIES = 12, 12
 """Of how many combinations of special sets, and of how many choices of types and attributes for each kind of data."""
 
@@ -35,7 +38,7 @@ def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     if beyond("full", most):
         return
     ways, turns, ids, model = plain_ways(plan), count(), set[str](), model_of(plan)
-    farthest = -2 if plan.uniform and plan.operator.turning is None else -8
+    farthest = _LAST if plan.uniform and plan.operator.turning is None else _ALL
     names = _names(plan, ways)
     for (label, at, sizes), name in product(_forms(model, farthest), names):
         for along in (True, False) if at and plan.operator.turning else (None,):

@@ -90,7 +90,8 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
 def _chosen(failing: Sequence[str], names: Iterable[str]) -> list[str]:
     """Of operators that fail, most failures first, those with the most, and of the others some, spread evenly."""
     passing = [name for name in names if name not in failing]
-    return [*failing[:_MOST_FAILING], *passing[:: max(1, len(passing) // _MOST_PASSING)]]
+    step = max(1, -(-len(passing) // _MOST_PASSING))
+    return [*failing[:_MOST_FAILING], *passing[::step]]
 
 
 def _drawn(results: Iterable[Result]) -> dict[str, Case]:

@@ -10,6 +10,7 @@ import pytest
 from records import run
 
 from dmlcts.conformance.commands.cli import main
+from dmlcts.conformance.runner import explaining
 from dmlcts.conformance.runner.explaining import explain
 from dmlcts.generator.case import REFERENCE, REJECTION, RELATION, VALUES, Case
 from dmlcts.generator.layouts import layout_of
@@ -87,6 +88,15 @@ def test_what_several_operators_have_in_common_comes_first() -> None:
     assert sorted(named(found[1:])) == [(name, FAIL, {"the offset is 48"}) for name in (ADD, MULTIPLY)]
     assert found[0].operators == 2
     assert found[0].failing == found[1].failing + found[2].failing
+
+
+def test_what_they_have_in_common_is_looked_for_in_those_that_fail_most_and_some_others() -> None:
+    names = [f"OPERATOR{number}" for number in range(177)]
+    failing, chosen = names[100:140], explaining._chosen(names[100:140], names)
+    assert chosen[:16] == failing[:16]
+    assert len(chosen) == 16 + 8 == len(set(chosen))
+    assert {*chosen[16:]}.isdisjoint(failing)
+    assert explaining._chosen(["A"], ["A", "B"]) == ["A", "B"]
 
 
 def test_where_all_cases_fail_nothing_is_set_apart() -> None:
