@@ -140,6 +140,20 @@ def level_text(manifest: Manifest) -> str:
     return f"feature level {manifest.feature_level.replace('_', '.')}"
 
 
+_MORE = {"smoke": ("core", "a first look: a few cases of each operator"), "core": ("full", "for every change; a release runs all")}
+"""By level: the next one, and the purpose of the level."""
+
+
+def more_to_run(manifest: Manifest) -> str:
+    """A hint at the next level; empty after level full, or if cases were selected by name."""
+    if manifest.level not in _MORE or manifest.selection:
+        return ""
+    following, what = _MORE[manifest.level]
+    spec = f'"{manifest.backend_spec}"' if " " in manifest.backend_spec else manifest.backend_spec
+    backend = "" if spec == "reference" else f"--backend {spec} "
+    return f"level {manifest.level} is {what}. To run more: dmlcts run {backend}--level {following} --basis {manifest.basis} -n 2"
+
+
 def backend_name(manifest: Manifest) -> str:
     """What was tested: the backend's name and version, or the option on the command line."""
     name = f"{manifest.backend.get('name') or manifest.backend_spec} {manifest.backend.get('version') or ''}"

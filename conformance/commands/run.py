@@ -161,6 +161,7 @@ def command(
     from dmlcts.conformance.runner.options import RunOptions
     from dmlcts.conformance.runner.requirements import requirements
     from dmlcts.conformance.runner.run import exit_code
+    from dmlcts.reports.verdict import more_to_run
 
     given["required"] = requirements(require)
     terminal = console()
@@ -170,7 +171,7 @@ def command(
     folder = out or (OUT_OF_CASES if by_name else OUT)
     options = RunOptions(out=folder, operators=operators + more_operators, maxfail=maxfail or 0, **given)
     record, stopped = reported(options, processes, terminal, quiet, resume)
-    if not by_name and (hint := more_to_run(record)):
+    if not by_name and (hint := more_to_run(record.manifest)):
         terminal.print(hint, style="dim")
     raise click.exceptions.Exit(stopped.exit_code(exit_code(record)) if record.manifest.interrupted else exit_code(record))
 
@@ -251,16 +252,3 @@ def failed_cases(results: Path, given: dict[str, Any], context: click.Context, t
         of_record |= {"level": manifest.level, "seed": manifest.seed}
     kept = {name: value for name, value in of_record.items() if value and context.get_parameter_source(name) is default}
     return {**kept, "cases": tuple(known)}
-
-
-_MORE = {"smoke": ("core", "a first look: a few cases of each operator"), "core": ("full", "for every change; a release runs all")}
-"""By level: the next one, and the purpose of the level."""
-
-
-def more_to_run(record: Record) -> str:
-    """A hint at the next level; empty after level full, or if cases were selected by name."""
-    level = record.manifest.level
-    if level not in _MORE or record.manifest.selection:
-        return ""
-    following, what = _MORE[level]
-    return f"level {level} is {what}. To run more: dmlcts run --level {following} --basis {record.manifest.basis} -n 2"

@@ -135,6 +135,13 @@ def test_a_run_has_one_word(word: str, statuses: tuple[str, ...], manifest: dict
     assert headline(record, claim_of(record)).word == word
 
 
+def test_a_passing_run_names_the_next_level_with_its_backend(tmp_path: Path) -> None:
+    next_level = "To run more: dmlcts run --backend process:./impl --level full --basis documented -n 2"
+    assert next_level in Outline(page(run(result()), tmp_path)).text
+    assert "To run more" not in Outline(page(run(result(FAIL)), tmp_path)).text
+    assert "To run more" not in Outline(page(run(result(), level="full"), tmp_path)).text
+
+
 def test_an_interrupted_run_says_so_in_plain_words(tmp_path: Path) -> None:
     assert "The run was interrupted: 4 of 5 cases were not run." in page(run(result(), selected=5, interrupted=True), tmp_path)
     assert "interrupted" not in Outline(page(run(result()), tmp_path)).text
