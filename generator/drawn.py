@@ -7,6 +7,7 @@ random here judges planted faults (conformance/mutants/interactions) and is sear
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from dataclasses import dataclass
 from math import isqrt, log, sqrt
 from random import Random
 from typing import Any, TypeVar
@@ -41,6 +42,19 @@ _FULL = 0.5
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class SizeRule:
+    """How sizes are drawn.
+
+    A quarter of them are among ``wanted``, if there are such; of the others a share ``evenly`` is any up to ``LARGEST`` alike, and half of the
+    rest are at most 8. The product of the free sizes keeps to one of ``work``, if there are such.
+    """
+
+    wanted: Sequence[int] = ()
+    work: Sequence[int] = ()
+    evenly: float = 0.0
+
+
 class Genes:
     """Random numbers from 0 to 1 by name, drawn when first asked for."""
 
@@ -69,26 +83,24 @@ class Genes:
         return Genes(self.random, {name: number for name, number in self.known.items() if name not in changed} | zeros)
 
 
-def decoded(
-    model: Model, genes: Genes, sizes: Sequence[int] = (), label: str = "", work: Sequence[int] = (), is_known: bool = False
-) -> Case | None:
-    """The case of these genes, some of whose sizes are among ``sizes``; None where the operator's rules allow none, and beyond 64 MB.
+def decoded(model: Model, genes: Genes, rule: SizeRule = SizeRule(), label: str = "", is_known: bool = False) -> Case | None:
+    """The case of these genes, its sizes drawn by a rule; None where the operator's rules allow none, and beyond 64 MB.
 
-    ``label`` is part of its id; by default, a number that seeds its data. The product of the free sizes keeps to one of ``work``, if there
-    are such. Of genes that are known to give a case, the rules are not asked again.
+    ``label`` is part of its id; by default, a number that seeds its data. Of genes that are known to give a case, the operator's rules are not
+    asked again.
     """
     try:
-        return _decoded(model, genes, sizes, label, work, is_known)
+        return _decoded(model, genes, rule, label, is_known)
     except (NotGenerable, *FAILURES):
         return None
 
 
-def _decoded(model: Model, genes: Genes, wanted: Sequence[int], label: str, work: Sequence[int], is_known: bool) -> Case | None:
+def _decoded(model: Model, genes: Genes, rule: SizeRule, label: str, is_known: bool) -> Case | None:
     plan, operator = model.plan, model.plan.operator
     choice, attributes = genes.pick("types", plan.choices), _attributes(model, genes)
     if not is_known and not plan.keeps(choice.types, attributes):
         return None
-    desc = _desc(model, genes, choice, attributes, wanted, work)
+    desc = _desc(model, genes, choice, attributes, rule)
     if not is_known and plan.level_of(desc) is None:
         return None
     alias = genes.pick("in place", ({}, {}, *model.aliases.values()))
@@ -142,11 +154,9 @@ def _attributes(model: Model, genes: Genes) -> Combination:
     return Combination(values, label)
 
 
-def _desc(
-    model: Model, genes: Genes, choice: TypeChoice, attributes: Combination, wanted: Sequence[int], work: Sequence[int]
-) -> OperatorDesc:
+def _desc(model: Model, genes: Genes, choice: TypeChoice, attributes: Combination, rule: SizeRule) -> OperatorDesc:
     # A case of more dimensions has more that a kernel may turn on, and costs no more.
-    ranks = [count for count in choice.dimension_counts for _ in range(count if work else 1)]
+    ranks = [count for count in choice.dimension_counts for _ in range(count if rule.work else 1)]
     rank = genes.pick("rank", ranks)
     of_others = model.plan.ranks(choice.types)
     counts = {
@@ -160,11 +170,11 @@ def _desc(
         for symbol, star in model.symbols.items()
         for at in range(rank if star else 1)
     ]
-    found = {name: min(model.largest(name.split()[1]), _size(name, genes, wanted)) for name in names}
+    found = {name: min(model.largest(name.split()[1]), _size(name, genes, rule)) for name in names}
     free = {name: size for name, size in found.items() if name.split()[1] in model.free}
-    if work:
+    if rule.work:
         growing = {name for name in free if name.split()[1] in model.growing}
-        found |= _fitted(free, growing, genes, min(genes.pick("work", work), model.most_elements))
+        found |= _fitted(free, growing, genes, min(genes.pick("work", rule.work), model.most_elements))
     full = {symbol for symbol in model.symbols if symbol not in model.free and genes.number(f"full {symbol}") < _FULL}
     found |= {name: LARGEST for name in found if name.split()[1] in full}
     sizes = {
@@ -186,10 +196,12 @@ def _fitted(sizes: dict[str, int], growing: Set[str], genes: Genes, room: int) -
     return found
 
 
-def _size(name: str, genes: Genes, wanted: Sequence[int]) -> int:
-    """A wanted size; or of any, half of which are at most 8, one in ten beyond 1,000: several dimensions must fit into 64 MB."""
-    if wanted and genes.number(f"wanted {name}") > 1 - _WANTED:
-        return genes.pick(name, wanted)
+def _size(name: str, genes: Genes, rule: SizeRule) -> int:
+    """A wanted size; or any alike; or one of which half are at most 8, one in ten beyond 1,000: several dimensions must fit into 64 MB."""
+    if rule.wanted and genes.number(f"wanted {name}") > 1 - _WANTED:
+        return genes.pick(name, rule.wanted)
+    if rule.evenly and genes.number(f"evenly {name}") < rule.evenly:
+        return 1 + int(genes.number(name) * LARGEST)
     return size_of(genes.number(name))
 
 

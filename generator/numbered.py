@@ -8,7 +8,7 @@ factors (generator/factors) occur together for the first time.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 
 from dmlcts.generator.case import Binding, Case, Data
 from dmlcts.generator.combinations import space_of
-from dmlcts.generator.drawn import Genes, decoded, offset_at
+from dmlcts.generator.drawn import Genes, SizeRule, decoded, offset_at
 from dmlcts.generator.factors import LONG, RESOURCES, SLACK, Model, model_of, symbols_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.placing import slackened
@@ -42,8 +42,8 @@ EDGES = (
 _MOST_WORK, _MOST_BYTES = 1 << 21, 1 << 22
 """The largest product of the sizes of a case, about its multiplications, and the most bytes of all its tensors."""
 
-_WORK = (1 << 13, 1 << 10, 1 << 13, 1 << 16, 1 << 19)
-"""The product of the free sizes that a case keeps to, one of these: most are small, so that there can be many."""
+RULE = SizeRule(EDGES, work=(1 << 13, 1 << 10, 1 << 13, 1 << 16, 1 << 19))
+"""How sizes are drawn: the product of most cases' free sizes is small, so that there can be many."""
 
 _USUAL_OFFSETS = 0.8
 """How many cases begin at one of the usual offsets."""
@@ -88,12 +88,12 @@ def _model(operator: str) -> Model:
     return model_of(plan_of(load(operator)))
 
 
-def case_of(model: Model, genes: Genes, label: str, work: Sequence[int] = _WORK, is_known: bool = False) -> Case | None:
-    """The case of these genes, with a label for its id; None where there is none. The product of its free sizes keeps to one of ``work``.
+def case_of(model: Model, genes: Genes, label: str, rule: SizeRule = RULE, is_known: bool = False) -> Case | None:
+    """The case of these genes, with a label for its id and sizes by a rule; None where there is none.
 
     Of genes that are known to give a case, the rules are not asked again, which takes a third of the time.
     """
-    case = decoded(model, genes, EDGES, label, work, is_known)
+    case = decoded(model, genes, rule, label, is_known)
     if case is None or (not is_known and _too_large(model, case)):
         return None
     case = _bound(model, case, genes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.cheapest import Has, fewest
 from dmlcts.generator.combinations import array_of, digest, space_of
 from dmlcts.generator.coverage import at_its_level, of_fields, promised
+from dmlcts.generator.drawn import SizeRule
 from dmlcts.generator.drawn_sizes import is_bounded
 from dmlcts.generator.factors import model_of, symbols_of
 from dmlcts.generator.measures import row_of
-from dmlcts.generator.numbered import case_of, genes_of
+from dmlcts.generator.numbered import EDGES, case_of, genes_of
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.tuples import Row, Tuples
 from dmlcts.spec.loader import load
@@ -30,14 +31,21 @@ from dmlcts.spec.loader import load
 KIND = "random"
 
 COUNT = 1200
-"""How many an operator has at level full."""
+"""How many an operator has at level full by each rule for sizes."""
 
 _TRIES = 20_000
-"""How many numbers are tried: not every number gives a case, and some give a pair that no other has."""
+"""How many numbers are tried by each rule: not every number gives a case, and some give a pair that no other has."""
 
 _WORK = (1 << 12, 1 << 13, 1 << 14)
 """The product of the free sizes that a case keeps to, one of these: so many elements cost less than all else of a case does."""
 
+_NUMBERS = {
+    range(_TRIES): SizeRule(EDGES, _WORK),
+    range(_TRIES, 2 * _TRIES): SizeRule(EDGES, _WORK, evenly=0.3),
+}
+"""Which numbers have which rule. By the first alone, few dispatches have a size of some thousands beside another unusual thing, and faults
+that need both were missed.
+"""
 
 _LABEL = re.compile(rf"/{KIND}-(\d{{1,10}})(?=/|$)")
 
@@ -51,7 +59,7 @@ def random_cases(plan: Plan, most: str) -> Iterator[Case]:
         yield from (replace(case, level="core") for _, case in _of(plan, array.random[: array.random_core], are_known=True))
     if not beyond("full", most):
         rest = array.random[array.random_core :]
-        late = _of(plan, rest, are_known=True) if array.random else islice(_of(plan, range(_TRIES)), COUNT)
+        late = _of(plan, rest, are_known=True) if array.random else chain(*(islice(_of(plan, each), COUNT) for each in _NUMBERS))
         yield from (case for _, case in late)
 
 
@@ -74,9 +82,13 @@ def _of(plan: Plan, numbers: Iterable[int], are_known: bool = False) -> Iterator
     """
     model, name = model_of(plan), plan.operator.name
     for number in numbers:
-        case = case_of(model, genes_of(name, KIND, number), f"{KIND}-{number}", _WORK, are_known)
+        case = case_of(model, genes_of(name, KIND, number), f"{KIND}-{number}", _rule(number), are_known)
         if case is not None:
             yield number, replace(case, kind=KIND)
+
+
+def _rule(number: int) -> SizeRule:
+    return next(rule for numbers, rule in _NUMBERS.items() if number in numbers)
 
 
 def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
@@ -90,13 +102,14 @@ def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
         for tuples, level in zip(kinds, ("core", WITH_DEAR), strict=True)
     ]
     core, full, others = dict[int, Has](), dict[int, Has](), dict[int, Has]()
+    early, late = _NUMBERS
     wanted = promised(plan.operator)
 
     def has(row: Row, case: Case) -> Has:
         labels = set(at_its_level(case))
         return Has(row, frozenset(wanted & (labels | set(map(of_fields, labels)))))
 
-    for number, case in _of(plan, range(_TRIES)):
+    for number, case in _of(plan, early):
         row = row_of(model, case)
         places = [tuples.of(np.array(row)) for tuples in kinds]
         brings = [bool(open_[at].any()) for open_, at in zip(missing, places, strict=True)]
@@ -108,6 +121,7 @@ def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
             others[number] = has(row, case)
     room = max(COUNT - len(core) - len(full), 0)
     found = core | dict(sorted([*full.items(), *islice(others.items(), room)]))
+    found |= {number: has(row_of(model, case), case) for number, case in islice(_of(plan, late), COUNT)}
     if "full" in array.ends:
         rows = [has(space.became(row), space.case(row)) for row in array.rows]
         array = fewest(space, array, rows, list(map(space.cost, array.rows)), list(found.values()))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dmlcts.generator import arrays
+from dmlcts.generator import random_cases as random_module
 from dmlcts.generator.arrays import CoveringArray, store, stored
 from dmlcts.generator.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
 from dmlcts.generator.checks.ids import ID
@@ -245,12 +246,13 @@ def test_a_stored_number_gives_what_the_rules_allow(name: str) -> None:
 
 
 def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dmlcts.generator.random_cases._TRIES", 400)
+    rules = dict(zip((range(400), range(400, 800)), random_module._NUMBERS.values(), strict=True))
+    monkeypatch.setattr("dmlcts.generator.random_cases._NUMBERS", rules)
     monkeypatch.setattr("dmlcts.generator.random_cases.COUNT", 100)
     name = "ELEMENT_WISE_BIT_NOT"
     array = array_of(plan(name), "full")
     found = with_random(plan(name), array)
-    assert len(set(found.random)) == 100
+    assert [sum(number in numbers for number in found.random) for numbers in rules] == [100, 100]
     assert list(found.random[found.random_core :]) == sorted(found.random[found.random_core :])
     assert with_random(plan(name), found) == found
     without = replace(array, rows=array.rows[: array.ends["smoke"]], ends={**array.ends, "core": array.ends["smoke"]})

@@ -13,7 +13,7 @@ import pytest
 from dmlcts.generator.case import DOCUMENTED, Case, from_json, to_json
 from dmlcts.generator.case_file import parse_case
 from dmlcts.generator.data import inputs
-from dmlcts.generator.drawn import LARGEST, number_of, size_of
+from dmlcts.generator.drawn import LARGEST, SizeRule, number_of, size_of
 from dmlcts.generator.factors import RESOURCES, SLACK, model_of
 from dmlcts.generator.layouts import layout_of
 from dmlcts.generator.measures import row_of
@@ -53,7 +53,7 @@ def test_a_number_decides_a_case_completely(operator: str) -> None:
 def test_a_size_with_which_others_grow_counts_twice() -> None:
     """From an image of one element and a window of 300 x 300, a transposed convolution makes 90,000 sums of 90,000 products."""
     model, work = model_of(plan_of(load(CONVOLUTION))), 1 << 12
-    cases = [case_of(model, genes_of(CONVOLUTION, 3, number), "any", (work,)) for number in range(300)]
+    cases = [case_of(model, genes_of(CONVOLUTION, 3, number), "any", SizeRule(work=(work,))) for number in range(300)]
     windows = [prod(case.desc.tensor("FilterTensor").sizes[2:]) for case in cases if case is not None]
     assert 16 <= max(windows) <= 64  # 64 * 64 is all there may be
 

@@ -17,7 +17,7 @@ from dmlcts.conformance.mutants.interactions.conditions import DATA
 from dmlcts.conformance.mutants.interactions.planting import Planted, planted
 from dmlcts.conformance.mutants.interactions.situation import Situation, of_case
 from dmlcts.generator.case import Case
-from dmlcts.generator.drawn import Genes, decoded
+from dmlcts.generator.drawn import Genes, SizeRule, decoded
 from dmlcts.generator.factors import Model, model_of
 from dmlcts.generator.plan import plan_of
 from dmlcts.spec.loader import load
@@ -116,12 +116,12 @@ def _of_survivor(hunter: Hunter, one: Planted, model: Model) -> Fate:
 def _meeting(one: Planted, model: Model) -> Iterator[Case]:
     """Cases of random descs that meet a fault's conditions, found by changing a few properties of the one that meets most so far."""
     random, looks = Random(one.mutant.name), _LOOKS  # noqa: S311 (reproducible, no secret)
-    sizes = [size for condition in one.conditions for size in condition.sizes]
+    rule = SizeRule([size for condition in one.conditions for size in condition.sizes])
     genes, best, since = Genes(random), 0, 0
     for _ in range(_STEPS):
         # A draw apart, now and then: conditions may hinder each other, so that no single step leads from one to the other.
         tried = genes.changed(random.choice(_CHANGES)) if best and random.random() > _APART else Genes(random)
-        case = decoded(model, tried, sizes)
+        case = decoded(model, tried, rule)
         since += 1
         if case is not None:
             held, looked = _held(one, case, looks > 0)
