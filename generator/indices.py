@@ -1,7 +1,8 @@
 """Recipes of indices into another tensor: valid ones, and such that no two name the same element.
 
 ``below`` says how many places there are, or how many for each element in turn (a tuple of the last dimension indexes several dimensions).
-Indices of signed types count from the end as often as from the beginning: a negative one is a place less the number of places.
+Indices of signed types count from the end as often as from the beginning: a negative one is a place less the number of places. With ``last``, places
+are among the last so many, or as many more as it takes that they differ: far ones of many, which random places seldom are.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ def indices(raw: Raw, name: str, parameters: Parameters) -> Array:
     """Any place, 4 bytes for each. Raises NotGenerable where there is none."""
     tensor: TensorDesc = parameters["tensor"]
     below = _each(tensor, parameters["below"])
-    return _from_either_end(np.floor(_shares(raw) * below).astype(np.int64), below, raw, tensor)
+    room = np.minimum(below, int(parameters.get("last", below.max())))
+    return _from_either_end(below - room + np.floor(_shares(raw) * room).astype(np.int64), below, raw, tensor)
 
 
 def distinct_indices(raw: Raw, name: str, parameters: Parameters) -> Array:
@@ -41,7 +43,8 @@ def distinct_indices(raw: Raw, name: str, parameters: Parameters) -> Array:
         raise NotGenerable(f"there is no axis {along} of {len(tensor.sizes)}")
     lines = np.moveaxis(np.arange(tensor.count).reshape(tensor.sizes), along, -1)
     places = np.empty(tensor.count, np.int64)
-    places[lines] = _distinct(raw[lines], below)
+    room = _room(below, lines.shape[-1], parameters)
+    places[lines] = below - room + _distinct(raw[lines], room)
     return _from_either_end(places, np.asarray(below), raw, tensor)
 
 
@@ -54,9 +57,16 @@ def distinct_tuples(raw: Raw, name: str, parameters: Parameters) -> Array:
     tensor: TensorDesc = parameters["tensor"]
     below = _each(tensor, parameters["below"]).reshape(-1, tensor.sizes[-1])
     width, bounds = tensor.sizes[-1], below[0]
-    flat = _distinct(raw.reshape(-1, width, raw.shape[1])[None, :, 0], prod(int(bound) for bound in bounds))[0]
+    every = prod(int(bound) for bound in bounds)
+    room = _room(every, len(below), parameters)
+    flat = every - room + _distinct(raw.reshape(-1, width, raw.shape[1])[None, :, 0], room)[0]
     places = np.stack(np.unravel_index(flat, tuple(bounds)), axis=-1)
     return _from_either_end(places.ravel(), below.ravel(), raw, tensor)
+
+
+def _room(below: int, count: int, parameters: Parameters) -> int:
+    """Among how many places so many different ones are."""
+    return min(below, max(int(parameters.get("last", below)), count))
 
 
 def _each(tensor: TensorDesc, below: Any) -> Array:

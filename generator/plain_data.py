@@ -13,12 +13,13 @@ from random import Random
 from dmlcts.generator.build import build, random_data
 from dmlcts.generator.case import Case, Data, beyond
 from dmlcts.generator.factors import Model, model_of
-from dmlcts.generator.plain import Sizes, even_sizes, plain_desc, plain_ways
+from dmlcts.generator.plain import FAR, Sizes, even_sizes, plain_desc, plain_ways
 from dmlcts.generator.plan import Plan
+from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.tables import combined_sets, filled, other_data
 from dmlcts.generator.turning import Dimension, Way, works_along
 from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.model import MEASURED
+from dmlcts.spec.model import MEASURED, RandomData
 
 LONG = 1025
 """More than a group has threads."""
@@ -39,8 +40,9 @@ def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         return
     ways, turns, ids, model = plain_ways(plan), count(), set[str](), model_of(plan)
     farthest = _LAST if plan.uniform and plan.operator.turning is None else _ALL
-    names = _names(plan, ways)
-    for (label, at, sizes), name in product(_forms(model, farthest), names):
+    forms = [("", None, even_sizes(model, {})), *_long(model, farthest, LONG)]
+    far = product(_long(model, farthest, FAR), _indices(plan, ways))
+    for (label, at, sizes), name in (*product(forms, _names(plan, ways)), *far):
         for along in (True, False) if at and plan.operator.turning else (None,):
             made = (
                 _made(plan, ways[turn % len(ways)], sizes, label, name, at, along) for turn in islice(turns, min(len(ways), _TRIES))
@@ -51,13 +53,12 @@ def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                 yield case
 
 
-def _forms(model: Model, farthest: int) -> Iterator[tuple[str, Dimension | None, Sizes]]:
-    """Even sizes, and each dimension long beside them, of several the last so many; a window is never long."""
-    yield "", None, even_sizes(model, {})
+def _long(model: Model, farthest: int, length: int) -> Iterator[tuple[str, Dimension | None, Sizes]]:
+    """Each dimension so long beside even sizes, of several the last so many; a window is never long."""
     for name, at in model.dimensions.items():
-        if at[0] not in model.growing and at[1] >= farthest and model.largest(at[0]) >= LONG:
-            turned: dict[Dimension, int] = {at: LONG}
-            yield f"{name}={LONG}.", at, even_sizes(model, turned) | turned
+        if at[0] not in model.growing and at[1] >= farthest and model.largest(at[0]) >= length:
+            turned: dict[Dimension, int] = {at: length}
+            yield f"{name}={length}.", at, even_sizes(model, turned) | turned
 
 
 def _names(plan: Plan, ways: list[Way]) -> list[str]:
@@ -71,6 +72,16 @@ def _names(plan: Plan, ways: list[Way]) -> list[str]:
     if len(special) > _MOST_ROWS:
         special = dict.fromkeys(Random(plan.operator.name).sample(list(special), _MOST_ROWS))  # noqa: S311 (reproducible, no secret)
     return [*further, *special]
+
+
+def _indices(plan: Plan, ways: list[Way]) -> list[str]:
+    """The further random data that are indices: kernels hold them in 16 bits."""
+    desc = plain_desc(plan, ways[0], {}) if ways else None
+    return (
+        []
+        if desc is None
+        else [_further_label(*found) for found in other_data(plan.operator, desc) if RECIPES[found[-1].recipe].by_place]
+    )
 
 
 def _made(plan: Plan, way: Way, sizes: Sizes, label: str, name: str, at: Dimension | None, along: bool | None) -> Case | None:
@@ -97,10 +108,14 @@ def _further(plan: Plan, desc: OperatorDesc) -> Iterator[_Kind]:
     """The further random data of one tensor at a time."""
     for tensor, name, other in other_data(plan.operator, desc):
         yield (
-            f"{tensor.removesuffix('Tensor')}-{name}",
+            _further_label(tensor, name, other),
             other.basis,
             {own: Data(other.recipe, other.parameters) for own, _ in desc.called(tensor)},
         )
+
+
+def _further_label(tensor: str, name: str, _: RandomData) -> str:
+    return f"{tensor.removesuffix('Tensor')}-{name}"
 
 
 def _special(plan: Plan, way: Way, desc: OperatorDesc, wanted: str) -> Iterator[_Kind]:

@@ -27,7 +27,7 @@ Parameters = Mapping[str, Any]
 class Recipe:
     """``width`` gives the raw bytes for an element, ``make`` turns an array (count, width) of them into count values.
 
-    ``parameters`` are the names that a spec may give; those in ``computed`` may be expressions over the desc. ``make`` finds the tensor
+    ``parameters`` are the names that a spec must give, ``optional`` those that it may; those in ``computed`` may be expressions over the desc. ``make`` finds the tensor
     desc among them as ``tensor``: where an element stands may matter. ``bits`` says that the values are bit patterns, which a relation treats
     as unsigned integers for any type, ``differ`` that elements may not be equal, ``by_place`` that what is valid depends on where an element stands.
     """
@@ -39,6 +39,10 @@ class Recipe:
     computed: frozenset[str] = frozenset()
     differ: bool = False
     by_place: bool = False
+    optional: frozenset[str] = frozenset()
+
+
+_LAST = frozenset({"last"})
 
 
 def _any_bits(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
@@ -181,7 +185,7 @@ RECIPES: dict[str, Recipe] = {
     # fit the desc's sizes.
     "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"}), by_place=True),
     # Valid indices (generator/indices): any, such that differ along an axis, and tuples of which no two are alike.
-    "indices": Recipe(lambda name: 4, indices, frozenset({"below"}), computed=frozenset({"below"}), by_place=True),
+    "indices": Recipe(lambda name: 4, indices, frozenset({"below"}), computed=frozenset({"below"}), by_place=True, optional=_LAST),
     "distinct-indices": Recipe(
         lambda name: 8,
         distinct_indices,
@@ -189,9 +193,16 @@ RECIPES: dict[str, Recipe] = {
         computed=frozenset({"below", "along"}),
         differ=True,
         by_place=True,
+        optional=_LAST,
     ),
     "distinct-tuples": Recipe(
-        lambda name: 8, distinct_tuples, frozenset({"below"}), computed=frozenset({"below"}), differ=True, by_place=True
+        lambda name: 8,
+        distinct_tuples,
+        frozenset({"below"}),
+        computed=frozenset({"below"}),
+        differ=True,
+        by_place=True,
+        optional=_LAST,
     ),
     # Floats of either sign, with uniformly distributed exponents from 2^least to 2^most (normal numbers only); random bits for integers.
     "numbers": Recipe(_size, _numbers, frozenset({"least", "most"})),

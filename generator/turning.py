@@ -42,6 +42,12 @@ _SMALL, _SMALLER = (5, 1, 3, 2), (1, 2)
 _MOST_GROWING = 65
 """The most that a dimension has with which others grow, such as a window: no output is smaller than what it reaches."""
 
+_LARGE, _FEWEST_LARGE = (33, 17, 65, 31), 17
+"""What a dimension has that meets a choice of attributes for the first time, one of these, and the least that counts as such."""
+
+_LINE = (5, 2, 33, 3)
+"""What the only dimension with more than one element has, one of these."""
+
 _TRIES, _TRIES_OF_TWO = 24, 3
 """How many choices of data types and attributes are tried for sizes that not all of them can have; with two large ones, others are tried."""
 
@@ -52,11 +58,11 @@ Way = tuple[TypeChoice, Combination]
 
 
 def turning_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Each dimension with each size, two at once, and what each size meets because the spec says so."""
+    """Each dimension with each size, two at once, what each size meets because the spec says so, and each dimension with each choice of attributes."""
     if beyond("full", most):
         return
     maker, ids = _Maker(plan), set[str]()
-    for case in (*maker.alone(), *maker.two_at_once(), *maker.along_axes()):
+    for case in (*maker.alone(), *maker.two_at_once(), *maker.along_axes(), *maker.with_each_choice()):
         if case.id not in ids:
             ids.add(case.id)
             yield case
@@ -65,12 +71,13 @@ def turning_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 class _Maker:
     """Makes one operator's cases. Data types and attributes take turns.
 
-    ``names`` are the dimensions that can be large with the usual dimension count.
+    ``names`` are the dimensions that can be large with the usual dimension count, ``met`` those that are in some case with a choice of attributes.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.operator, self.model = plan, plan.operator, model_of(plan)
         self.turns, self.random = count(), Random(plan.operator.name)  # noqa: S311 (reproducible, no secret)
+        self.met = set[tuple[str, Dimension]]()
         self.names = {at: name for name, at in self.model.dimensions.items()}
         self.names = {at: name for at, name in self.names.items() if any(self._turn({at: _MOST_GROWING}, _SMALL))}
 
@@ -109,6 +116,23 @@ class _Maker:
                     for way in {choice: (choice, attributes) for choice, attributes in own}.values():  # one of each choice of types
                         yield from self._made(way, {at: _FAR}, _SMALLER)
 
+    def with_each_choice(self) -> Iterator[Case]:
+        """With each choice of attributes each dimension large, unless it is in a case so far, and as the only one with more than one element.
+
+        Where attributes and sizes take turns, some never meet, and others never can: a dimension that another one bounds is large beside it alone.
+        """
+        choices: dict[str, list[Way]] = {}
+        for choice in self.plan.representatives:
+            for attributes in choice.whole:
+                choices.setdefault(_key(attributes), []).append((choice, attributes))
+        for (key, ways), at in product(choices.items(), self.names):
+            way = self.random.choice(ways)
+            if (key, at) not in self.met:
+                large = self.random.choice(_LARGE)
+                wanted = ({at: large}, *({at: large, other: large} for other in self.names if other != at))
+                yield from next(filter(None, (list(self._made(way, sizes, _SMALLER, MOST_WORK)) for sizes in wanted)), ())
+            yield from self._made(way, {at: self.random.choice(_LINE)}, (1,), suffix=".beside-1")
+
     def _may_be(self, at: Dimension, size: int) -> bool:
         """Whether a dimension has this size in some case."""
         return size <= (_MOST_GROWING if at[0] in self.model.growing else self.model.largest(at[0]))
@@ -143,9 +167,11 @@ class _Maker:
                 yield from found
                 return
 
-    def _made(self, way: Way, wanted: Mapping[Dimension, int], others: Sizes, most: float = inf) -> Iterator[Case]:
+    def _made(
+        self, way: Way, wanted: Mapping[Dimension, int], others: Sizes, most: float = inf, suffix: str = ""
+    ) -> Iterator[Case]:
         """The case with these sizes, unless it is not valid or its sizes have a larger product than ``most``."""
-        choice, _ = way
+        choice, attributes = way
         try:
             desc = self._desc(way, wanted, self._run(choice, others))
         except (NotGenerable, *FAILURES):
@@ -158,7 +184,8 @@ class _Maker:
         ):
             return
         if self.plan.level_of(desc) is not None and not violations(self.operator, desc):
-            label = ".".join(f"{self.names[at]}={size}" for at, size in wanted.items())
+            self.met |= {(_key(attributes), at) for at, size in found.items() if size >= _FEWEST_LARGE}
+            label = ".".join(f"{self.names[at]}={size}" for at, size in wanted.items()) + suffix
             yield build("sizes", ("sizes", label), desc, choice, level="full", covers=[f"sizes/{label}"])
 
     def _desc(self, way: Way, wanted: Mapping[Dimension, int], run: Sizes) -> OperatorDesc | None:
@@ -174,6 +201,10 @@ class _Maker:
             row = tuple(size for (name, _), size in known.items() if name == symbol)
             symbols[symbol] = row if self.model.symbols[symbol] else row[0]
         return choice.desc(run, attributes, symbols)
+
+
+def _key(attributes: Combination) -> str:
+    return f"{attributes.configuration}/{dict(attributes)}"
 
 
 def works_along(plan: Plan, desc: OperatorDesc, at: Dimension) -> bool:

@@ -25,7 +25,7 @@ from dmlcts.spec.expression import ExpressionError, compile_expression
 from dmlcts.spec.foreign import ForeignError, read_text
 from dmlcts.spec.loader import load_document, load_file, measured_folder, operators_folder, profiles_folder
 from dmlcts.spec.measured import checked
-from dmlcts.spec.model import Operator, Values
+from dmlcts.spec.model import Operator, RandomData, Values
 from dmlcts.spec.pages.compare import compare
 from dmlcts.spec.pages.page import PageError, read_page
 from dmlcts.spec.promises import plain
@@ -133,13 +133,8 @@ def unknown_names(operator: Operator) -> list[str]:
     found = []
     for tensor, values in operator.values.items():
         where = f"{operator.file}: cases.values.{tensor}"
-        if values.recipe not in RECIPES:
-            found.append(f"{where}.random.recipe: unknown recipe {values.recipe!r}; known: {', '.join(RECIPES)}")
-        elif values.parameters.keys() != RECIPES[values.recipe].parameters:
-            needed = ", ".join(sorted(RECIPES[values.recipe].parameters)) or "no parameters"
-            found.append(f"{where}.random: {values.recipe} takes {needed}")
-        else:
-            found += [f"{where}.random.{name}: {problem}" for name, problem in _wrong_expressions(operator, values)]
+        for at, data in {"random": values, **{f"data.{name}": other for name, other in values.data.items()}}.items():
+            found += [f"{where}.{at}{problem}" for problem in _wrong_recipe(operator, data)]
         named = {*values.special, *values.measured} - values.sets.keys() - values.parts.keys()
         for name in sorted({*named, *(of for of, _ in values.parts.values())}):
             if name not in SPECIAL:
@@ -147,11 +142,24 @@ def unknown_names(operator: Operator) -> list[str]:
     return found
 
 
-def _wrong_expressions(operator: Operator, values: Values) -> Iterator[tuple[str, str]]:
+def _wrong_recipe(operator: Operator, data: Values | RandomData) -> Iterator[str]:
+    """What is wrong with a recipe and its parameters, each beginning with where that is."""
+    if data.recipe not in RECIPES:
+        yield f".recipe: unknown recipe {data.recipe!r}; known: {', '.join(RECIPES)}"
+        return
+    recipe, given = RECIPES[data.recipe], data.parameters.keys()
+    if not recipe.parameters <= given <= recipe.parameters | recipe.optional:
+        needed = ", ".join(sorted(recipe.parameters)) or "no parameters"
+        yield f": {data.recipe} takes {needed}" + "".join(f", and may take {name}" for name in sorted(recipe.optional))
+        return
+    yield from (f".{name}: {problem}" for name, problem in _wrong_expressions(operator, data))
+
+
+def _wrong_expressions(operator: Operator, data: Values | RandomData) -> Iterator[tuple[str, str]]:
     """The recipe parameters that are not valid expressions over the desc's fields."""
-    for name in sorted(RECIPES[values.recipe].computed):
+    for name in sorted(RECIPES[data.recipe].computed):
         try:
-            unknown = compile_expression(str(values.parameters[name])).names - {field.name for field in operator.fields}
+            unknown = compile_expression(str(data.parameters[name])).names - {field.name for field in operator.fields}
         except ExpressionError as error:
             yield name, str(error)
         else:

@@ -53,6 +53,28 @@ def test_all_places_where_there_are_as_many_indices_and_some_again_where_there_a
     assert set(made("distinct-indices", TensorDesc("UINT32", (64,)), below=5, along=0)) == set(range(5))
 
 
+@pytest.mark.parametrize(
+    ("recipe", "tensor", "parameters"),
+    [
+        ("indices", TensorDesc("UINT32", (500,)), {}),
+        ("distinct-indices", TensorDesc("UINT32", (30, 8)), {"along": 1}),
+        ("distinct-indices", TensorDesc("UINT32", (30, 8)), {"along": 0}),  # more than the last 16
+    ],
+)
+def test_the_last_places_of_many(recipe: str, tensor: TensorDesc, parameters: dict[str, int]) -> None:
+    along = tensor.sizes[parameters["along"]] if parameters else 0
+    found = made(recipe, tensor, below=70_001, last=16, **parameters)
+    assert set(found.ravel().tolist()) == set(range(70_001 - max(16, along), 70_001))
+    assert made(recipe, tensor, below=3, last=16, **parameters).max() == 2
+
+
+def test_the_last_tuples_of_many() -> None:
+    found = made("distinct-tuples", TensorDesc("UINT32", (10, 2)), below="[7, 70_001]", last=16)
+    assert len({tuple(row) for row in found.tolist()}) == 10
+    assert set(found[:, 0].tolist()) == {6}
+    assert found[:, 1].min() >= 70_001 - 16
+
+
 def test_indices_need_their_axis() -> None:
     with pytest.raises(NotGenerable, match="no axis 2"):
         made("distinct-indices", TensorDesc("UINT32", (4, 4)), below=4, along=2)

@@ -17,6 +17,7 @@ from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.rules import violations
 
+LINE = ".beside-1"
 SAMPLE = ("ELEMENT_WISE_ADD", "REDUCE", "CUMULATIVE_PRODUCT", "MULTIHEAD_ATTENTION", "CONVOLUTION_INTEGER")
 
 
@@ -27,9 +28,11 @@ def cases(name: str) -> tuple[Case, ...]:
 
 def labels(found: Iterable[Case]) -> list[dict[str, int]]:
     """The dimensions that each id names, with their sizes."""
-    return [
-        {name: int(size) for name, _, size in (part.partition("=") for part in case.id.split("/")[3].split("."))} for case in found
-    ]
+    return [{name: int(size) for name, _, size in (part.partition("=") for part in label(case).split("."))} for case in found]
+
+
+def label(case: Case) -> str:
+    return case.id.split("/")[3].removesuffix(LINE)
 
 
 def test_the_sizes_are_one_less_than_a_power_of_two_the_power_and_one_more() -> None:
@@ -87,6 +90,35 @@ def test_every_length_meets_every_direction_of_a_cumulative_product() -> None:
         if isinstance(axis := case.desc.fields["Axis"], int)
     }
     assert set(product(("INCREASING", "DECREASING"), (False, True), range(4), SIZES)) <= met
+
+
+def test_each_choice_of_attributes_meets_each_dimension() -> None:
+    kept = [case for case in cases("MULTIHEAD_ATTENTION1") if case.desc.find("PastSequenceLengthsTensor") is not None]
+    queries = {
+        (case.desc.tensor("QueryTensor").sizes[-2] > 16, case.desc.tensor("QueryTensor").data_type)
+        for case in kept
+        if "/kept/" in case.id
+    }
+    assert (True, "FLOAT32") in queries  # although there are no more queries than keys
+    assert (True, "FLOAT16") in queries
+    met = {
+        (case.desc.fields["GroupCount"], case.desc.fields["Direction"], str(case.desc.fields["StartPadding"]), at)
+        for case in cases("CONVOLUTION")
+        for at, size in enumerate(case.desc.tensor("InputTensor").sizes)
+        if size > 16
+    }
+    assert len({row[:-1] for row in met}) * 4 == len(met)
+
+
+def test_each_dimension_is_the_only_one_of_more_than_one_element_with_each_choice() -> None:
+    lines = [case for case in cases("PADDING") if case.id.split("/")[3].endswith(LINE)]
+    met = set()
+    for case in lines:
+        sizes = case.desc.tensor("InputTensor").sizes
+        (at,) = (at for at, size in enumerate(sizes) if size > 1)
+        met.add((at, case.desc.fields["PaddingMode"], tuple(n > 0 for n in case.desc.fields["StartPadding"])))
+    assert {at for at, *_ in met} == set(range(4))
+    assert (2, "CONSTANT", (False, False, True, True)) in met  # a column, padded on both sides
 
 
 def test_there_are_none_below_level_full() -> None:

@@ -88,7 +88,8 @@ def test_every_recipe_set_and_function_is_described_and_no_other() -> None:
     assert _called(defs["law"]["description"]) - {"f"} == RELATION_FUNCTIONS
     for name, text in zip(defs["recipe"]["enum"], defs["recipe"]["enumDescriptions"], strict=True):
         parameters = set(re.findall(r"`([a-z]+)`", text)) - RECIPES.keys()
-        assert parameters == (RECIPES[name].parameters if "As `numbers`" not in text else set()), name
+        recipe = RECIPES[name]
+        assert parameters == (recipe.parameters | recipe.optional if "As `numbers`" not in text else set()), name
 
 
 def _called(text: str) -> set[str]:
