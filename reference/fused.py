@@ -23,6 +23,11 @@ infinite where they may be anything."""
 
 _SPREADS: dict[str, Spread] = {}
 
+Turns = Callable[[Any, OperatorDesc], tuple[float, ...]]
+"""``f(xp, activation)``: where the activation turns from falling to rising or back, or jumps."""
+
+_TURNS: dict[str, Turns] = {}
+
 HALF_ROUNDOFF, HALF_LARGEST, HALF_SPACING = 2.0**-10, 65504.0, 2.0**-24
 """Of a number stored as FLOAT16, where truncation is allowed; the largest one; what denormals are multiples of."""
 
@@ -35,6 +40,11 @@ def spreads(name: str) -> Callable[[Spread], Spread]:
         return function
 
     return register
+
+
+def turns(name: str, at: Turns) -> None:
+    """Says where the activation ``name`` turns: between the ends of what its argument may be, it may lie beyond its values there."""
+    _TURNS[name] = at
 
 
 @stage("fused.activation")
@@ -53,7 +63,9 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
     spread = _SPREADS.get(inner.type)
     exact, ends = _computed(inner, value), list[Answer]()
     if spread is None:
-        ends = [_computed(inner, value - error), _computed(inner, value + error)]
+        low, high = value - error, value + error
+        at = _TURNS[inner.type](xp, inner) if inner.type in _TURNS else ()
+        ends = [_computed(inner, argument) for argument in (low, high, *(xp.clip(turn, low, high) for turn in at))]
         answer = between(xp, exact.value, [end.value for end in ends], value)
     else:
         reach = spread(xp, inner, value, error)

@@ -8,7 +8,7 @@ of it, beside the function's own bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
@@ -48,10 +48,10 @@ def through(xp: Any, function: Function, argument: Array, error: Array | None) -
 def between(xp: Any, value: Array, ends: Sequence[Array], argument: Array) -> Answer:
     """The value of a function for an argument that may be off as far as to either end, and as slack the most that it then changes.
 
-    ``ends`` are the function's values there. Where the argument may lie on either side of the end of the function's domain, nothing is defined.
+    ``ends`` are the function's values there, and where it turns between them. Where the argument may lie on either side of the end of the function's domain, nothing is defined.
     """
-    slack = xp.maximum(xp.abs(ends[0] - value), xp.abs(ends[1] - value))
-    same = (xp.isfinite(ends[0]) == xp.isfinite(value)) & (xp.isfinite(ends[1]) == xp.isfinite(value))
+    slack = reduce(xp.maximum, (xp.abs(end - value) for end in ends))
+    same = reduce(xp.logical_and, (xp.isfinite(end) == xp.isfinite(value) for end in ends))
     return Answer(value, argument=argument, slack=xp.where(xp.isfinite(slack), slack, 0.0), defined=same)
 
 

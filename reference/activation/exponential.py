@@ -12,9 +12,10 @@ from dataclasses import replace
 from math import inf, sqrt
 from typing import Any
 
-from dmlcts.reference.activation.elementwise import activation
+from dmlcts.reference.activation.elementwise import activation, attributes
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.element_wise.special_functions import erfc
+from dmlcts.reference.fused import turns
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF, Function, through
 from dmlcts.reference.stage import stage
@@ -155,6 +156,14 @@ def gelu(xp: Any, x: Array) -> Answer:
     half = x / 2.0
     return Answer(half * erfc(xp, x / -sqrt(2.0)), slack=xp.abs(half) * (_ERF * ROUNDOFF))
 
+
+_GELU_TURNS, _SWISH_TURNS = -0.7517915246935645, -1.2784645427610738
+"""Where the derivative is 0: of GELU, and of SWISH for its scaled argument."""
+
+turns("ACTIVATION_GELU", lambda xp, desc: (_GELU_TURNS,))
+turns("ACTIVATION_SWISH", lambda xp, desc: tuple(_SWISH_TURNS / scale for scale in attributes(xp, desc) if scale))
+for _name in ("CELU", "ELU", "SCALED_ELU"):  # below 0 they fall where a factor is negative
+    turns(f"ACTIVATION_{_name}", lambda xp, desc: (0.0,))
 
 reference("ACTIVATION_CELU")(activation(celu))
 reference("ACTIVATION_ELU")(activation(elu))

@@ -7,10 +7,12 @@ from no single rule: RELU, HARD_SIGMOID, SHRINK and RELU_GRAD make it 0, the oth
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf, nextafter
 from typing import Any
 
 from dmlcts.reference.activation.elementwise import activation, applied, attributes, is_integer
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.fused import turns
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import ROUNDOFF, through
 from dmlcts.reference.stage import stage
@@ -131,6 +133,22 @@ def softsign(xp: Any, x: Array) -> Answer:
     """``x / (1 + |x|)``: NaN for infinities, as in DirectML.dll."""
     return Answer(x / (1.0 + xp.abs(x)))
 
+
+def _turns_of_hard_swish(xp: Any, desc: OperatorDesc) -> tuple[float, ...]:
+    """The vertex of the parabola, and its ends."""
+    alpha, beta = attributes(xp, desc)
+    return (-beta / alpha / 2.0, -beta / alpha, (1.0 - beta) / alpha) if alpha else ()
+
+
+def _turns_of_shrink(xp: Any, desc: OperatorDesc) -> tuple[float, ...]:
+    """Just outside of what becomes 0."""
+    _, threshold = attributes(xp, desc)
+    return nextafter(threshold, inf), nextafter(-threshold, -inf)
+
+
+turns("ACTIVATION_HARD_SWISH", _turns_of_hard_swish)
+turns("ACTIVATION_SHRINK", _turns_of_shrink)
+turns("ACTIVATION_THRESHOLDED_RELU", lambda xp, desc: tuple(nextafter(alpha, inf) for alpha in attributes(xp, desc)))
 
 reference("ACTIVATION_HARD_SIGMOID")(activation(hard_sigmoid))
 reference("ACTIVATION_HARD_SWISH")(activation(hard_swish))
