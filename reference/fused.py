@@ -47,6 +47,12 @@ def turns(name: str, at: Turns) -> None:
     _TURNS[name] = at
 
 
+def extremes(xp: Any, activation: OperatorDesc, low: Array, high: Array) -> list[Array]:
+    """Arguments from ``low`` to ``high`` of which one has the least value of an activation and one the largest: the ends, and where it turns."""
+    at = _TURNS[activation.type](xp, activation) if activation.type in _TURNS else ()
+    return [low, high, *(xp.clip(turn, low, high) for turn in at)]
+
+
 @stage("fused.activation")
 def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array, name: str = "FusedActivation") -> Answer:
     """The activation in the field ``name`` of ``value`` (float64), which may be off by ``error``; ``value`` itself if there is none.
@@ -63,9 +69,7 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
     spread = _SPREADS.get(inner.type)
     exact, ends = _computed(inner, value), list[Answer]()
     if spread is None:
-        low, high = value - error, value + error
-        at = _TURNS[inner.type](xp, inner) if inner.type in _TURNS else ()
-        ends = [_computed(inner, argument) for argument in (low, high, *(xp.clip(turn, low, high) for turn in at))]
+        ends = [_computed(inner, argument) for argument in extremes(xp, inner, value - error, value + error)]
         answer = between(xp, exact.value, [end.value for end in ends], value)
     else:
         reach = spread(xp, inner, value, error)

@@ -15,7 +15,7 @@ from typing import Any
 
 from dmlcts.reference.accumulation import OVERFLOW, between_error, sum_error
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.fused import HALF_LARGEST
+from dmlcts.reference.fused import HALF_LARGEST, extremes
 from dmlcts.reference.matrix.products import parts_error
 from dmlcts.reference.registry import compute
 from dmlcts.reference.scale_bias import ROUNDOFF
@@ -143,17 +143,13 @@ class Arithmetic:
         return Computed(terms.value, error + self.stored(abs(terms.value) + error))
 
     def activated(self, activation: OperatorDesc, argument: Computed) -> Computed:
-        """The activation of an argument: both ends of what that may be are activated, too."""
-        ends = self.xp.empty((3, *argument.value.shape))
-        ends[0], ends[1], ends[2] = argument.value - argument.error, argument.value, argument.value + argument.error
-        answer = compute(activation, {"InputTensor": ends})["OutputTensor"]
-        low, value, high = answer.value
-        error = self._rounded(value, self.xp.maximum(abs(low - value), abs(high - value)))
+        """The activation of an argument: what that may be at most is activated, too."""
+        tried = [argument.value, *extremes(self.xp, activation, argument.value - argument.error, argument.value + argument.error)]
+        answer = compute(activation, {"InputTensor": self.xp.stack(tried)})["OutputTensor"]
+        value = answer.value[0]
+        error = self._rounded(value, abs(answer.value[1:] - value).max(axis=0))
         if answer.slack is not None:  # that of an end may be the largest: ELU is exact at 0, and not below
-            slack: Any = answer.slack
-            if getattr(slack, "shape", ()) != ends.shape:
-                slack = self.xp.broadcast_to(slack, ends.shape)
-            error = error + self.xp.maximum(self.xp.maximum(slack[0], slack[1]), slack[2])
+            error = error + self.xp.broadcast_to(answer.slack, answer.value.shape).max(axis=0)
         if answer.defined is not None and not bool(answer.defined.all()):
             error = self.xp.where(answer.defined.all(axis=0), error, self.xp.nan)
         return Computed(value, error)
