@@ -171,8 +171,9 @@ def _desc(model: Model, genes: Genes, choice: TypeChoice, attributes: Combinatio
         for at in range(rank if star else 1)
     ]
     found = {name: min(model.largest(name.split()[1]), _size(name, genes, rule)) for name in names}
-    free = {name: size for name, size in found.items() if name.split()[1] in model.free}
     if rule.work:
+        used = model.free & model.used(attributes)
+        free = {name: size for name, size in found.items() if name.split()[1] in used}
         growing = {name for name in free if name.split()[1] in model.growing}
         found |= _fitted(free, growing, genes, min(genes.pick("work", rule.work), model.most_elements))
     full = {symbol for symbol in model.symbols if symbol not in model.free and genes.number(f"full {symbol}") < _FULL}

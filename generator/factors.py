@@ -34,7 +34,7 @@ from dmlcts.generator.case import ALL, APART, INPUTS, OFFSETS
 from dmlcts.generator.layouts import layouts_of
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.tuples import NONE
-from dmlcts.generator.types import nearest
+from dmlcts.generator.types import Attributes, nearest
 from dmlcts.spec.desc import OperatorDesc, field_of
 from dmlcts.spec.expression import Expression, compile_expression
 from dmlcts.spec.model import ABSENT, PRESENT, Operator, Shape
@@ -192,6 +192,20 @@ class Model:
                         if symbol not in fields and symbol not in shape.where:
                             found[symbol] = found.get(symbol, False) or size == f"*{symbol}" or each_symbol(size) == symbol
         return found
+
+    def used(self, choice: Attributes) -> frozenset[str]:
+        """The symbols of the shapes that a choice of attributes has: without a past, there is none of its length."""
+        given = {name: None if value == ABSENT else value for name, value in choice.items()}
+        own = (symbols for when, symbols in self._by_shape if when is None or number(when, given) is not False)
+        return frozenset().union(*own)
+
+    @cached_property
+    def _by_shape(self) -> list[tuple[Expression | None, frozenset[str]]]:
+        """The condition of each shape, and its symbols."""
+        return [
+            (shape.when, frozenset(symbol for row in shape.sizes.values() for size in row for symbol in _symbols(size)))
+            for shape in self.plan.operator.shapes
+        ]
 
     @cached_property
     def summed(self) -> frozenset[str]:

@@ -85,7 +85,8 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     Raises:
         NotGenerable: a workload has a data type that no table gives the first tensor, or breaks a rule.
     """
-    for label, workload in {} if beyond("full", most) else plan.operator.workloads.items():
+    workloads = {label: each for label, each in plan.operator.workloads.items() if not beyond(each.level, most)}
+    for label, workload in workloads.items():
         choices = (
             [choice for choice in plan.choices if choice.main == workload.data_type][:1]
             if workload.data_type
@@ -100,7 +101,13 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             for layout, laid in laid_out_twice(plan.operator, desc)[: 1 if is_large else None]:
                 parts = ("sizes", *filter(None, (label, layout)))
                 yield build(
-                    "sizes", parts, laid, choice, level="full", basis=workload.basis or DOCUMENTED, covers=(f"sizes/{label}",)
+                    "sizes",
+                    parts,
+                    laid,
+                    choice,
+                    level=workload.level,
+                    basis=workload.basis or DOCUMENTED,
+                    covers=(f"sizes/{label}",),
                 )
         if not choices:
             raise NotGenerable(

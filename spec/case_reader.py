@@ -50,7 +50,8 @@ class CaseReader(Reader):
         self.check_symbols((*path, "sizes"))
         _, limits = self.configuration((*path, "attributes"), label, entry.get("attributes", {}))
         sizes = {symbol: _sizes(value) for symbol, value in entry["sizes"].items()}
-        return label, Workload(sizes, {name: values[0] for name, values in limits.items()}, entry.get("type"), entry.get("basis"))
+        attributes = {name: values[0] for name, values in limits.items()}
+        return label, Workload(sizes, attributes, entry.get("type"), entry.get("basis"), entry.get("level", "full"))
 
     def check_symbols(self, path: Path_) -> None:
         """Raises SpecError unless the keys of an entry are free symbols of some shape."""

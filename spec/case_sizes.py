@@ -22,10 +22,11 @@ class Workload:
     """A single case of these sizes of symbols, and of attributes where they are not the usual ones.
 
     It has the data type, of the first tensor; without one it is a case for one choice of types of each format. It is documented unless it
-    has another ``basis``.
+    has another ``basis``, and of level full unless it says ``core``.
     """
 
     sizes: Mapping[str, int | tuple[int, ...]]
     attributes: Mapping[str, object] = field(default_factory=dict)
     data_type: str | None = None
     basis: str | None = field(default=None, metadata={"later": True})
+    level: str = field(default="full", metadata={"later": True})
