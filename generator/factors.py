@@ -194,7 +194,7 @@ class Model:
         return found
 
     def used(self, choice: Attributes) -> frozenset[str]:
-        """The symbols of the shapes that a choice of attributes has: without a past, there is none of its length."""
+        """The names in the shapes that a choice of attributes has: without a past, none of its length."""
         given = {name: None if value == ABSENT else value for name, value in choice.items()}
         own = (symbols for when, symbols in self._by_shape if when is None or number(when, given) is not False)
         return frozenset().union(*own)

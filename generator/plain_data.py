@@ -75,7 +75,7 @@ def _names(plan: Plan, ways: list[Way]) -> list[str]:
 
 
 def _indices(plan: Plan, ways: list[Way]) -> list[str]:
-    """The further random data that are indices: kernels hold them in 16 bits."""
+    """The further random data that are indices, which a kernel may hold in 16 bits."""
     desc = plain_desc(plan, ways[0], {}) if ways else None
     return (
         []

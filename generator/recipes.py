@@ -27,9 +27,10 @@ Parameters = Mapping[str, Any]
 class Recipe:
     """``width`` gives the raw bytes for an element, ``make`` turns an array (count, width) of them into count values.
 
-    ``parameters`` are the names that a spec must give, ``optional`` those that it may; those in ``computed`` may be expressions over the desc. ``make`` finds the tensor
-    desc among them as ``tensor``: where an element stands may matter. ``bits`` says that the values are bit patterns, which a relation treats
-    as unsigned integers for any type, ``differ`` that elements may not be equal, ``by_place`` that what is valid depends on where an element stands.
+    ``parameters`` are the names that a spec must give, ``optional`` those that it may; those in ``computed`` may be expressions over the desc.
+    ``make`` finds the tensor desc among them as ``tensor``: where an element stands may matter. ``bits`` says that the values are bit patterns,
+    which a relation treats as unsigned integers for any type, ``differ`` that elements may not be equal, ``by_place`` that what is valid
+    depends on where an element stands.
     """
 
     width: Callable[[str], int]

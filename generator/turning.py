@@ -58,7 +58,7 @@ Way = tuple[TypeChoice, Combination]
 
 
 def turning_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Each dimension with each size, two at once, what each size meets because the spec says so, and each dimension with each choice of attributes."""
+    """Each dimension with each size, two at once, what each size meets because the spec says so, and each dimension with each choice."""
     if beyond("full", most):
         return
     maker, ids = _Maker(plan), set[str]()
@@ -117,9 +117,9 @@ class _Maker:
                         yield from self._made(way, {at: _FAR}, _SMALLER)
 
     def with_each_choice(self) -> Iterator[Case]:
-        """With each choice of attributes each dimension large, unless it is in a case so far, and as the only one with more than one element.
+        """With each choice of attributes, each dimension large, unless some case has that already, and as the only one with more than one element.
 
-        Where attributes and sizes take turns, some never meet, and others never can: a dimension that another one bounds is large beside it alone.
+        Attributes and sizes that take turns may never meet. A dimension that another one bounds can be large only beside it.
         """
         choices: dict[str, list[Way]] = {}
         for choice in self.plan.representatives:

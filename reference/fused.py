@@ -43,14 +43,14 @@ def spreads(name: str) -> Callable[[Spread], Spread]:
 
 
 def turns(name: str, at: Turns) -> None:
-    """Says where the activation ``name`` turns: between the ends of what its argument may be, it may lie beyond its values there."""
+    """Says where the activation ``name`` turns: its value there may exceed those for the least and the largest argument."""
     _TURNS[name] = at
 
 
 def extremes(xp: Any, activation: OperatorDesc, low: Array, high: Array) -> list[Array]:
-    """Arguments from ``low`` to ``high`` of which one has the least value of an activation and one the largest: the ends, and where it turns."""
+    """Arguments from ``low`` to ``high``, among them those for which the activation is least and largest: the ends, and where it turns."""
     at = _TURNS[activation.type](xp, activation) if activation.type in _TURNS else ()
-    return [low, high, *(xp.clip(turn, low, high) for turn in at)]
+    return [low, high, *(xp.minimum(xp.maximum(low, turn), high) for turn in at)]
 
 
 @stage("fused.activation")

@@ -48,7 +48,8 @@ def through(xp: Any, function: Function, argument: Array, error: Array | None) -
 def between(xp: Any, value: Array, ends: Sequence[Array], argument: Array) -> Answer:
     """The value of a function for an argument that may be off as far as to either end, and as slack the most that it then changes.
 
-    ``ends`` are the function's values there, and where it turns between them. Where the argument may lie on either side of the end of the function's domain, nothing is defined.
+    ``ends`` are the function's values there, and where it turns between them. Where the argument may lie on either side of the end of the
+    function's domain, nothing is defined.
     """
     slack = reduce(xp.maximum, (xp.abs(end - value) for end in ends))
     same = reduce(xp.logical_and, (xp.isfinite(end) == xp.isfinite(value) for end in ends))

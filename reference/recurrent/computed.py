@@ -143,7 +143,7 @@ class Arithmetic:
         return Computed(terms.value, error + self.stored(abs(terms.value) + error))
 
     def activated(self, activation: OperatorDesc, argument: Computed) -> Computed:
-        """The activation of an argument: what that may be at most is activated, too."""
+        """The activation of an argument, and how far off it may be: the least and the largest value within the argument's error decide."""
         tried = [argument.value, *extremes(self.xp, activation, argument.value - argument.error, argument.value + argument.error)]
         answer = compute(activation, {"InputTensor": self.xp.stack(tried)})["OutputTensor"]
         value = answer.value[0]

@@ -58,6 +58,15 @@ def test_a_size_with_which_others_grow_counts_twice() -> None:
     assert 16 <= max(windows) <= 64  # 64 * 64 is all there may be
 
 
+def test_what_no_shape_of_a_choice_uses_takes_nothing_of_the_work() -> None:
+    model = model_of(plan_of(load("MULTIHEAD_ATTENTION1")))
+    bare = {field.name: "absent" for field in model.plan.operator.fields if field.optional and field.is_tensor}
+    separate = bare | dict.fromkeys(("QueryTensor", "KeyTensor", "ValueTensor"), "present") | {"MaskType": "NONE"}
+    assert model.free & model.used(separate) == {"Batch", "L", "T", "D", "V"}
+    assert model.free & model.used(separate | {"PastKeyTensor": "present"}) == {"Batch", "L", "T", "D", "V", "P"}
+    assert model.used(separate | {"MaskType": "BOOLEAN"}) >= {"Width"}
+
+
 def test_an_id_that_is_not_of_a_number_is_not_found() -> None:
     case = drawn(ADD, 3, 1)[0]
     assert find_numbered(case.id.replace("/fuzz-3-", "/fuzz-4-")) is None

@@ -6,6 +6,7 @@ from math import prod
 import pytest
 
 from dmlcts.generator.case import Case
+from dmlcts.generator.data import inputs
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.layouts import layout_of
 from dmlcts.generator.plain import FAR, FARTHER, PLANE, UNEVEN, UNITS, plain_cases
@@ -107,6 +108,22 @@ def test_each_kind_of_data_comes_at_even_sizes_and_with_each_dimension_long() ->
 def test_without_axes_the_last_two_dimensions_are_long() -> None:
     long = {label(case).partition("=")[0] for case in data_cases("ELEMENT_WISE_ADD") if "=" in label(case)}
     assert long == {"S[-1]", "S[-2]"}
+
+
+@pytest.mark.parametrize(("name", "places"), [("SCATTER", "InputTensor"), ("GATHER_ELEMENTS", "InputTensor")])
+def test_last_indices_are_beyond_16_bits(name: str, places: str) -> None:
+    found = [case for case in data_cases(name) if label(case).endswith(".of-Indices-last") and f"={FAR}." in label(case)]
+    along = [case for case in found if case.desc.tensor(places).sizes[_axis(case)] == FAR]
+    assert along
+    for case in along:
+        indices = inputs(case)["IndicesTensor"].astype(int)
+        assert (indices % FAR).min() >= FAR - max(16, indices.shape[_axis(case)])
+
+
+def _axis(case: Case) -> int:
+    axis = case.desc.fields["Axis"]
+    assert isinstance(axis, int)
+    return axis
 
 
 def test_they_are_a_small_part_of_level_full() -> None:

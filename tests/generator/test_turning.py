@@ -165,6 +165,17 @@ def test_a_workload_is_read_with_its_type_sizes_attributes_and_tensors() -> None
     assert (case.desc.fields["CTensor"], case.desc.fields["Scale"]) == (None, 7)
 
 
+def test_a_workload_may_be_of_level_core() -> None:
+    plan = plan_of(
+        product_operator(workloads={name: {"sizes": {"M": 70}} | more for name, more in (("a", {"level": "core"}), ("b", {}))})
+    )
+    assert {(level, case.id.split("/")[3], case.level) for level in LEVELS[:3] for case in workload_cases(plan, level)} == {
+        ("core", "a", "core"),
+        ("full", "a", "core"),
+        ("full", "b", "full"),
+    }
+
+
 @pytest.mark.parametrize(
     ("cases", "message"),
     [

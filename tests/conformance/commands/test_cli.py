@@ -18,7 +18,7 @@ from dmlcts.conformance.runner import terminal
 from dmlcts.generator.case import Case
 from dmlcts.generator.coverage import COLUMNS
 from dmlcts.generator.suite import operator_cases
-from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.loader import load, operator_names, operators_folder
 
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
@@ -202,6 +202,14 @@ def test_what_is_wrong_is_in_the_json_too(tmp_path: Path, capsys: pytest.Capture
     assert str(file) in found["problems"][0]["problem"]
     assert code_of("spec", "check", file) == 1
     assert str(file) in capsys.readouterr().err
+
+
+def test_recipes_of_further_data_are_checked_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "gather.yaml"
+    text = (operators_folder() / "indexing" / "gather.yaml").read_text(encoding="utf-8")
+    file.write_text(text.replace("last: 16", "latest: 16"), encoding="utf-8")
+    (found,) = listed(capsys, "spec", "check", file, code=1)["problems"]
+    assert "IndicesTensor.data.last: indices takes below, and may take last" in found["problem"]
 
 
 def test_a_comparison_has_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
