@@ -133,8 +133,9 @@ def unknown_names(operator: Operator) -> list[str]:
     found = []
     for tensor, values in operator.values.items():
         where = f"{operator.file}: cases.values.{tensor}"
-        for at, data in {"random": values, **{f"data.{name}": other for name, other in values.data.items()}}.items():
-            found += [f"{where}.{at}{problem}" for problem in _wrong_recipe(operator, data)]
+        found += [f"{where}.random{problem}" for problem in _wrong_recipe(operator, values)]
+        for name, other in values.data.items():
+            found += [f"{where}.data.{name}{problem}" for problem in _wrong_recipe(operator, other)]
         named = {*values.special, *values.measured} - values.sets.keys() - values.parts.keys()
         for name in sorted({*named, *(of for of, _ in values.parts.values())}):
             if name not in SPECIAL:
