@@ -39,6 +39,9 @@ _WANTED = 0.25
 _FULL = 0.5
 """How often a size that others bound is as large as they allow, as the output of a slice."""
 
+_ONE = 0.5
+"""How often a size that is 1 or that of another is 1: a row of statistics whose sizes are all those of the input averages nothing."""
+
 T = TypeVar("T")
 
 
@@ -178,6 +181,7 @@ def _desc(model: Model, genes: Genes, choice: TypeChoice, attributes: Combinatio
         found |= _fitted(free, growing, genes, min(genes.pick("work", rule.work), model.most_elements))
     full = {symbol for symbol in model.symbols if symbol not in model.free and genes.number(f"full {symbol}") < _FULL}
     found |= {name: LARGEST for name in found if name.split()[1] in full}
+    found |= {name: 1 if genes.number(f"one {name}") < _ONE else LARGEST for name in found if name.split()[1] in model.broadcast}
     sizes = {
         symbol: tuple(found[f"size {symbol} {at}"] for at in range(rank)) if star else found[f"size {symbol}"]
         for symbol, star in model.symbols.items()

@@ -33,6 +33,7 @@ from dmlcts.generator.attributes import value_text
 from dmlcts.generator.case import ALL, APART, INPUTS, OFFSETS
 from dmlcts.generator.layouts import layouts_of
 from dmlcts.generator.plan import Plan
+from dmlcts.generator.solver import is_broadcast
 from dmlcts.generator.tuples import NONE
 from dmlcts.generator.types import Attributes, nearest
 from dmlcts.spec.desc import OperatorDesc, field_of
@@ -232,6 +233,12 @@ class Model:
             )
         }
         return frozenset(self.symbols.keys() - bounded)
+
+    @cached_property
+    def broadcast(self) -> frozenset[str]:
+        """The symbols whose sizes are 1 or those of others."""
+        shapes = self.plan.operator.shapes
+        return frozenset(symbol for shape in shapes for symbol in shape.domains if is_broadcast(shape, symbol))
 
     def _is_bounded(self, shape: Shape, symbol: str) -> bool:
         most = shape.domains[symbol].most

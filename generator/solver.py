@@ -83,6 +83,12 @@ def solved(
     return found
 
 
+def is_broadcast(shape: Shape, symbol: str) -> bool:
+    """Whether each size of a symbol is 1 or that of another, so that both its bounds depend on whether it is 1."""
+    domain = shape.domains.get(symbol)
+    return bool(domain and all(bound and symbol in bound.names for bound in (domain.least, domain.most)))
+
+
 def names_read(shape: Shape) -> frozenset[str]:
     """All names that the expressions of a shape read."""
     rows = (size for row in shape.sizes.values() for size in row if size != "*1")
@@ -145,7 +151,11 @@ class _Solving:
                 found |= self.led(row)
             for symbol in self.free(row):
                 if symbol not in found:
-                    found[symbol] = self.in_turn(symbol)
+                    found[symbol] = (
+                        self.by_channel(symbol)
+                        if symbol in self.lengths and is_broadcast(self.shape, symbol)
+                        else self.in_turn(symbol)
+                    )
         return {symbol: self.fitted(symbol, self.symbols.get(symbol, value)) for symbol, value in found.items()}
 
     def free(self, row: Sequence[str]) -> list[str]:
@@ -185,6 +195,10 @@ class _Solving:
         taken = tuple(run[(self.turn + index) % len(run)] for index in range(1 if length is None else length))
         self.turn += len(taken)
         return taken[0] if length is None else taken
+
+    def by_channel(self, symbol: str) -> Sizes:
+        """1, but for the second: as people have a scale, a mean or a variance."""
+        return tuple(1 + (at == 1) for at in range(self.lengths[symbol]))
 
     def fitted(self, symbol: str, value: int | Sizes | Ends) -> int | Sizes:
         """The value with the symbol's length: its last sizes, or padded in front with its first one; a number is padded with ones."""
