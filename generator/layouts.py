@@ -52,9 +52,13 @@ def _transposed(sizes: Sizes, gap: int) -> Sizes:
     return _reordered(sizes, [*dims[:-2], *reversed(dims[-2:])])
 
 
-def _channels_last(sizes: Sizes, gap: int) -> Sizes:
+def _channels_innermost(sizes: Sizes) -> list[int]:
     dims = list(range(len(sizes)))
-    return _reordered(sizes, [*dims[:1], *dims[2:], *dims[1:2]])
+    return [*dims[:1], *dims[2:], *dims[1:2]]
+
+
+def _channels_last(sizes: Sizes, gap: int) -> Sizes:
+    return _reordered(sizes, _channels_innermost(sizes))
 
 
 def _broadcast(sizes: Sizes, along: Sequence[int]) -> Sizes:
@@ -90,12 +94,21 @@ LAYOUTS: dict[str, Callable[[Sizes, int], Sizes]] = {
 """The strides for sizes, and for a gap of so many elements where there are gaps."""
 
 FURTHER: dict[str, Callable[[Sizes, int], Sizes]] = {
+    "channels-slice": lambda sizes, gap: (
+        _reordered((*sizes[:1], sizes[1] + gap, *sizes[2:]), _channels_innermost(sizes))
+        if len(sizes) > 2
+        else packed_strides(sizes)
+    ),
     "last-alone": lambda sizes, gap: (*(0 for _ in sizes[1:]), 1),
     "sliding": lambda sizes, gap: (
         (*(sizes[-1] + sizes[-2] - 1 for _ in sizes[2:]), 1, 1) if len(sizes) > 1 else packed_strides(sizes)
     ),
 }
-"""Strides of inputs in plain dispatches alone: a row for all rows, as a bias has it; and rows that begin one element apart, as windows."""
+"""Strides in plain dispatches alone: some of the channels of a tensor that has channels last; a row for all rows, as a bias has it; and rows that
+begin one element apart, as windows."""
+
+OVERLAPPING = ("last-alone", "sliding")
+"""Those of them in which elements share memory, for inputs alone."""
 
 BROADCAST = ("broadcast-all", "per-channel", "last-alone")
 """What people broadcast to a tensor of images: a number, one for each channel, one for each column."""

@@ -16,7 +16,7 @@ from dmlcts.generator.attributes import Combination, NotGenerable, limited
 from dmlcts.generator.build import build
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import Model, model_of, short
-from dmlcts.generator.layouts import BROADCAST, FURTHER, channels_last, laid_out, laid_out_twice, layouts_of
+from dmlcts.generator.layouts import BROADCAST, FURTHER, OVERLAPPING, channels_last, laid_out, laid_out_twice, layouts_of
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.turning import Dimension, Way, sizes_of, works_along
@@ -30,8 +30,9 @@ UNEVEN = (13, 31, 33, 47, 65)
 
 UNITS, _WINDOW = (32, 16, 8, 4), 3
 
-_SIDE, _USUAL = 16, 4
-"""All sizes but the batch of a dispatch whose layouts are unusual, and the usual dimension count, whose first is the batch."""
+_SIDES, _USUAL = (16, 19), 4
+"""All sizes but the batch of a dispatch whose layouts are unusual: such as kernels take whole, and such as leave a rest. And the usual dimension
+count, whose first is the batch."""
 
 FAR, FARTHER = 65_537, (1 << 20) + 7
 """More than a dimension of a dispatch has groups of threads, or 16 bits count; and more than 1,024 groups of as many threads."""
@@ -202,8 +203,8 @@ def _laid_out(plan: Plan, ways: list[Way]) -> Iterator[Case]:
     along: dict[object, list[Way]] = {}
     for way in ways:
         along.setdefault(str(way[1].get(_axes(plan.operator))), []).append(way)
-    turns, ids, sizes = count(), set[str](), _square(model_of(plan))
-    for is_last, field, own in product((False, True), plan.operator.fields, along.values()):
+    turns, ids, sides = count(), set[str](), [_square(model_of(plan), side) for side in _SIDES]
+    for sizes, is_last, field, own in product(sides, (False, True), plan.operator.fields, along.values()):
         for layout in _layouts(plan.operator, field, is_last):
             made = (
                 _with_layout(plan, own[turn % len(own)], sizes, field.name, layout, is_last) for turn in islice(turns, len(own))
@@ -214,11 +215,11 @@ def _laid_out(plan: Plan, ways: list[Way]) -> Iterator[Case]:
                 yield case
 
 
-def _square(model: Model) -> Sizes:
+def _square(model: Model, side: int) -> Sizes:
     """A batch of 2, and all other sizes alike, so that layouts differ and one dimension may be taken for another; windows as ever."""
     first = next(iter(model.symbols))
     return {
-        at: _WINDOW if at[0] in model.growing else 2 if at == (first, 0) or at[1] <= -_USUAL else min(_SIDE, model.largest(at[0]))
+        at: _WINDOW if at[0] in model.growing else 2 if at == (first, 0) or at[1] <= -_USUAL else min(side, model.largest(at[0]))
         for at in model.dimensions.values()
     }
 
@@ -233,7 +234,7 @@ def _layouts(operator: Operator, field: Field, is_last: bool) -> tuple[str, ...]
     )  # else what is valid for one row is not for another
     if is_last:
         return ("", *(BROADCAST if may_overlap else ()))
-    return (*layouts_of(operator, field)[1:], *(FURTHER if may_overlap else ()))
+    return (*layouts_of(operator, field)[1:], *(name for name in FURTHER if may_overlap or name not in OVERLAPPING))
 
 
 def _with_layout(plan: Plan, way: Way, sizes: Sizes, name: str, layout: str, is_last: bool) -> Case | None:

@@ -23,6 +23,7 @@ from dmlcts.generator.plain_data import plain_data_cases
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.properties import property_cases
 from dmlcts.generator.random_cases import find_random, random_cases
+from dmlcts.generator.single import single_cases
 from dmlcts.generator.tables import data_cases, example_cases, size_cases, usual_cases, value_cases, workload_cases
 from dmlcts.generator.turning import turning_cases
 from dmlcts.spec.abi import FeatureLevel, feature_level
@@ -34,6 +35,7 @@ MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     usual_cases,
     combination_cases,
     value_cases,
+    single_cases,
     data_cases,
     plain_data_cases,
     size_cases,

@@ -94,7 +94,7 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         )
         for choice in choices:
             attributes = Combination({**choice.attributes[0], **workload.attributes}, choice.attributes[0].configuration)
-            desc = choice.desc(_run(choice.usual_count), attributes, workload.sizes)
+            desc = choice.desc(_run(workload.dimensions or choice.usual_count), attributes, workload.sizes)
             if wrong := violations(plan.operator, desc):
                 raise NotGenerable(f"{plan.operator.name}: the workload {label} breaks {wrong[0].label}: {wrong[0].message}")
             is_large = sum(tensor.count for _, tensor in desc.tensors()) > _HUGE

@@ -51,7 +51,9 @@ class CaseReader(Reader):
         _, limits = self.configuration((*path, "attributes"), label, entry.get("attributes", {}))
         sizes = {symbol: _sizes(value) for symbol, value in entry["sizes"].items()}
         attributes = {name: values[0] for name, values in limits.items()}
-        return label, Workload(sizes, attributes, entry.get("type"), entry.get("basis"), entry.get("level", "full"))
+        return label, Workload(
+            sizes, attributes, entry.get("type"), entry.get("basis"), entry.get("level", "full"), entry.get("dimensions")
+        )
 
     def check_symbols(self, path: Path_) -> None:
         """Raises SpecError unless the keys of an entry are free symbols of some shape."""

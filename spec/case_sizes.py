@@ -22,7 +22,8 @@ class Workload:
     """A single case of these sizes of symbols, and of attributes where they are not the usual ones.
 
     It has the data type, of the first tensor; without one it is a case for one choice of types of each format. It is documented unless it
-    has another ``basis``, and of level full unless it says ``core``.
+    has another ``basis``, and of level full unless it says ``core``. ``dimensions``
+    is the first tensor's dimension count where that is not the usual one.
     """
 
     sizes: Mapping[str, int | tuple[int, ...]]
@@ -30,3 +31,4 @@ class Workload:
     data_type: str | None = None
     basis: str | None = field(default=None, metadata={"later": True})
     level: str = field(default="full", metadata={"later": True})
+    dimensions: int | None = field(default=None, metadata={"later": True})

@@ -1,0 +1,61 @@
+"""Special values as the only element of an input, beside those of the others: kernels have a way of their own for an operand that is one number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from dmlcts.generator.build import build, random_data
+from dmlcts.generator.case import Case, Data, beyond
+from dmlcts.generator.data import data_values
+from dmlcts.generator.layouts import laid_out
+from dmlcts.generator.plan import Plan
+from dmlcts.generator.tables import combined_sets, filled
+from dmlcts.generator.types import TypeChoice
+from dmlcts.spec.model import MEASURED
+from dmlcts.spec.rules import violations
+
+
+def single_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """Of operators whose tensors have the same sizes: each value of each set as one number for all elements of an input, beside all values of
+    the set of that name in the other inputs.
+    """
+    if beyond("full", most) or not plan.uniform:
+        return
+    for choice in plan.representatives:
+        for names, basis in combined_sets(plan, choice.attributes[0]):
+            if len(names) > 1 and len(set(names.values())) == 1:
+                yield from _of_set(choice, names, basis)
+
+
+def _of_set(choice: TypeChoice, names: dict[str, str], basis: str) -> Iterator[Case]:
+    plan, attributes = choice.plan, choice.attributes[0]
+    operator, usual = plan.operator, choice.usual_desc((1,), attributes)
+    found = filled(plan, usual, names)
+    if not found:
+        return
+    lengths = {tensor: data_values(data, usual.tensor(tensor).data_type).size for tensor, data in found.items()}
+    for single in (tensor for tensor in found if operator.field(tensor).may_overlap):
+        total = each = prod(length for tensor, length in lengths.items() if tensor != single)
+        others = dict[str, Data]()
+        for tensor, data in found.items():
+            if tensor != single:
+                each //= lengths[tensor]
+                others[tensor] = replace(data, parameters={"each": each, **data.parameters})
+        desc = choice.usual_desc((total,), attributes)
+        desc = desc.with_tensors({single: laid_out(desc.tensor(single), "broadcast-all")})
+        if violations(operator, desc):
+            continue
+        for at in range(lengths[single]):
+            own = replace(found[single], parameters={"after": at, "each": total, **found[single].parameters})
+            yield build(
+                "values",
+                ("values", f"{names[single]}-single-{single.removesuffix('Tensor')}-{at}"),
+                desc,
+                choice,
+                level="full",
+                data=random_data(operator, desc) | others | {single: own},
+                basis=basis,
+                checks=("zero-sign",) if basis == MEASURED else (),
+            )
