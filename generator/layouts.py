@@ -52,8 +52,12 @@ def _transposed(sizes: Sizes, gap: int) -> Sizes:
     return _reordered(sizes, [*dims[:-2], *reversed(dims[-2:])])
 
 
+def _dims(sizes: Sizes) -> list[int]:
+    return list(range(len(sizes)))
+
+
 def _channels_innermost(sizes: Sizes) -> list[int]:
-    dims = list(range(len(sizes)))
+    dims = _dims(sizes)
     return [*dims[:1], *dims[2:], *dims[1:2]]
 
 
@@ -94,6 +98,8 @@ LAYOUTS: dict[str, Callable[[Sizes, int], Sizes]] = {
 """The strides for sizes, and for a gap of so many elements where there are gaps."""
 
 FURTHER: dict[str, Callable[[Sizes, int], Sizes]] = {
+    "channels-first": lambda sizes, gap: _reordered(sizes, [*_dims(sizes)[:1], *_dims(sizes)[1:][-1:], *_dims(sizes)[1:-1]]),
+    "middle-exchanged": lambda sizes, gap: _reordered(sizes, [*_dims(sizes)[:-3], *_dims(sizes)[-3:-1][::-1], *_dims(sizes)[-1:]]),
     "channels-slice": lambda sizes, gap: (
         _reordered((*sizes[:1], sizes[1] + gap, *sizes[2:]), _channels_innermost(sizes))
         if len(sizes) > 2
@@ -104,8 +110,9 @@ FURTHER: dict[str, Callable[[Sizes, int], Sizes]] = {
         (*(sizes[-1] + sizes[-2] - 1 for _ in sizes[2:]), 1, 1) if len(sizes) > 1 else packed_strides(sizes)
     ),
 }
-"""Strides in plain dispatches alone: some of the channels of a tensor that has channels last; a row for all rows, as a bias has it; and rows that
-begin one element apart, as windows."""
+"""Strides in plain dispatches alone: channels first, of a tensor whose last dimension is the channels; the two dimensions before the last exchanged, as
+heads and positions; some of the channels of a tensor that has channels last; a row for all rows, as a bias has it; and rows that begin one
+element apart, as windows."""
 
 OVERLAPPING = ("last-alone", "sliding")
 """Those of them in which elements share memory, for inputs alone."""

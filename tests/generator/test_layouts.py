@@ -90,6 +90,12 @@ def test_strides(layout: str, sizes: tuple[int, ...], expected: tuple[int, ...] 
         ("sliding", (2, 3, 4, 5), (8, 8, 1, 1)),  # 4 rows of 5, each one element after the other, lie in 8
         ("sliding", (4, 5), (1, 1)),
         ("sliding", (7,), (1,)),
+        ("channels-first", (2, 3, 4, 5), (60, 4, 1, 12)),
+        ("channels-first", (7,), (1,)),
+        ("middle-exchanged", (2, 3, 4, 5), (60, 5, 15, 1)),
+        ("middle-exchanged", (3, 4), (4, 1)),
+        ("channels-slice", (2, 3, 4, 5), (120, 1, 30, 6)),
+        ("channels-slice", (3, 4), (4, 1)),
     ],
 )
 def test_strides_in_plain_dispatches(layout: str, sizes: tuple[int, ...], expected: tuple[int, ...]) -> None:
