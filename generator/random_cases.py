@@ -101,27 +101,28 @@ def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
         ~tuples.flags(map(space.became, array.rows[: array.ends.get(level, 0)]))
         for tuples, level in zip(kinds, ("core", WITH_DEAR), strict=True)
     ]
-    core, full, others = dict[int, Has](), dict[int, Has](), dict[int, Has]()
-    early, late = _NUMBERS
+    core, full = dict[int, Has](), dict[int, Has]()
+    others: dict[range, dict[int, Has]] = {numbers: {} for numbers in _NUMBERS}
     wanted = promised(plan.operator)
 
     def has(row: Row, case: Case) -> Has:
         labels = set(at_its_level(case))
         return Has(row, frozenset(wanted & (labels | set(map(of_fields, labels)))))
 
-    for number, case in _of(plan, early):
-        row = row_of(model, case)
-        places = [tuples.of(np.array(row)) for tuples in kinds]
-        brings = [bool(open_[at].any()) for open_, at in zip(missing, places, strict=True)]
-        if any(brings) and is_bounded(model, symbols_of(plan.operator, case.desc)):
-            (core if brings[0] else full)[number] = has(row, case)
-            for open_, at in zip(missing, places, strict=True):
-                open_[at] = False
-        elif len(others) < COUNT:
-            others[number] = has(row, case)
+    for numbers, own in others.items():
+        for number, case in _of(plan, numbers):
+            row = row_of(model, case)
+            places = [tuples.of(np.array(row)) for tuples in kinds]
+            brings = [bool(open_[at].any()) for open_, at in zip(missing, places, strict=True)]
+            if any(brings) and is_bounded(model, symbols_of(plan.operator, case.desc)):
+                (core if brings[0] else full)[number] = has(row, case)
+                for open_, at in zip(missing, places, strict=True):
+                    open_[at] = False
+            elif len(own) < COUNT:
+                own[number] = has(row, case)
+    early, late = others.values()
     room = max(COUNT - len(core) - len(full), 0)
-    found = core | dict(sorted([*full.items(), *islice(others.items(), room)]))
-    found |= {number: has(row_of(model, case), case) for number, case in islice(_of(plan, late), COUNT)}
+    found = core | dict(sorted([*full.items(), *islice(early.items(), room), *late.items()]))
     if "full" in array.ends:
         rows = [has(space.became(row), space.case(row)) for row in array.rows]
         array = fewest(space, array, rows, list(map(space.cost, array.rows)), list(found.values()))
