@@ -67,11 +67,11 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
         "example": 3,
         "table": choices,
         "values": choices * 2 * 1 + 3 * 2,  # two sets of A by one of B; the same at even sizes and in two long dimensions
-        "sizes": choices * 2 + 200 + 87,  # large ones, those on which kernels turn, and plain ones
+        "sizes": choices * 2 + 204 + 141,  # large ones, those on which kernels turn, and plain ones
         "gaps": choices * 3,
         "negative": 231,
         "property": choices * (1 + 3),
-        "random": COUNT,
+        "random": 2 * COUNT,
     }
 
 
