@@ -40,7 +40,7 @@ _FULL = 0.5
 """How often a size that others bound is as large as they allow, as the output of a slice."""
 
 _ONE = 0.5
-"""How often a size that is 1 or that of another is 1: a row of statistics whose sizes are all those of the input averages nothing."""
+"""How often a size that must be 1 or the input's is 1. Where all sizes of a mean are the input's, each mean is over a single element."""
 
 T = TypeVar("T")
 
@@ -49,8 +49,8 @@ T = TypeVar("T")
 class SizeRule:
     """How sizes are drawn.
 
-    A quarter of them are among ``wanted``, if there are such; of the others a share ``evenly`` is any up to ``LARGEST`` alike, and half of the
-    rest are at most 8. The product of the free sizes keeps to one of ``work``, if there are such.
+    A quarter of them are among ``wanted``, if there are such; of the others a share ``evenly`` is drawn uniformly from 1 to ``LARGEST``, and half of
+    the rest are at most 8. The product of the free sizes keeps to one of ``work``, if there are such.
     """
 
     wanted: Sequence[int] = ()
@@ -202,7 +202,7 @@ def _fitted(sizes: dict[str, int], growing: Set[str], genes: Genes, room: int) -
 
 
 def _size(name: str, genes: Genes, rule: SizeRule) -> int:
-    """A wanted size; or any alike; or one of which half are at most 8, one in ten beyond 1,000: several dimensions must fit into 64 MB."""
+    """A wanted size; or one drawn uniformly; or one of which half are at most 8, one in ten beyond 1,000: several dimensions must fit into 64 MB."""
     if rule.wanted and genes.number(f"wanted {name}") > 1 - _WANTED:
         return genes.pick(name, rule.wanted)
     if rule.evenly and genes.number(f"evenly {name}") < rule.evenly:

@@ -43,9 +43,7 @@ _NUMBERS = {
     range(_TRIES): SizeRule(EDGES, _WORK),
     range(_TRIES, 2 * _TRIES): SizeRule(EDGES, _WORK, evenly=0.3),
 }
-"""Which numbers have which rule. By the first alone, few dispatches have a size of some thousands beside another unusual thing, and faults
-that need both were missed.
-"""
+"""Which numbers have which rule. By the first alone, few dispatches have a size of some thousands."""
 
 _LABEL = re.compile(rf"/{KIND}-(\d{{1,10}})(?=/|$)")
 

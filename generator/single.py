@@ -1,4 +1,4 @@
-"""Special values as the only element of an input, beside those of the others: kernels have a way of their own for an operand that is one number."""
+"""Special values as the only element of an input, broadcast to those of the others: kernels often have separate code for such an operand."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 from math import prod
 
 from dmlcts.generator.build import build, random_data
-from dmlcts.generator.case import Case, Data, beyond
+from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.data import data_values
 from dmlcts.generator.layouts import laid_out
 from dmlcts.generator.plan import Plan
-from dmlcts.generator.tables import combined_sets, filled
+from dmlcts.generator.tables import combined_sets, every_combination, filled
 from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.model import MEASURED
 from dmlcts.spec.rules import violations
@@ -37,12 +37,8 @@ def _of_set(choice: TypeChoice, names: dict[str, str], basis: str) -> Iterator[C
         return
     lengths = {tensor: data_values(data, usual.tensor(tensor).data_type).size for tensor, data in found.items()}
     for single in (tensor for tensor in found if operator.field(tensor).may_overlap):
-        total = each = prod(length for tensor, length in lengths.items() if tensor != single)
-        others = dict[str, Data]()
-        for tensor, data in found.items():
-            if tensor != single:
-                each //= lengths[tensor]
-                others[tensor] = replace(data, parameters={"each": each, **data.parameters})
+        others = every_combination({tensor: data for tensor, data in found.items() if tensor != single}, lengths)
+        total = prod(lengths[tensor] for tensor in others)
         desc = choice.usual_desc((total,), attributes)
         desc = desc.with_tensors({single: laid_out(desc.tensor(single), "broadcast-all")})
         if violations(operator, desc):

@@ -197,7 +197,7 @@ class _Solving:
         return taken[0] if length is None else taken
 
     def by_channel(self, symbol: str) -> Sizes:
-        """1, but for the second: as people have a scale, a mean or a variance."""
+        """1 in all dimensions but the second: one value per channel, as scales, means and variances usually have."""
         return tuple(1 + (at == 1) for at in range(self.lengths[symbol]))
 
     def fitted(self, symbol: str, value: int | Sizes | Ends) -> int | Sizes:

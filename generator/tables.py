@@ -202,6 +202,15 @@ def filled(plan: Plan, desc: OperatorDesc, sets: Mapping[str, str]) -> dict[str,
     return found if all(data_values(data, desc.tensor(tensor).data_type).size for tensor, data in found.items()) else None
 
 
+def every_combination(sets: Mapping[str, Data], lengths: Mapping[str, int]) -> dict[str, Data]:
+    """Sets of so many values by tensor, each value repeated so that all of them together have every combination."""
+    found, each = dict[str, Data](), prod(lengths[tensor] for tensor in sets)
+    for tensor, data in sets.items():
+        each //= lengths[tensor]
+        found[tensor] = replace(data, parameters={"each": each, **data.parameters})
+    return found
+
+
 def _only_constants(operator: Operator) -> bool:
     """Whether all attributes are enumerations: then each constant is a different operation, and has its special values in core."""
     return all(field.enum for field in operator.attributes())
@@ -226,12 +235,8 @@ def _value_parts(
     lengths = {tensor: data_values(data, usual.tensor(tensor).data_type).size for tensor, data in found.items()}
     total = prod(lengths.values())
     if plan.uniform:
-        each = total
-        for tensor, data in found.items():
-            each //= lengths[tensor]
-            found[tensor] = replace(data, parameters={"each": each, **data.parameters})
         desc = choice.usual_desc((total,), attributes)
-        yield desc, random_data(operator, desc) | found
+        yield desc, random_data(operator, desc) | every_combination(found, lengths)
         return
     room = {tensor: usual.tensor(tensor).count for tensor in found}
     for part in range(max(-(-lengths[tensor] // room[tensor]) for tensor in found)):
