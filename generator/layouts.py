@@ -105,6 +105,7 @@ FURTHER: dict[str, Callable[[Sizes, int], Sizes]] = {
         if len(sizes) > 2
         else packed_strides(sizes)
     ),
+    "broadcast-second": lambda sizes, gap: _broadcast(sizes, (1,)) if len(sizes) > 2 else packed_strides(sizes),
     "last-alone": lambda sizes, gap: (*(0 for _ in sizes[1:]), 1),
     "sliding": lambda sizes, gap: (
         (*(sizes[-1] + sizes[-2] - 1 for _ in sizes[2:]), 1, 1) if len(sizes) > 1 else packed_strides(sizes)
@@ -114,7 +115,7 @@ FURTHER: dict[str, Callable[[Sizes, int], Sizes]] = {
 heads and positions; some of the channels of a tensor that has channels last; a row for all rows, as a bias has it; and rows that begin one
 element apart, as windows."""
 
-OVERLAPPING = ("last-alone", "sliding")
+OVERLAPPING = ("broadcast-second", "last-alone", "sliding")
 """Those of them in which elements share memory, for inputs alone."""
 
 BROADCAST = ("broadcast-all", "per-channel", "last-alone")

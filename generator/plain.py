@@ -1,4 +1,4 @@
-"""Plain dispatches, in which one thing is unusual: a size or two, or the layout of one tensor; attributes are usual and other sizes even.
+"""Plain dispatches, in which a size or two are unusual: attributes are usual and other sizes even. generator/plain_layouts has unusual layouts.
 
 The fast ways of a kernel ask for much at once: no activation, no mask, a batch of one, all sizes multiples of 16. There it goes wrong in the
 rest of a tile, beyond 65,535 groups of threads, or with strides. Cases that differ from the usual in many things at once never come there.
@@ -15,24 +15,23 @@ from random import Random
 from dmlcts.generator.attributes import Combination, NotGenerable, limited
 from dmlcts.generator.build import build
 from dmlcts.generator.case import Case, beyond
-from dmlcts.generator.factors import Model, model_of, short
-from dmlcts.generator.layouts import BROADCAST, FURTHER, OVERLAPPING, channels_last, laid_out, laid_out_twice, layouts_of
+from dmlcts.generator.factors import Model, model_of
+from dmlcts.generator.layouts import laid_out_twice
 from dmlcts.generator.plan import Plan
-from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.turning import Dimension, Way, sizes_of, works_along
+from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import ABSENT, Field, Operator
 from dmlcts.spec.rules import violations
 from dmlcts.spec.shape import FAILURES
 
 UNEVEN = (13, 31, 33, 47, 65)
-"""Sizes that no kernel takes whole; beside them, others are one of ``UNITS``, and those of a window ``_WINDOW``."""
+"""Sizes that no kernel takes whole; beside them, others are one of ``UNITS``, and those of a window ``WINDOW``."""
 
-UNITS, _WINDOW = (32, 16, 8, 4), 3
+EIGHTS = (24, 40)
+"""Sizes that a kernel takes whole by 8, and not by 16."""
 
-_SIDES, _USUAL = (16, 19), 4
-"""All sizes but the batch of a dispatch whose layouts are unusual: such as kernels take whole, and such as leave a rest. And the usual dimension
-count, whose first is the batch."""
+UNITS, WINDOW = (32, 16, 8, 4), 3
 
 FAR, FARTHER = 65_537, (1 << 20) + 7
 """More than a dimension of a dispatch has groups of threads, or 16 bits count; and more than 1,024 groups of as many threads."""
@@ -71,49 +70,74 @@ class _Form:
 
 
 def plain_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Sizes that are uneven beside even ones or far beyond them, and each layout of each tensor with even sizes."""
+    """Sizes that are uneven beside even ones or far beyond them, in each configuration."""
     if beyond("full", most):
         return
-    ids, ways, turns = set[str](), plain_ways(plan), count()
-    for form in _forms(model_of(plan)):
-        tries = min(len(ways), _TRIES) if form.is_contracted else len(ways)
-        made = (_made(plan, ways[turn % len(ways)], form, turn % 2 == 0) for turn in islice(turns, tries))
-        for case in islice(filter(None, made), form.ways):
+    ids = set[str]()
+    for index, ways in enumerate(plain_ways(plan).values()):
+        for case in _sized(plan, ways, once=index > 0):
             if case.id not in ids:
                 ids.add(case.id)
                 yield case
-    yield from _laid_out(plan, ways)
 
 
-def plain_ways(plan: Plan) -> list[Way]:
-    """Choices of data types with the usual attributes, each with every combination of enumerations and axes, with and without optional tensors."""
-    found: list[Way] = []
-    for choice in plan.representatives:
-        usual = choice.attributes[0]
-        limits = plan.operator.configurations.get(usual.configuration, {})
-        fields = [field for field in plan.chosen if _varies(plan.operator, field)]
-        bare = {
-            field.name: ABSENT
-            for field in plan.operator.fields
-            if field.type == "TENSOR_DESC" and field.optional and ABSENT in limits.get(field.name, (ABSENT,))
-        }
-        for values in product(*(limited(field, plan.values(field), limits) for field in fields)):
-            enumerations = {field.name: value for field, value in zip(fields, values, strict=True)}
-            for optional in ({}, bare) if bare else ({},):
-                attributes = Combination({**usual, **enumerations, **optional}, usual.configuration)
-                if plan.keeps(choice.types, attributes):
-                    found.append((choice, attributes))
-    Random(plan.operator.name).shuffle(found)  # noqa: S311 (reproducible, no secret)
+def _sized(plan: Plan, ways: list[Way], *, once: bool) -> Iterator[Case]:
+    """The forms of sizes, each with as many ways as it says, or one."""
+    turns = count()
+    for form in _forms(model_of(plan)):
+        tries = min(len(ways), _TRIES) if form.is_contracted else len(ways)
+        made = (_made(plan, ways[turn % len(ways)], form, turn % 2 == 0) for turn in islice(turns, tries))
+        yield from islice(filter(None, made), 1 if once else form.ways)
+
+
+def plain_ways(plan: Plan) -> dict[str, list[Way]]:
+    """By configuration, choices of data types with its first attributes, each with every combination of enumerations and axes.
+
+    They have all optional tensors, and none; those with a fused activation come by themselves. A way that is valid in several configurations belongs
+    to the first.
+    """
+    known = set[str]()
+    found: dict[str, list[Way]] = {}
+    for name, choice in product(plan.operator.configurations or ("",), plan.representatives):
+        usual = next((own for own in choice.attributes if own.configuration == name), None)
+        for way in _ways_like(plan, choice, usual) if usual is not None else ():
+            key = f"{choice.label} {dict(way[1])}"
+            if key not in known:
+                known.add(key)
+                found.setdefault(f"{name} fused" if _is_fused(plan, way) else name, []).append(way)
+    for ways in found.values():
+        Random(plan.operator.name).shuffle(ways)  # noqa: S311 (reproducible, no secret)
     return found
+
+
+def _is_fused(plan: Plan, way: Way) -> bool:
+    return any(isinstance(way[1].get(field.name), OperatorDesc) for field in plan.chosen)
+
+
+def _ways_like(plan: Plan, choice: TypeChoice, usual: Combination) -> Iterator[Way]:
+    """A combination of attributes with every combination of enumerations, axes and fused operators that its configuration allows."""
+    limits = plan.operator.configurations.get(usual.configuration, {})
+    fields = [field for field in plan.chosen if _varies(plan.operator, field)]
+    bare = {
+        field.name: ABSENT
+        for field in plan.operator.fields
+        if field.type == "TENSOR_DESC" and field.optional and ABSENT in limits.get(field.name, (ABSENT,))
+    }
+    for values in product(*(limited(field, plan.values(field), limits) for field in fields)):
+        enumerations = {field.name: value for field, value in zip(fields, values, strict=True)}
+        for optional in ({}, bare) if bare else ({},):
+            attributes = Combination({**usual, **enumerations, **optional}, usual.configuration)
+            if plan.keeps(choice.types, attributes):
+                yield choice, attributes
 
 
 def _varies(operator: Operator, field: Field) -> bool:
     """Whether an attribute has all its values: they choose what is computed, and not how much."""
     is_enumeration = bool(field.enum) and field.enum != "DML_TENSOR_DATA_TYPE"
-    return field.type == "BOOL" or is_enumeration or field.name == _axes(operator)
+    return field.type in ("BOOL", "OPERATOR_DESC") or is_enumeration or field.name == axes_of(operator)
 
 
-def _axes(operator: Operator) -> str:
+def axes_of(operator: Operator) -> str:
     """The attribute that names the axes along which the operator works; empty if there is none."""
     return operator.turning.axes if operator.turning else ""
 
@@ -127,8 +151,13 @@ def _forms(model: Model) -> Iterator[_Form]:
         if at[0] in model.growing:
             continue
         largest = model.largest(at[0])
-        for size in (size for size in UNEVEN if size <= largest):
-            yield _form(f"{name}={size}", {at: size}, even_sizes(model, {at: size}), _WAYS // len(UNEVEN))
+        for size in (size for size in (*UNEVEN, *EIGHTS) if size <= largest):
+            others = even_sizes(model, {at: size})
+            yield _form(f"{name}={size}", {at: size}, others, 1 if size in EIGHTS else _WAYS // len(UNEVEN))
+            windows = [other for other in others if other[0] in model.growing and model.symbols[other[0]]]
+            if windows:  # one of a single element is a product of matrices
+                points = others | dict.fromkeys(windows, 1)
+                yield _form(f"{name}={size}.window-1", {at: size}, points, 1)
         if largest >= FAR:
             yield _form(f"{name}={FAR}", {at: FAR}, few, 2)
             for unit in _BESIDE_CONTRACTED:
@@ -152,7 +181,7 @@ def _is_leading(model: Model, at: Dimension) -> bool:
 def even_sizes(model: Model, turned: Sizes) -> dict[Dimension, int]:
     """The sizes of the other dimensions: 1 of a batch, 3 of a window, else the largest unit with which the product keeps to the most work."""
     others = [at for at in model.dimensions.values() if at not in turned]
-    windows = {at: _WINDOW for at in others if at[0] in model.growing}
+    windows = {at: WINDOW for at in others if at[0] in model.growing}
     for unit in UNITS:
         sizes = {at: 1 if _is_leading(model, at) else min(unit, model.largest(at[0])) for at in others if at not in windows}
         if prod(sizes.values()) * prod(turned.values()) <= _MOST_WORK:
@@ -164,8 +193,11 @@ def _made(plan: Plan, way: Way, form: _Form, has_layout: bool) -> Case | None:
     """The case with these sizes, if it is valid; with channels last if the operator has such a layout and ``has_layout``."""
     choice, _ = way
     desc = plain_desc(plan, way, {**form.others, **form.turned})
-    if desc is None or any(sizes_of(plan, desc).get(at) != size for at, size in form.turned.items()):
+    found = sizes_of(plan, desc) if desc else {}
+    if desc is None or any(found.get(at) != size for at, size in form.turned.items()):
         return None
+    if any(size >= FAR for at, size in found.items() if at not in form.turned):
+        return None  # the keys, and the queries stacked with them, would be long: a product of both is not what is asked
     if sum(tensor.count for _, tensor in desc.tensors()) > _MOST_ELEMENTS:
         return None
     outputs = {field.name for field in plan.operator.outputs()}
@@ -193,62 +225,3 @@ def plain_desc(plan: Plan, way: Way, wanted: Sizes) -> OperatorDesc | None:
     except (NotGenerable, *FAILURES):
         return None
     return desc if plan.level_of(desc) is not None and not violations(plan.operator, desc) else None
-
-
-# Layouts
-
-
-def _laid_out(plan: Plan, ways: list[Way]) -> Iterator[Case]:
-    """Sizes alike, with each layout of each tensor along each axis, all other tensors packed; and with channels last, one input broadcast."""
-    along: dict[object, list[Way]] = {}
-    for way in ways:
-        along.setdefault(str(way[1].get(_axes(plan.operator))), []).append(way)
-    turns, ids, sides = count(), set[str](), [_square(model_of(plan), side) for side in _SIDES]
-    for sizes, is_last, field, own in product(sides, (False, True), plan.operator.fields, along.values()):
-        for layout in _layouts(plan.operator, field, is_last):
-            made = (
-                _with_layout(plan, own[turn % len(own)], sizes, field.name, layout, is_last) for turn in islice(turns, len(own))
-            )
-            case = next(filter(None, made), None)
-            if case is not None and case.id not in ids:
-                ids.add(case.id)
-                yield case
-
-
-def _square(model: Model, side: int) -> Sizes:
-    """A batch of 2, and all other sizes alike, so that layouts differ and one dimension may be taken for another; windows as ever."""
-    first = next(iter(model.symbols))
-    return {
-        at: _WINDOW if at[0] in model.growing else 2 if at == (first, 0) or at[1] <= -_USUAL else min(side, model.largest(at[0]))
-        for at in model.dimensions.values()
-    }
-
-
-def _layouts(operator: Operator, field: Field, is_last: bool) -> tuple[str, ...]:
-    """The layouts that a tensor has by itself, the packed one left out; with all others' channels last, what people broadcast to those."""
-    if not field.is_tensor or field.packed:
-        return ()
-    values = operator.values_of(field.name)
-    may_overlap = field.may_overlap and not (
-        values and RECIPES[values.recipe].by_place
-    )  # else what is valid for one row is not for another
-    if is_last:
-        return ("", *(BROADCAST if may_overlap else ()))
-    return (*layouts_of(operator, field)[1:], *(name for name in FURTHER if may_overlap or name not in OVERLAPPING))
-
-
-def _with_layout(plan: Plan, way: Way, sizes: Sizes, name: str, layout: str, is_last: bool) -> Case | None:
-    desc = plain_desc(plan, way, sizes)
-    if desc is None:
-        return None
-    if is_last:
-        desc = channels_last(plan.operator, desc)
-    changed = {own: laid_out(tensor, layout) for field, own, tensor in desc.by_field() if field == name} if layout else {}
-    if layout and not changed:
-        return None
-    desc = desc.with_tensors(changed)
-    if violations(plan.operator, desc):
-        return None
-    own = f"{short(name)}-{layout}" if layout else ""
-    label = f"{'.'.join(filter(None, ('all-channels-last' if is_last else '', own)))}.of-{max(sizes.values(), default=1)}"
-    return build("sizes", ("sizes", label), desc, way[0], level="full", covers=[f"sizes/{label}"])

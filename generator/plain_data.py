@@ -13,19 +13,25 @@ from random import Random
 from dmlcts.generator.build import build, random_data
 from dmlcts.generator.case import Case, Data, beyond
 from dmlcts.generator.factors import Model, model_of
+from dmlcts.generator.layouts import laid_out
 from dmlcts.generator.plain import FAR, Sizes, even_sizes, plain_desc, plain_ways
+from dmlcts.generator.plain_layouts import square
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.tables import combined_sets, filled, other_data
 from dmlcts.generator.turning import Dimension, Way, works_along
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import MEASURED, RandomData
+from dmlcts.spec.rules import violations
 
 LONG = 1025
 """More than a group has threads."""
 
 _LAST, _ALL = -2, -8
 """The dimension farthest from the end that is made long, where no axis may be among those before it, and where one may."""
+
+_LAYOUTS, _SIDE = ("transposed", "channels-last", "padded-rows"), 19
+"""Layouts in which a kernel may take elements one by one that it takes many at a time elsewhere, and the sizes that the dispatch then has."""
 
 _MOST_ROWS, _TRIES = 12, 12
 """Of how many combinations of special sets, and of how many choices of types and attributes for each kind of data."""
@@ -38,7 +44,16 @@ def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each kind of data at even sizes, and with each dimension long; with the last two alone where all tensors are alike and there are no axes."""
     if beyond("full", most):
         return
-    ways, turns, ids, model = plain_ways(plan), count(), set[str](), model_of(plan)
+    ids = set[str]()
+    for ways in plain_ways(plan).values():
+        for case in _of_configuration(plan, ways):
+            if case.id not in ids:
+                ids.add(case.id)
+                yield case
+
+
+def _of_configuration(plan: Plan, ways: list[Way]) -> Iterator[Case]:
+    turns, model = count(), model_of(plan)
     farthest = _LAST if plan.uniform and plan.operator.turning is None else _ALL
     forms = [("", None, even_sizes(model, {})), *_long(model, farthest, LONG)]
     far = product(_long(model, farthest, FAR), _indices(plan, ways))
@@ -47,10 +62,13 @@ def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             made = (
                 _made(plan, ways[turn % len(ways)], sizes, label, name, at, along) for turn in islice(turns, min(len(ways), _TRIES))
             )
-            case = next(filter(None, made), None)
-            if case is not None and case.id not in ids:
-                ids.add(case.id)
-                yield case
+            yield from islice(filter(None, made), 1)
+    for layout, name in product(_LAYOUTS, _names(plan, ways)):
+        made = (
+            _made(plan, ways[turn % len(ways)], square(model, _SIDE), f"{layout}.", name, layout=layout)
+            for turn in islice(turns, min(len(ways), _TRIES))
+        )
+        yield from islice(filter(None, made), 1)
 
 
 def _long(model: Model, farthest: int, length: int) -> Iterator[tuple[str, Dimension | None, Sizes]]:
@@ -67,7 +85,7 @@ def _names(plan: Plan, ways: list[Way]) -> list[str]:
     for way in ways[:_TRIES]:
         desc = plain_desc(plan, way, {})
         if desc is not None:
-            further |= dict.fromkeys(label for label, _, _ in _further(plan, desc))
+            further |= dict.fromkeys(label for label, _, _ in further_data(plan, desc))
             special |= dict.fromkeys(_label(names) for names, _ in combined_sets(plan, way[1]))
     if len(special) > _MOST_ROWS:
         special = dict.fromkeys(Random(plan.operator.name).sample(list(special), _MOST_ROWS))  # noqa: S311 (reproducible, no secret)
@@ -84,12 +102,31 @@ def _indices(plan: Plan, ways: list[Way]) -> list[str]:
     )
 
 
-def _made(plan: Plan, way: Way, sizes: Sizes, label: str, name: str, at: Dimension | None, along: bool | None) -> Case | None:
-    """The case with these sizes and this kind of data, where there is one; ``along`` says whether the operator's axes have the long dimension."""
+def _made(
+    plan: Plan,
+    way: Way,
+    sizes: Sizes,
+    label: str,
+    name: str,
+    at: Dimension | None = None,
+    along: bool | None = None,
+    layout: str = "",
+) -> Case | None:
+    """The case with these sizes and this kind of data, where there is one; ``along`` says whether the operator's axes have the long dimension.
+
+    All tensors have the ``layout``.
+    """
     desc = plain_desc(plan, way, sizes)
+    if desc is not None and layout:
+        fields = plan.operator.field
+        desc = desc.with_tensors(
+            {own: laid_out(tensor, layout) for field, own, tensor in desc.by_field() if not fields(field).packed}
+        )
+        if violations(plan.operator, desc):
+            return None
     if desc is None or (at is not None and along is not None and works_along(plan, desc, at) != along):
         return None
-    for own, basis, data in (*_further(plan, desc), *_special(plan, way, desc, name)):
+    for own, basis, data in (*further_data(plan, desc), *_special(plan, way, desc, name)):
         if own == name:
             return build(
                 "values",
@@ -104,8 +141,8 @@ def _made(plan: Plan, way: Way, sizes: Sizes, label: str, name: str, at: Dimensi
     return None
 
 
-def _further(plan: Plan, desc: OperatorDesc) -> Iterator[_Kind]:
-    """The further random data of one tensor at a time."""
+def further_data(plan: Plan, desc: OperatorDesc) -> Iterator[_Kind]:
+    """The further random data of one tensor at a time: a label, the basis, and the data by tensor."""
     for tensor, name, other in other_data(plan.operator, desc):
         yield (
             _further_label(tensor, name, other),

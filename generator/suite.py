@@ -16,16 +16,19 @@ from dmlcts.generator.combinations import combination_cases
 from dmlcts.generator.gaps import gap_cases
 from dmlcts.generator.huge import huge_cases
 from dmlcts.generator.kept import kept
+from dmlcts.generator.long_axes import long_axes_cases
 from dmlcts.generator.negatives import negative_cases
 from dmlcts.generator.numbered import find_numbered
 from dmlcts.generator.plain import plain_cases
 from dmlcts.generator.plain_data import plain_data_cases
+from dmlcts.generator.plain_layouts import plain_layout_cases
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.properties import property_cases
 from dmlcts.generator.random_cases import find_random, random_cases
 from dmlcts.generator.single import single_cases
-from dmlcts.generator.tables import data_cases, example_cases, size_cases, usual_cases, value_cases, workload_cases
+from dmlcts.generator.tables import data_cases, example_cases, size_cases, usual_cases, value_cases
 from dmlcts.generator.turning import turning_cases
+from dmlcts.generator.workloads import workload_cases
 from dmlcts.spec.abi import FeatureLevel, feature_level
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, Operator
@@ -38,9 +41,11 @@ MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     single_cases,
     data_cases,
     plain_data_cases,
+    long_axes_cases,
     size_cases,
     turning_cases,
     plain_cases,
+    plain_layout_cases,
     workload_cases,
     gap_cases,
     negative_cases,

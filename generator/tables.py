@@ -9,18 +9,16 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from dmlcts.generator.attributes import Combination, NotGenerable, choice_labels
+from dmlcts.generator.attributes import Combination, choice_labels
 from dmlcts.generator.build import build, random_data, support_cells
 from dmlcts.generator.case import VALUES, Case, Data, beyond
 from dmlcts.generator.data import data_values
-from dmlcts.generator.layouts import laid_out_twice
 from dmlcts.generator.pairwise import pairwise
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.desc import OperatorDesc, TensorDesc, field_of
 from dmlcts.spec.dtypes import bits_dtype, literal_array
 from dmlcts.spec.model import CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, RandomData, Values
-from dmlcts.spec.rules import violations
 
 _RUN = (2, 3, 1, 5, 1, 2, 3, 1)
 """Sizes of table cases, from the last dimension on: small, odd, with some ones, and no two equal neighbors."""
@@ -31,20 +29,21 @@ _LARGE = 65_537
 _MANY = 10_000
 """Sets with more values, and tensors with more elements, are only in level full."""
 
-_HUGE = 16 * _LARGE
+HUGE_COUNT = 16 * _LARGE
 """Tensors with more elements are large in two sizes at once; one choice of data types is enough for them."""
 
 
 def usual_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """One case for each choice of data types, with the usual dimension count and attributes, packed: the easiest to understand."""
     for choice in plan.choices:
-        desc = choice.desc(_run(choice.usual_count), choice.attributes[0])
+        desc = choice.desc(usual_run(choice.usual_count), choice.attributes[0])
         if plan.level_of(desc) is not None:
             covers = (*support_cells(plan, desc), *choice_labels(choice.attributes[0]))
             yield build("table", (f"{choice.usual_count}d",), desc, choice, level="smoke", covers=covers)
 
 
-def _run(count: int) -> tuple[int, ...]:
+def usual_run(count: int) -> tuple[int, ...]:
+    """The sizes of a usual tensor of so many dimensions."""
     return _RUN[:count][::-1]
 
 
@@ -67,9 +66,9 @@ def symbol_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     rows = pairwise(plan.operator.sizes)
     for choice in core:
         for index, symbols in enumerate(rows):
-            desc = choice.desc(_run(choice.usual_count), choice.whole[index % len(choice.whole)], symbols)
+            desc = choice.desc(usual_run(choice.usual_count), choice.whole[index % len(choice.whole)], symbols)
             most_elements = max(tensor.count for _, tensor in desc.tensors())
-            if most_elements > _HUGE and choice != core[0]:
+            if most_elements > HUGE_COUNT and choice != core[0]:
                 continue
             level = "core" if most_elements <= _MANY else "full"
             if beyond(level, most):
@@ -77,42 +76,6 @@ def symbol_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             parts = [f"{symbol}={_size_text(size)}" for symbol, size in symbols.items()]
             covers = [f"sizes/{part}" for part in parts]
             yield build("sizes", ("sizes", ".".join(parts)), desc, choice, level=level, covers=covers)
-
-
-def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """The spec's workloads, which have sizes and attributes of their own.
-
-    Raises:
-        NotGenerable: a workload has a data type that no table gives the first tensor, or breaks a rule.
-    """
-    workloads = {label: each for label, each in plan.operator.workloads.items() if not beyond(each.level, most)}
-    for label, workload in workloads.items():
-        choices = (
-            [choice for choice in plan.choices if choice.main == workload.data_type][:1]
-            if workload.data_type
-            else plan.representatives
-        )
-        for choice in choices:
-            attributes = Combination({**choice.attributes[0], **workload.attributes}, choice.attributes[0].configuration)
-            desc = choice.desc(_run(workload.dimensions or choice.usual_count), attributes, workload.sizes)
-            if wrong := violations(plan.operator, desc):
-                raise NotGenerable(f"{plan.operator.name}: the workload {label} breaks {wrong[0].label}: {wrong[0].message}")
-            is_large = sum(tensor.count for _, tensor in desc.tensors()) > _HUGE
-            for layout, laid in laid_out_twice(plan.operator, desc)[: 1 if is_large else None]:
-                parts = ("sizes", *filter(None, (label, layout)))
-                yield build(
-                    "sizes",
-                    parts,
-                    laid,
-                    choice,
-                    level=workload.level,
-                    basis=workload.basis or DOCUMENTED,
-                    covers=(f"sizes/{label}",),
-                )
-        if not choices:
-            raise NotGenerable(
-                f"{plan.operator.name}: no table gives the first tensor the type of the workload {label}, {workload.data_type}"
-            )
 
 
 def _size_text(size: int | tuple[int, ...]) -> str:
@@ -128,7 +91,7 @@ def data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             level = "core" if choice in plan.kind_representatives and index == 0 else "full"
             if beyond(level, most):
                 continue
-            desc = choice.desc(_run(choice.usual_count), attributes)
+            desc = choice.desc(usual_run(choice.usual_count), attributes)
             usual = random_data(plan.operator, desc)
             for tensor, name, other in other_data(plan.operator, desc):
                 yield build(
@@ -228,7 +191,7 @@ def _value_parts(
     Where tensors have different sizes, each set fills its tensor, and a longer one continues in the next part.
     """
     plan, operator = choice.plan, choice.plan.operator
-    usual = choice.desc(_run(choice.usual_count), attributes)
+    usual = choice.desc(usual_run(choice.usual_count), attributes)
     found = filled(plan, usual, sets)
     if not found:
         return

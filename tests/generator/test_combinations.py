@@ -22,8 +22,9 @@ from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.random_cases import _of, random_cases, with_random
 from dmlcts.generator.suite import make_cases
-from dmlcts.generator.tables import usual_cases, workload_cases
+from dmlcts.generator.tables import usual_cases
 from dmlcts.generator.tuples import NONE, Row
+from dmlcts.generator.workloads import workload_cases
 from dmlcts.spec.desc import TensorDesc
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import MEASURED

@@ -9,8 +9,9 @@ from dmlcts.generator.case import Case
 from dmlcts.generator.data import inputs
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.layouts import layout_of
-from dmlcts.generator.plain import FAR, FARTHER, PLANE, UNEVEN, UNITS, plain_cases
+from dmlcts.generator.plain import EIGHTS, FAR, FARTHER, PLANE, UNEVEN, UNITS, plain_cases, plain_ways
 from dmlcts.generator.plain_data import LONG, plain_data_cases
+from dmlcts.generator.plain_layouts import plain_layout_cases
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.turning import sizes_of
 from dmlcts.spec.desc import packed_strides
@@ -27,6 +28,11 @@ def cases(name: str) -> tuple[Case, ...]:
 
 
 @cache
+def layout_cases(name: str) -> tuple[Case, ...]:
+    return tuple(plain_layout_cases(plan_of(load(name))))
+
+
+@cache
 def data_cases(name: str) -> tuple[Case, ...]:
     return tuple(plain_data_cases(plan_of(load(name))))
 
@@ -37,11 +43,11 @@ def label(case: Case) -> str:
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_cases_are_of_level_full_valid_and_have_ids_of_their_own(name: str) -> None:
-    found = (*cases(name), *data_cases(name))
+    found = (*cases(name), *layout_cases(name), *data_cases(name))
     assert len({case.id for case in found}) == len(found) > 50
     assert {case.level for case in found} == {"full"}
     assert all(not violations(case.operator, case.desc) for case in found)
-    assert not [*plain_cases(plan_of(load(name)), "core"), *plain_data_cases(plan_of(load(name)), "core")]
+    assert not any([*maker(plan_of(load(name)), "core")] for maker in (plain_cases, plain_layout_cases, plain_data_cases))
 
 
 def test_one_size_is_uneven_and_the_others_are_even() -> None:
@@ -51,12 +57,12 @@ def test_one_size_is_uneven_and_the_others_are_even() -> None:
     for case in cases("GEMM"):
         name, _, rest = label(case).partition("=")
         size, _, _ = rest.partition(".beside-")
-        if size.isdigit() and int(size) in UNEVEN:
+        if size.isdigit() and int(size) in (*UNEVEN, *EIGHTS):
             sizes = sizes_of(plan, case.desc)
             assert sizes.pop(names[name]) == int(size)
             assert set(sizes.values()) <= {1, *UNITS}
             seen.setdefault(name, set()).add(int(size))
-    assert seen == {name: set(UNEVEN) for name in ("A[-1]", "A[-2]", "A[-3]", "A[-4]", "N")}
+    assert seen == {name: {*UNEVEN, *EIGHTS} for name in ("A[-1]", "A[-2]", "A[-3]", "A[-4]", "N")}
 
 
 def test_long_dimensions_and_planes_are_beyond_16_and_20_bits() -> None:
@@ -75,7 +81,9 @@ def test_a_long_sum_stands_alone_and_in_a_tile_of_sums() -> None:
 
 
 def test_one_tensor_has_an_unusual_layout_and_all_others_are_packed() -> None:
-    found = [case for case in cases("ELEMENT_WISE_ADD") if ".of-" in label(case) and "all-channels-last" not in label(case)]
+    found = [
+        case for case in layout_cases("ELEMENT_WISE_ADD") if "all-channels-last" not in label(case) and "=1" not in label(case)
+    ]
     assert {
         "A-permuted.of-16",
         "B-last-alone.of-16",
@@ -91,15 +99,46 @@ def test_one_tensor_has_an_unusual_layout_and_all_others_are_packed() -> None:
         assert all(tensor.sizes == (2, side, side, side) for _, tensor in case.desc.tensors())
 
 
+def test_a_stride_that_counts_for_nothing_differs_from_the_packed_one() -> None:
+    found = {label(case): case.desc.tensor("FilterTensor") for case in layout_cases("CONVOLUTION")}
+    filters = found["Filter-channels-last.of-19.C=1"]
+    assert filters.sizes[1] == 1
+    assert filters.strides == (9, 1, 3, 1)
+    assert packed_strides(filters.sizes) == (9, 9, 3, 1)
+    lone = [tensor for name, tensor in found.items() if name.startswith("Filter") and "=1" in name]
+    assert all(tensor.strides != packed_strides(tensor.sizes) for tensor in lone)
+
+
 def test_all_tensors_have_channels_last_but_for_one_that_is_broadcast() -> None:
-    found = {label(case): case for case in cases("ELEMENT_WISE_ADD") if "all-channels-last" in label(case)}
+    found = {label(case): case for case in layout_cases("ELEMENT_WISE_ADD") if "all-channels-last" in label(case)}
     of_a_bias = found["all-channels-last.B-per-channel.of-16"].desc
     assert [layout_of(tensor) for _, tensor in of_a_bias.tensors()] == ["channels-last", "per-channel", "channels-last"]
     assert of_a_bias.tensor("ATensor").strides == (4096, 1, 256, 16)
 
 
+def test_each_configuration_has_them_and_fused_activations_by_themselves() -> None:
+    functions = {case.desc.fields["Function"] for case in (*cases("REDUCE"), *layout_cases("REDUCE"))}
+    assert {"SUM", "AVERAGE", "MAX", "LOG_SUM_EXP", "L2", "ARGMIN"} <= functions
+    stacked = [case for case in layout_cases("MULTIHEAD_ATTENTION") if case.desc.fields["StackedQueryKeyValueTensor"]]
+    assert any(case.desc.tensor("StackedQueryKeyValueTensor").strides for case in stacked)
+    ways = plain_ways(plan_of(load("GEMM")))
+    assert {name: {bool(way[1]["FusedActivation"]) for way in own} for name, own in ways.items()} == {"": {False}, " fused": {True}}
+
+
+def test_a_window_of_one_element_stands_beside_each_size() -> None:
+    found = [case for case in cases("CONVOLUTION") if ".window-1." in label(case)]
+    assert {label(case).partition("=")[0] for case in found} >= {"N", "C", "M", "Spatial[-1]", "Spatial[-2]"}
+    assert all(case.desc.tensor("FilterTensor").sizes[2:] == (1, 1) for case in found)
+
+
+def test_queries_are_not_long_with_keys_that_are_stacked_with_them() -> None:
+    for case in cases("MULTIHEAD_ATTENTION"):
+        stacked = case.desc.fields["StackedQueryKeyTensor"] or case.desc.fields["StackedQueryKeyValueTensor"]
+        assert not stacked or stacked.sizes[1] < FAR, case.id
+
+
 def test_packed_tensors_stay_packed() -> None:
-    for case in cases("MAX_POOLING_GRAD"):
+    for case in layout_cases("MAX_POOLING_GRAD"):
         for field, _, tensor in case.desc.by_field():
             if case.operator.field(field).packed:
                 assert tensor.strides in (None, packed_strides(tensor.sizes))
@@ -111,6 +150,14 @@ def test_each_kind_of_data_comes_at_even_sizes_and_with_each_dimension_long() ->
     assert {f"of-{kind}" for kind in kinds} <= found
     assert {f"S[{at}]={LONG}.of-{kind}" for at in (-1, -2, -3, -4) for kind in kinds} <= found
     assert all(case.basis == MEASURED for case in data_cases("REDUCE") if label(case).endswith("of-nans"))
+
+
+def test_each_kind_of_data_comes_in_other_layouts() -> None:
+    found = {label(case): case.desc.tensor("InputTensor") for case in data_cases("ELEMENT_WISE_COS") if "=" not in label(case)}
+    kinds = {name.partition("of-")[2] for name in found if name.startswith("of-")}
+    assert kinds
+    for layout in ("transposed", "channels-last", "padded-rows"):
+        assert {layout_of(found[f"{layout}.of-{kind}"]) for kind in kinds} == {layout}
 
 
 def test_without_axes_the_last_two_dimensions_are_long() -> None:
@@ -136,4 +183,4 @@ def _axis(case: Case) -> int:
 
 def test_they_are_a_small_part_of_level_full() -> None:
     found = sum(len(cases(name)) + len(data_cases(name)) for name in operator_names()[::8])
-    assert found < 250 * len(operator_names()[::8])
+    assert found < 320 * len(operator_names()[::8])

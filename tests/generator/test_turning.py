@@ -11,8 +11,8 @@ from product_operator import product_operator
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.plan import plan_of
-from dmlcts.generator.tables import workload_cases
 from dmlcts.generator.turning import EDGES, MOST_WORK, SIZES, turning_cases
+from dmlcts.generator.workloads import workload_cases
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.rules import violations
@@ -148,7 +148,7 @@ def test_one_case_a_family_has_more_elements_than_24_bits_count() -> None:
     plans = [plan_of(load(name)) for name in operator_names() if "beyond-24-bits" in load(name).workloads]
     assert len({plan.operator.family for plan in plans}) == len(plans) == 8
     for plan in plans:
-        (case,) = (case for case in workload_cases(plan) if "/beyond-24-bits" in case.id)
+        (case,) = (case for case in workload_cases(plan) if "/beyond-24-bits/" in f"{case.id}/")
         counts = [tensor.count for _, tensor in case.desc.tensors()]
         if plan.operator.family == "attention":  # of its shares, which no tensor has
             counts = [case.desc.tensor("QueryTensor").sizes[-2] * case.desc.tensor("KeyTensor").sizes[-2]]
@@ -159,7 +159,7 @@ def test_a_workload_is_read_with_its_type_sizes_attributes_and_tensors() -> None
     operator = product_operator(
         workloads={"wide": {"type": "FLOAT16", "sizes": {"M": 70, "Batch": [2]}, "attributes": {"Scale": 7, "CTensor": "absent"}}}
     )
-    (case,) = workload_cases(plan_of(operator))
+    case = next(workload_cases(plan_of(operator)))
     assert case.id == "ELEMENT_WISE_ADD/FLOAT16/sizes/wide/no-C/Scale=7"
     assert case.desc.tensor("ATensor").sizes[:3] == (2, 2, 70)
     assert (case.desc.fields["CTensor"], case.desc.fields["Scale"]) == (None, 7)

@@ -1,0 +1,108 @@
+"""Plain dispatches in which the layout of one tensor is unusual, all other tensors packed, attributes usual and sizes alike.
+
+A kernel that reads a tensor by the strides of another, or by none, is right wherever both are packed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import count, islice, product
+
+from dmlcts.generator.build import build
+from dmlcts.generator.case import Case, beyond
+from dmlcts.generator.factors import Model, model_of, short
+from dmlcts.generator.layouts import BROADCAST, FURTHER, OVERLAPPING, channels_last, laid_out, layouts_of
+from dmlcts.generator.plain import WINDOW, Sizes, axes_of, plain_desc, plain_ways
+from dmlcts.generator.plan import Plan
+from dmlcts.generator.recipes import RECIPES
+from dmlcts.generator.turning import Way
+from dmlcts.spec.model import Field, Operator
+from dmlcts.spec.rules import violations
+
+_SIDES, _USUAL = (16, 19), 4
+"""All sizes but the batch of a dispatch whose layouts are unusual: such as kernels take whole, and such as leave a rest. And the usual dimension
+count, whose first is the batch."""
+
+_OF_ONE = ("channels-last", "transposed", "permuted")
+"""Layouts in which the stride of a dimension of size 1 is not what it is in a packed tensor, though it is never used."""
+
+
+def plain_layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """Each layout of each tensor, in each configuration; and layouts that differ from packed in a stride that counts for nothing."""
+    if beyond("full", most):
+        return
+    ids, model = set[str](), model_of(plan)
+    for index, ways in enumerate(plain_ways(plan).values()):
+        sides = [(f"of-{side}", square(model, side)) for side in (_SIDES if index == 0 else _SIDES[-1:])]
+        ones = [(f"of-{_SIDES[-1]}.{name}=1", {**sides[-1][1], at: 1}) for name, at in model.dimensions.items() if at[1] > -_USUAL]
+        for case in (*_laid_out(plan, ways, sides), *(_laid_out(plan, ways, ones, _OF_ONE) if index == 0 else ())):
+            if case.id not in ids:
+                ids.add(case.id)
+                yield case
+
+
+def _laid_out(
+    plan: Plan, ways: list[Way], forms: list[tuple[str, Sizes]], layouts: Collection[str] | None = None
+) -> Iterator[Case]:
+    """Each layout of each tensor along each axis, all other tensors packed; and with channels last, one input broadcast."""
+    along: dict[object, list[Way]] = {}
+    for way in ways:
+        along.setdefault(str(way[1].get(axes_of(plan.operator))), []).append(way)
+    turns = count()
+    for (label, sizes), is_last, field, own in product(forms, (False, True), plan.operator.fields, along.values()):
+        for layout in _layouts(plan.operator, field, is_last) if layouts is None else () if is_last else layouts:
+            made = (
+                _with_layout(plan, own[turn % len(own)], sizes, label, field, layout, is_last) for turn in islice(turns, len(own))
+            )
+            yield from islice(filter(None, made), 1)
+
+
+def square(model: Model, side: int) -> Sizes:
+    """A batch of 2, and all other sizes alike, so that layouts differ and one dimension may be taken for another; windows as ever."""
+    first = next(iter(model.symbols))
+    return {
+        at: WINDOW if at[0] in model.growing else 2 if at == (first, 0) or at[1] <= -_USUAL else min(side, model.largest(at[0]))
+        for at in model.dimensions.values()
+    }
+
+
+def _layouts(operator: Operator, field: Field, is_last: bool) -> tuple[str, ...]:
+    """The layouts that a tensor has by itself; with all others' channels last, what people broadcast to those."""
+    if not is_last:
+        return layouts_alone(operator, field)
+    return () if not field.is_tensor or field.packed else ("", *(BROADCAST if _may_overlap(operator, field) else ()))
+
+
+def layouts_alone(operator: Operator, field: Field) -> tuple[str, ...]:
+    """The layouts that a field's tensor may have where all others are packed, the packed one left out."""
+    if not field.is_tensor or field.packed:
+        return ()
+    return (
+        *layouts_of(operator, field)[1:],
+        *(name for name in FURTHER if name not in OVERLAPPING or _may_overlap(operator, field)),
+    )
+
+
+def _may_overlap(operator: Operator, field: Field) -> bool:
+    values = operator.values_of(field.name)
+    return field.may_overlap and not (
+        values and RECIPES[values.recipe].by_place
+    )  # else what is valid for one row is not for another
+
+
+def _with_layout(plan: Plan, way: Way, sizes: Sizes, label: str, field: Field, layout: str, is_last: bool) -> Case | None:
+    desc = plain_desc(plan, way, sizes)
+    if desc is None:
+        return None
+    if is_last:
+        desc = channels_last(plan.operator, desc)
+    own = {name: tensor for each, name, tensor in desc.by_field() if each == field.name} if layout else {}
+    changed = {name: laid_out(tensor, layout) for name, tensor in own.items()}
+    if layout and all(tensor.effective_strides == own[name].effective_strides for name, tensor in changed.items()):
+        return None
+    desc = desc.with_tensors(changed)
+    if violations(plan.operator, desc):
+        return None
+    parts = ("all-channels-last" if is_last else "", f"{short(field.name)}-{layout}" if layout else "", label)
+    words = ".".join(filter(None, parts))
+    return build("sizes", ("sizes", words), desc, way[0], level="full", covers=[f"sizes/{words}"])

@@ -1,0 +1,170 @@
+"""What networks compute: the spec's workloads, and what lies around each of them: other sizes, layouts and fused activations.
+
+A kernel that is made for windows of 2 x 2 by steps of 2, or for heads of 64, has a rest, strides and activations of its own. Cases that turn on
+sizes, layouts and activations have the usual attributes, and never come there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count, product
+
+from dmlcts.generator.attributes import Combination, NotGenerable
+from dmlcts.generator.build import build
+from dmlcts.generator.case import Case, beyond
+from dmlcts.generator.factors import model_of, short
+from dmlcts.generator.layouts import BROADCAST, laid_out, laid_out_twice
+from dmlcts.generator.plain_layouts import layouts_alone
+from dmlcts.generator.plan import Plan
+from dmlcts.generator.tables import HUGE_COUNT, usual_run
+from dmlcts.generator.types import TypeChoice
+from dmlcts.spec.case_sizes import Workload
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.model import DOCUMENTED
+from dmlcts.spec.rules import violations
+from dmlcts.spec.shape import FAILURES
+
+_MOST = 8
+"""The largest size of a workload that is cut, so that another of its sizes may be larger: it keeps what is 1, and its window."""
+
+_TURNED = (6, 13, 24, 33, 65)
+"""What one dimension of a cut workload has: less than a vector of 8, and what leaves a rest by 16, by 8 or by 4."""
+
+_MOST_WORK = 1 << 24
+"""The product of all sizes of a workload that is run in several layouts, at most."""
+
+_LAYOUTS = (
+    *BROADCAST,
+    "broadcast-first",
+    "broadcast-second",
+    "broadcast-middle",
+    "transposed",
+    "padded-rows",
+    "channels-last",
+    "channels-slice",
+)
+
+_Sizes = Mapping[str, int | tuple[int, ...]]
+
+
+def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """The spec's workloads, which have sizes and attributes of their own, and at level full what lies around them.
+
+    Raises:
+        NotGenerable: a workload has a data type that no table gives the first tensor, or breaks a rule.
+    """
+    for label, workload in plan.operator.workloads.items():
+        if not beyond(workload.level, most):
+            yield from _as_given(plan, label, workload)
+    if beyond("full", most):
+        return
+    turns, ids = count(), set[str]()
+    for label, workload in plan.operator.workloads.items():
+        for case in (
+            *_resized(plan, label, workload, turns),
+            *_laid_out(plan, label, workload),
+            *_fused(plan, label, workload, turns),
+        ):
+            if case.id not in ids:
+                ids.add(case.id)
+                yield case
+
+
+def _choices(plan: Plan, label: str, workload: Workload) -> tuple[TypeChoice, ...]:
+    found = (
+        tuple(choice for choice in plan.choices if choice.main == workload.data_type)[:1]
+        if workload.data_type
+        else plan.representatives
+    )
+    if not found:
+        raise NotGenerable(
+            f"{plan.operator.name}: no table gives the first tensor the type of the workload {label}, {workload.data_type}"
+        )
+    return found
+
+
+def _desc(choice: TypeChoice, workload: Workload, sizes: _Sizes, more: Mapping[str, object] | None = None) -> OperatorDesc:
+    usual = choice.attributes[0]
+    attributes = Combination({**usual, **workload.attributes, **(more or {})}, usual.configuration)
+    return choice.desc(usual_run(workload.dimensions or choice.usual_count), attributes, sizes)
+
+
+def _as_given(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
+    for choice in _choices(plan, label, workload):
+        desc = _desc(choice, workload, workload.sizes)
+        if wrong := violations(plan.operator, desc):
+            raise NotGenerable(f"{plan.operator.name}: the workload {label} breaks {wrong[0].label}: {wrong[0].message}")
+        is_large = sum(tensor.count for _, tensor in desc.tensors()) > HUGE_COUNT
+        for layout, laid in laid_out_twice(plan.operator, desc)[: 1 if is_large else None]:
+            parts = ("sizes", *filter(None, (label, layout)))
+            covers = (f"sizes/{label}",)
+            basis = workload.basis or DOCUMENTED
+            yield build("sizes", parts, laid, choice, level=workload.level, basis=basis, covers=covers)
+
+
+# Around them
+
+
+def _resized(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
+    """The workload with its sizes cut, each dimension in turn one of ``_TURNED``."""
+    choices, cut = _choices(plan, label, workload), _cut(plan, workload)
+    for (symbol, row), length in product(cut.items(), _TURNED):
+        for at in range(-len(row), 0) if isinstance(row, tuple) else (0,):
+            turned = length if not isinstance(row, tuple) else (*row[:at], length, *row[len(row) + at + 1 :])
+            name = f"{symbol}[{at}]" if isinstance(row, tuple) else symbol
+            choice = choices[next(turns) % len(choices)]
+            yield from _made(plan, choice, workload, f"{label}.{name}={length}", {**cut, symbol: turned})
+
+
+def _cut(plan: Plan, workload: Workload) -> dict[str, int | tuple[int, ...]]:
+    growing = model_of(plan).growing
+    return {
+        symbol: size
+        if symbol in growing
+        else tuple(min(each, _MOST) for each in size)
+        if isinstance(size, tuple)
+        else min(size, _MOST)
+        for symbol, size in workload.sizes.items()
+    }
+
+
+def _fused(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
+    """The workload with its sizes cut, with each fused operator."""
+    choices, cut = _choices(plan, label, workload), _cut(plan, workload)
+    for field in plan.chosen:
+        for value in plan.values(field) if field.type == "OPERATOR_DESC" else ():
+            if value is not None:
+                choice = choices[next(turns) % len(choices)]
+                yield from _made(plan, choice, workload, f"{label}.at-most-{_MOST}", cut, {field.name: value})
+
+
+def _made(
+    plan: Plan, choice: TypeChoice, workload: Workload, label: str, sizes: _Sizes, more: Mapping[str, object] | None = None
+) -> Iterator[Case]:
+    """The case, if it is valid."""
+    try:
+        desc = _desc(choice, workload, sizes, more)
+    except (NotGenerable, *FAILURES):
+        return
+    if plan.level_of(desc) is not None and not violations(plan.operator, desc):
+        yield _case(workload, label, desc, choice)
+
+
+def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
+    """The workload itself, each tensor by itself in each layout that it may have; for one choice of types, and unless it is large."""
+    choice = _choices(plan, label, workload)[0]
+    desc = _desc(choice, workload, workload.sizes)
+    if model_of(plan).work(workload.sizes) > _MOST_WORK:
+        return
+    for field in plan.operator.fields:
+        own = {name: tensor for each, name, tensor in desc.by_field() if each == field.name}
+        for layout in layouts_alone(plan.operator, field) if own else ():
+            if layout in _LAYOUTS:
+                laid = desc.with_tensors({name: laid_out(tensor, layout) for name, tensor in own.items()})
+                if laid != desc and not violations(plan.operator, laid):
+                    yield _case(workload, f"{label}.{short(field.name)}-{layout}", laid, choice)
+
+
+def _case(workload: Workload, label: str, desc: OperatorDesc, choice: TypeChoice) -> Case:
+    covers = (f"sizes/{label}",)
+    return build("sizes", ("sizes", label), desc, choice, level="full", basis=workload.basis or DOCUMENTED, covers=covers)

@@ -1,0 +1,51 @@
+"""Long axes: types, functions and data meet where more elements are reduced than 16 bits count."""
+
+from functools import cache
+from math import prod
+
+from dmlcts.generator.case import Case
+from dmlcts.generator.long_axes import long_axes_cases
+from dmlcts.generator.plain import FAR
+from dmlcts.generator.plan import plan_of
+from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.rules import violations
+
+
+@cache
+def cases(name: str) -> tuple[Case, ...]:
+    return tuple(long_axes_cases(plan_of(load(name))))
+
+
+def reduced(case: Case) -> int:
+    """How many elements each result of a reduction comes from."""
+    axes = case.desc.fields["Axes"]
+    assert isinstance(axes, tuple)
+    return prod(case.desc.tensor("InputTensor").sizes[axis] for axis in axes)
+
+
+def test_each_function_type_and_kind_of_data_meet() -> None:
+    found = cases("REDUCE")
+    assert all(reduced(case) > 1 << 16 for case in found)
+    assert all(not violations(case.operator, case.desc) and case.level == "full" for case in found)
+    met = {(case.desc.fields["Function"], case.data_type, case.id.split("/")[3].partition(".of-")[2]) for case in found}
+    for function in ("AVERAGE", "MIN", "MAX", "SUM", "LOG_SUM_EXP"):
+        assert {(function, "FLOAT16", kind) for kind in ("random", "Input-positive", "Input-negative", "Input-large")} <= met
+
+
+def test_one_dimension_is_long_or_several_together() -> None:
+    longest = [max(case.desc.tensor("InputTensor").sizes) for case in cases("REDUCE")]
+    assert longest.count(FAR) > 100
+    assert sum(size < 100 for size in longest) > 100
+
+
+def test_an_operator_with_a_single_axis_has_one_long_dimension() -> None:
+    assert {case.desc.tensor("InputTensor").sizes[-1] for case in cases("CUMULATIVE_SUMMATION")} == {FAR}
+
+
+def test_operators_without_axes_and_levels_below_full_have_none() -> None:
+    assert not cases("ELEMENT_WISE_ADD")
+    assert not list(long_axes_cases(plan_of(load("REDUCE")), "core"))
+
+
+def test_every_operator_with_axes_has_some() -> None:
+    assert all(cases(name) for name in operator_names() if load(name).turning is not None)

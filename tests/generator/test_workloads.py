@@ -1,0 +1,65 @@
+"""Around each workload lie other sizes, layouts and fused activations, with its own attributes."""
+
+from functools import cache
+
+import pytest
+
+from dmlcts.generator.case import Case
+from dmlcts.generator.layouts import layout_of
+from dmlcts.generator.plan import plan_of
+from dmlcts.generator.workloads import workload_cases
+from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.loader import load
+from dmlcts.spec.rules import violations
+
+
+@cache
+def cases(name: str) -> dict[str, Case]:
+    return {case.id.split("/")[3]: case for case in workload_cases(plan_of(load(name)))}
+
+
+@pytest.mark.parametrize("name", ["CONVOLUTION", "MAX_POOLING", "JOIN", "MULTIHEAD_ATTENTION"])
+def test_they_are_valid_and_have_ids_of_their_own(name: str) -> None:
+    found = list(workload_cases(plan_of(load(name))))
+    assert len({case.id for case in found}) == len(found)
+    assert not [case.id for case in found if violations(case.operator, case.desc)]
+    assert len(list(workload_cases(plan_of(load(name)), "core"))) < len(load(name).workloads)
+
+
+@pytest.mark.parametrize("width", [6, 13, 24, 33, 65])
+def test_each_dimension_of_a_cut_workload_has_other_sizes(width: int) -> None:
+    desc = cases("MAX_POOLING")[f"halved.Spatial[-1]={width}"].desc
+    assert desc.tensor("InputTensor").sizes == (1, 8, 8, width)
+    assert (desc.fields["WindowSize"], desc.fields["Strides"]) == ((2, 2), (2, 2))
+
+
+def test_a_cut_workload_keeps_its_window_and_what_is_one() -> None:
+    desc = cases("CONVOLUTION")["depthwise-halved.Spatial[-2]=33"].desc
+    assert desc.tensor("FilterTensor").sizes == (32, 1, 5, 5)
+    assert desc.tensor("InputTensor").sizes == (1, 32, 33, 8)
+
+
+def test_a_workload_comes_with_each_fused_activation() -> None:
+    found = [case.desc.fields for case in workload_cases(plan_of(load("CONVOLUTION"))) if "/depthwise-halved.at-most-8/" in case.id]
+    fused = [fields["FusedActivation"] for fields in found]
+    assert all(isinstance(each, OperatorDesc) for each in fused)
+    assert len({each.type for each in fused if isinstance(each, OperatorDesc)}) == 18
+    assert all(fields["Strides"] == (2, 2) for fields in found)
+
+
+def test_a_workload_comes_with_each_tensor_in_other_layouts() -> None:
+    desc = cases("MULTIHEAD_ATTENTION")["few-with-position-bias.RelativePositionBias-broadcast-second"].desc
+    bias = desc.tensor("RelativePositionBiasTensor")
+    assert bias.sizes == (2, 2, 4, 33)
+    assert bias.strides == (132, 0, 33, 1)
+    assert [name for name, tensor in desc.tensors() if tensor.strides is not None] == ["RelativePositionBiasTensor"]
+
+
+def test_an_array_has_one_layout() -> None:
+    desc = cases("JOIN")["of-130.Input-channels-last"].desc
+    assert {layout_of(tensor) for name, tensor in desc.tensors() if name != "OutputTensor"} == {"channels-last"}
+    assert layout_of(desc.tensor("OutputTensor")) == "packed"
+
+
+def test_a_large_workload_comes_in_no_other_layout() -> None:
+    assert not [label for label in cases("MULTIHEAD_ATTENTION") if label.startswith("beyond-24-bits.Query-")]
