@@ -75,19 +75,21 @@ def plain_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         return
     ids = set[str]()
     for index, ways in enumerate(plain_ways(plan).values()):
-        for case in _sized(plan, ways, once=index > 0):
+        for case in _sized(plan, ways, is_first=index == 0):
             if case.id not in ids:
                 ids.add(case.id)
                 yield case
 
 
-def _sized(plan: Plan, ways: list[Way], *, once: bool) -> Iterator[Case]:
-    """The forms of sizes, each with as many ways as it says, or one."""
+def _sized(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterator[Case]:
+    """The forms of sizes, each with as many ways as it says; of further configurations one, and none that is far beyond the others."""
     turns = count()
     for form in _forms(model_of(plan)):
+        if not is_first and max(form.turned.values()) > max(UNEVEN):
+            continue
         tries = min(len(ways), _TRIES) if form.is_contracted else len(ways)
         made = (_made(plan, ways[turn % len(ways)], form, turn % 2 == 0) for turn in islice(turns, tries))
-        yield from islice(filter(None, made), 1 if once else form.ways)
+        yield from islice(filter(None, made), form.ways if is_first else 1)
 
 
 def plain_ways(plan: Plan) -> dict[str, list[Way]]:

@@ -45,18 +45,18 @@ def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     if beyond("full", most):
         return
     ids = set[str]()
-    for ways in plain_ways(plan).values():
-        for case in _of_configuration(plan, ways):
+    for index, ways in enumerate(plain_ways(plan).values()):
+        for case in _of_configuration(plan, ways, is_first=index == 0):
             if case.id not in ids:
                 ids.add(case.id)
                 yield case
 
 
-def _of_configuration(plan: Plan, ways: list[Way]) -> Iterator[Case]:
+def _of_configuration(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterator[Case]:
     turns, model = count(), model_of(plan)
     farthest = _LAST if plan.uniform and plan.operator.turning is None else _ALL
     forms = [("", None, even_sizes(model, {})), *_long(model, farthest, LONG)]
-    far = product(_long(model, farthest, FAR), _indices(plan, ways))
+    far = product(_long(model, farthest, FAR), _indices(plan, ways)) if is_first else ()
     for (label, at, sizes), name in (*product(forms, _names(plan, ways)), *far):
         for along in (True, False) if at and plan.operator.turning else (None,):
             made = (

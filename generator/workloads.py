@@ -30,8 +30,8 @@ _MOST = 8
 _TURNED = (6, 13, 24, 33, 65)
 """What one dimension of a cut workload has: less than a vector of 8, and what leaves a rest by 16, by 8 or by 4."""
 
-_MOST_WORK = 1 << 24
-"""The product of all sizes of a workload that is run in several layouts, at most."""
+_MOST_WORK, _MOST_ELEMENTS = 1 << 24, 1 << 18
+"""The product of all sizes of what is run around a workload, and the elements of all its tensors, at most."""
 
 _LAYOUTS = (
     *BROADCAST,
@@ -106,9 +106,11 @@ def _as_given(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
 
 
 def _resized(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
-    """The workload with its sizes cut, each dimension in turn one of ``_TURNED``."""
-    choices, cut = _choices(plan, label, workload), _cut(plan, workload)
+    """The workload with its sizes cut, each dimension but those of a window in turn one of ``_TURNED``."""
+    choices, cut, growing = _choices(plan, label, workload), _cut(plan, workload), model_of(plan).growing
     for (symbol, row), length in product(cut.items(), _TURNED):
+        if symbol in growing:
+            continue
         for at in range(-len(row), 0) if isinstance(row, tuple) else (0,):
             turned = length if not isinstance(row, tuple) else (*row[:at], length, *row[len(row) + at + 1 :])
             name = f"{symbol}[{at}]" if isinstance(row, tuple) else symbol
@@ -141,12 +143,12 @@ def _fused(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> 
 def _made(
     plan: Plan, choice: TypeChoice, workload: Workload, label: str, sizes: _Sizes, more: Mapping[str, object] | None = None
 ) -> Iterator[Case]:
-    """The case, if it is valid."""
+    """The case, if it is valid, and no larger than it should be."""
     try:
         desc = _desc(choice, workload, sizes, more)
     except (NotGenerable, *FAILURES):
         return
-    if plan.level_of(desc) is not None and not violations(plan.operator, desc):
+    if not _is_large(desc) and plan.level_of(desc) is not None and not violations(plan.operator, desc):
         yield _case(workload, label, desc, choice)
 
 
@@ -154,7 +156,7 @@ def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
     """The workload itself, each tensor by itself in each layout that it may have; for one choice of types, and unless it is large."""
     choice = _choices(plan, label, workload)[0]
     desc = _desc(choice, workload, workload.sizes)
-    if model_of(plan).work(workload.sizes) > _MOST_WORK:
+    if _is_large(desc) or model_of(plan).work(workload.sizes) > _MOST_WORK:
         return
     for field in plan.operator.fields:
         own = {name: tensor for each, name, tensor in desc.by_field() if each == field.name}
@@ -163,6 +165,10 @@ def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
                 laid = desc.with_tensors({name: laid_out(tensor, layout) for name, tensor in own.items()})
                 if laid != desc and not violations(plan.operator, laid):
                     yield _case(workload, f"{label}.{short(field.name)}-{layout}", laid, choice)
+
+
+def _is_large(desc: OperatorDesc) -> bool:
+    return sum(tensor.count for _, tensor in desc.tensors()) > _MOST_ELEMENTS
 
 
 def _case(workload: Workload, label: str, desc: OperatorDesc, choice: TypeChoice) -> Case:
