@@ -26,7 +26,7 @@ from dmlcts.spec.model import Field, Operator
 
 Sizes = tuple[int, ...]
 
-_CHANNELS_LAST = "channels-last"
+CHANNELS_LAST = "channels-last"
 
 GAP = 3
 """Elements of a gap, if nothing else is wanted."""
@@ -88,7 +88,7 @@ LAYOUTS: dict[str, Callable[[Sizes, int], Sizes]] = {
     "permuted": lambda sizes, gap: _reordered(sizes, list(range(len(sizes)))[::-1]),
     "transposed": _transposed,
     "spread": lambda sizes, gap: tuple((gap // 2 + 2) * stride for stride in packed_strides(sizes)),
-    _CHANNELS_LAST: _channels_last,
+    CHANNELS_LAST: _channels_last,
     "broadcast-all": lambda sizes, gap: (0,) * len(sizes),
     "per-channel": lambda sizes, gap: tuple(int(at == 1) for at in range(len(sizes))),
     "broadcast-first": lambda sizes, gap: _broadcast(sizes, _long(sizes)[:1]),
@@ -128,7 +128,7 @@ LETTERS = {
     "permuted": "pm",
     "transposed": "tr",
     "spread": "sp",
-    _CHANNELS_LAST: "cl",
+    CHANNELS_LAST: "cl",
     "broadcast-all": "ba",
     "per-channel": "pc",
     "broadcast-first": "bf",
@@ -137,7 +137,7 @@ LETTERS = {
 }
 """A two-letter code for each layout, for ids with many tensors."""
 
-INPUT_LAYOUTS = tuple(name for name in LAYOUTS if name != _CHANNELS_LAST)
+INPUT_LAYOUTS = tuple(name for name in LAYOUTS if name != CHANNELS_LAST)
 OUTPUT_LAYOUTS = ("packed", "padded-rows", "padded-planes", "permuted", "transposed", "spread")
 """The layouts for every operator's tensors. The others are for operators that list them in the spec."""
 
@@ -157,7 +157,7 @@ def layouts_of(operator: Operator, field: Field) -> tuple[str, ...]:
 
 def laid_out_twice(operator: Operator, desc: OperatorDesc) -> list[tuple[str, OperatorDesc]]:
     """The desc as it is, called "", and with channels last if the operator has that layout: then kernels have a way of their own for it."""
-    return [("", desc), *([(_CHANNELS_LAST, channels_last(operator, desc))] if _CHANNELS_LAST in operator.layouts else [])]
+    return [("", desc), *([(CHANNELS_LAST, channels_last(operator, desc))] if CHANNELS_LAST in operator.layouts else [])]
 
 
 def channels_last(operator: Operator, desc: OperatorDesc) -> OperatorDesc:
@@ -165,7 +165,7 @@ def channels_last(operator: Operator, desc: OperatorDesc) -> OperatorDesc:
     fitting = (
         (name, tensor) for field, name, tensor in desc.by_field() if _has_channels(tensor) and not operator.field(field).packed
     )
-    return desc.with_tensors({name: laid_out(tensor, _CHANNELS_LAST) for name, tensor in fitting})
+    return desc.with_tensors({name: laid_out(tensor, CHANNELS_LAST) for name, tensor in fitting})
 
 
 def _has_channels(tensor: TensorDesc) -> bool:
@@ -206,7 +206,7 @@ def layout_of(tensor: TensorDesc) -> str:
         if len(flat) > 1 and [at for at in long if at not in flat] == [1]:
             return "per-channel"
         return "broadcast-last" if flat[-1] == long[-1] else "broadcast-first" if flat[0] == long[0] else "broadcast-middle"
-    for name in ("transposed", "permuted", _CHANNELS_LAST):
+    for name in ("transposed", "permuted", CHANNELS_LAST):
         if alike(LAYOUTS[name](tensor.sizes, GAP)):
             return name
     for after, name in ((1, "padded-rows"), (2, "padded-planes")):

@@ -11,7 +11,7 @@ from itertools import count, islice, product
 from dmlcts.generator.build import build
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import Model, model_of, short
-from dmlcts.generator.layouts import BROADCAST, FURTHER, OVERLAPPING, channels_last, laid_out, layouts_of
+from dmlcts.generator.layouts import BROADCAST, CHANNELS_LAST, FURTHER, OVERLAPPING, channels_last, laid_out, layouts_of
 from dmlcts.generator.plain import WINDOW, Sizes, axes_of, plain_desc, plain_ways
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
@@ -23,7 +23,7 @@ _SIDES, _USUAL = (16, 19), 4
 """All sizes but the batch of a dispatch whose layouts are unusual: such as kernels take whole, and such as leave a rest. And the usual dimension
 count, whose first is the batch."""
 
-_OF_ONE = ("channels-last", "transposed", "permuted")
+_OF_ONE = (CHANNELS_LAST, "transposed", "permuted")
 """Layouts in which the stride of a dimension of size 1 is not what it is in a packed tensor, though it is never used."""
 
 
@@ -77,10 +77,8 @@ def layouts_alone(operator: Operator, field: Field) -> tuple[str, ...]:
     """The layouts that a field's tensor may have where all others are packed, the packed one left out."""
     if not field.is_tensor or field.packed:
         return ()
-    return (
-        *layouts_of(operator, field)[1:],
-        *(name for name in FURTHER if name not in OVERLAPPING or _may_overlap(operator, field)),
-    )
+    further = (name for name in FURTHER if name not in OVERLAPPING or _may_overlap(operator, field))
+    return tuple(dict.fromkeys((*layouts_of(operator, field)[1:], CHANNELS_LAST, *further)))
 
 
 def _may_overlap(operator: Operator, field: Field) -> bool:

@@ -342,6 +342,7 @@ SHARED = {
     "broadcast-last": 6,
     "broadcast-middle": 8,
     "broadcast-first": 12,
+    "broadcast-second": 8,
     "per-channel": 3,
     "broadcast-all": 1,
 }

@@ -169,7 +169,8 @@ def test_a_workload_may_be_of_level_core() -> None:
     plan = plan_of(
         product_operator(workloads={name: {"sizes": {"M": 70}} | more for name, more in (("a", {"level": "core"}), ("b", {}))})
     )
-    assert {(level, case.id.split("/")[3], case.level) for level in LEVELS[:3] for case in workload_cases(plan, level)} == {
+    found = [(level, case.id.split("/")[3], case.level) for level in LEVELS[:3] for case in workload_cases(plan, level)]
+    assert {each for each in found if "." not in each[1]} == {
         ("core", "a", "core"),
         ("full", "a", "core"),
         ("full", "b", "full"),
