@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.element_wise.extremes import larger, smaller
 from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.fused import activated
 from dmlcts.reference.registry import Reference, reference
@@ -49,8 +50,8 @@ reference("ELEMENT_WISE_MULTIPLY")(_binary(lambda xp, a, b: a * b))
 reference("ELEMENT_WISE_DIFFERENCE_SQUARE")(_binary(lambda xp, a, b: (a - b) * (a - b)))
 
 # DirectML.dll was measured to ignore a NaN beside a number; the page's max and min allow either.
-reference("ELEMENT_WISE_MAX")(_binary(lambda xp, a, b: xp.fmax(a, b) if is_real(a) else xp.maximum(a, b)))
-reference("ELEMENT_WISE_MIN")(_binary(lambda xp, a, b: xp.fmin(a, b) if is_real(a) else xp.minimum(a, b)))
+reference("ELEMENT_WISE_MAX")(_binary(larger))
+reference("ELEMENT_WISE_MIN")(_binary(smaller))
 
 
 @reference("ELEMENT_WISE_ADD1")

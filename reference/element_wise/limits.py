@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.element_wise.extremes import larger, smaller
 from dmlcts.reference.registry import reference
 from dmlcts.reference.scale_bias import scaled
 from dmlcts.reference.stage import stage
@@ -41,8 +42,8 @@ def _integer(bound: float, limits: tuple[int, int]) -> int:
 @stage("element_wise.limit")
 def _limited(xp: Any, x: Array, low: float | None, high: float | None) -> Array:
     """``max(low, min(x, high))``, as far as there are bounds; a NaN, of either, counts as nothing. Of float64, or of integers and integer bounds."""
-    x = x if high is None else xp.fmin(x, high)
-    return x if low is None else xp.fmax(x, low)
+    x = x if high is None else smaller(xp, x, high)
+    return x if low is None else larger(xp, x, low)
 
 
 def _limit(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:

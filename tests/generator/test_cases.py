@@ -66,7 +66,9 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
     assert counts == {
         "example": 3,
         "table": choices,
-        "values": choices * 2 * 1 + 3 * 2 + 3 * 2,  # two sets of A by one of B; at even sizes, in two long dimensions, in three layouts
+        "values": choices * 2 * 1
+        + 3 * 2
+        + 3 * 2,  # two sets of A by one of B; at even sizes, in two long dimensions, in three layouts
         "sizes": choices * 2 + 204 + 186,  # large ones, those on which kernels turn, and plain ones
         "gaps": choices * 3,
         "negative": 231,

@@ -240,3 +240,12 @@ def test_a_sum_beyond_float16_leaves_its_activation_open() -> None:
     relu = OperatorDesc("ACTIVATION_RELU", {"InputTensor": None, "OutputTensor": None})
     answer = _answer("ADD1", "FLOAT16", [60000, 60000], [60000, 1], FusedActivation=relu)
     assert answer.defined.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("count", range(1, 20))
+@pytest.mark.parametrize("name", ["MAX", "MIN"])
+def test_a_signalling_nan_beside_a_number_counts_as_nothing_wherever_it_stands(name: str, count: int) -> None:
+    tensor = TensorDesc("FLOAT16", (count,))
+    a, b = np.full(count, 0x7C01, np.uint16).view(np.float16), np.full(count, 2, np.float16)
+    desc = OperatorDesc(f"ELEMENT_WISE_{name}", dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), tensor))
+    assert compute(desc, {"ATensor": a, "BTensor": b})["OutputTensor"].value.tolist() == [2] * count

@@ -155,3 +155,12 @@ def test_gradient1_keeps_every_integer(name: str) -> None:
     least, most, x = ends(name)
     expected = [0 if value <= least + 1 or value >= most - 1 else index + 1 for index, value in enumerate(x)]
     assert gradient(name, x, MinMaxDataType=name, Min=least + 1, Max=most - 1) == expected
+
+
+@pytest.mark.parametrize("count", range(1, 20))
+def test_a_signalling_nan_counts_as_nothing_wherever_it_stands(count: int) -> None:
+    x = np.full(count, 0x7C01, np.uint16).view(np.float16)
+    tensor = TensorDesc("FLOAT16", x.shape)
+    fields = {"InputTensor": tensor, "OutputTensor": tensor, "ScaleBias": None, "Min": 2, "Max": 7}
+    found = compute(OperatorDesc("ELEMENT_WISE_CLIP", fields), {"InputTensor": x})["OutputTensor"]
+    assert found.value.tolist() == [7] * count
