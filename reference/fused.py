@@ -28,6 +28,9 @@ Turns = Callable[[Any, OperatorDesc], tuple[float, ...]]
 
 _TURNS: dict[str, Turns] = {}
 
+SINGLE_LARGEST = (2.0 - 2.0**-23) * 2.0**127
+"""The largest FLOAT32, in which a fused activation's argument is computed."""
+
 HALF_ROUNDOFF, HALF_LARGEST, HALF_SPACING = 2.0**-10, 65504.0, 2.0**-24
 """Of a number stored as FLOAT16, where truncation is allowed; the largest one; what denormals are multiples of."""
 
@@ -66,6 +69,8 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
     inner = fields.get(name)
     if not isinstance(inner, OperatorDesc):
         return Answer(value, slack=error)
+    overflows = xp.isfinite(value) & (xp.abs(value) > SINGLE_LARGEST)
+    error = xp.where(overflows, xp.inf, error)  # SOFTSIGN makes NaN of infinity
     spread = _SPREADS.get(inner.type)
     exact, ends = _computed(inner, value), list[Answer]()
     if spread is None:

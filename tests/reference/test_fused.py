@@ -47,3 +47,11 @@ def test_the_slack_holds_all_that_lies_within_reach(name: str) -> None:
         reach = np.max(np.abs(may - found.value), axis=0)
         assert np.all(reach <= found.slack + 1e-12), activation
         assert np.mean(found.slack <= 1.01 * reach + 1e-3) > 0.9, activation  # and hardly more
+
+
+def test_nothing_is_required_of_an_argument_that_overflows_float32() -> None:
+    """DirectML.dll computes it in FLOAT32: SOFTSIGN makes NaN of the infinity, and others a number."""
+    value = np.array([3.0, -1e39, 3.4e38])
+    found = activated(np, {"FusedActivation": OperatorDesc("ACTIVATION_SOFTSIGN", {})}, value, np.zeros(3))
+    assert found.defined is not None
+    assert found.defined.tolist() == [True, False, True]
