@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import count, islice, product
 from math import prod
 from random import Random
@@ -92,11 +93,12 @@ def _sized(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterator[Case]:
         yield from islice(filter(None, made), form.ways if is_first else 1)
 
 
+@cache
 def plain_ways(plan: Plan) -> dict[str, list[Way]]:
     """By configuration, choices of data types with its first attributes, each with every combination of enumerations and axes.
 
     They have all optional tensors, and none; those with a fused activation come by themselves. A way that is valid in several configurations belongs
-    to the first.
+    to the first, whose ways with each value of an enumeration come once more by themselves: a transposed convolution is a kernel of its own.
     """
     known = set[str]()
     found: dict[str, list[Way]] = {}
@@ -107,6 +109,11 @@ def plain_ways(plan: Plan) -> dict[str, list[Way]]:
             if key not in known:
                 known.add(key)
                 found.setdefault(f"{name} fused" if _is_fused(plan, way) else name, []).append(way)
+    first = next(iter(found.values()), [])
+    for field in filter(_is_enumeration, plan.chosen):
+        values = dict.fromkeys(str(way[1].get(field.name)) for way in first)
+        for value in values if len(values) > 1 else ():
+            found[f"{field.name} {value}"] = [way for way in first if str(way[1].get(field.name)) == value]
     for ways in found.values():
         Random(plan.operator.name).shuffle(ways)  # noqa: S311 (reproducible, no secret)
     return found
@@ -135,8 +142,11 @@ def _ways_like(plan: Plan, choice: TypeChoice, usual: Combination) -> Iterator[W
 
 def _varies(operator: Operator, field: Field) -> bool:
     """Whether an attribute has all its values: they choose what is computed, and not how much."""
-    is_enumeration = bool(field.enum) and field.enum != "DML_TENSOR_DATA_TYPE"
-    return field.type in ("BOOL", "OPERATOR_DESC") or is_enumeration or field.name == axes_of(operator)
+    return field.type in ("BOOL", "OPERATOR_DESC") or _is_enumeration(field) or field.name == axes_of(operator)
+
+
+def _is_enumeration(field: Field) -> bool:
+    return bool(field.enum) and field.enum != "DML_TENSOR_DATA_TYPE"
 
 
 def axes_of(operator: Operator) -> str:

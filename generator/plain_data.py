@@ -7,7 +7,7 @@ elements are all negative, or whose largest is infinite, than for one that fits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count, islice, product
+from itertools import chain, count, islice, product
 from random import Random
 
 from dmlcts.generator.build import build, random_data
@@ -31,7 +31,8 @@ _LAST, _ALL = -2, -8
 """The dimension farthest from the end that is made long, where no axis may be among those before it, and where one may."""
 
 _LAYOUTS, _SIDE = ("transposed", "channels-last", "padded-rows"), 19
-"""Layouts in which a kernel may take elements one by one that it takes many at a time elsewhere, and the sizes that the dispatch then has."""
+"""Layouts in which a kernel may take elements one by one that it takes many at a time elsewhere, the first for each choice of types; and the sizes
+that the dispatch then has."""
 
 _MOST_ROWS, _TRIES = 12, 12
 """Of how many combinations of special sets, and of how many choices of types and attributes for each kind of data."""
@@ -63,12 +64,16 @@ def _of_configuration(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterato
                 _made(plan, ways[turn % len(ways)], sizes, label, name, at, along) for turn in islice(turns, min(len(ways), _TRIES))
             )
             yield from islice(filter(None, made), 1)
+    types: dict[str, list[Way]] = {}
+    for way in ways:
+        types.setdefault(way[0].label, []).append(way)
     for layout, name in product(_LAYOUTS, _names(plan, ways)):
-        made = (
-            _made(plan, ways[turn % len(ways)], square(model, _SIDE), f"{layout}.", name, layout=layout)
-            for turn in islice(turns, min(len(ways), _TRIES))
-        )
-        yield from islice(filter(None, made), 1)
+        for some in types.values() if layout == _LAYOUTS[0] else (ways,):
+            made = (
+                _made(plan, some[turn % len(some)], square(model, _SIDE), f"{layout}.", name, layout=layout)
+                for turn in islice(turns, min(len(some), _TRIES))
+            )
+            yield from islice(filter(None, made), 1)
 
 
 def _long(model: Model, farthest: int, length: int) -> Iterator[tuple[str, Dimension | None, Sizes]]:
@@ -126,7 +131,9 @@ def _made(
             return None
     if desc is None or (at is not None and along is not None and works_along(plan, desc, at) != along):
         return None
-    for own, basis, data in (*further_data(plan, desc), *_special(plan, way, desc, name)):
+    further = ((*kind, ()) for kind in further_data(plan, desc))
+    special = ((*kind, ("zero-sign",) if kind[1] == MEASURED else ()) for kind in _special(plan, way, desc, name))
+    for own, basis, data, checks in chain(further, special):
         if own == name:
             return build(
                 "values",
@@ -136,7 +143,7 @@ def _made(
                 level="full",
                 data=random_data(plan.operator, desc) | data,
                 basis=basis,
-                checks=("zero-sign",) if basis == MEASURED else (),
+                checks=checks,
             )
     return None
 

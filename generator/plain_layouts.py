@@ -5,7 +5,7 @@ A kernel that reads a tensor by the strides of another, or by none, is right whe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import count, islice, product
 
 from dmlcts.generator.build import build
@@ -16,6 +16,7 @@ from dmlcts.generator.plain import WINDOW, Sizes, axes_of, plain_desc, plain_way
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.turning import Way
+from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import Field, Operator
 from dmlcts.spec.rules import violations
 
@@ -42,17 +43,25 @@ def plain_layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def _laid_out(
-    plan: Plan, ways: list[Way], forms: list[tuple[str, Sizes]], layouts: Collection[str] | None = None
+    plan: Plan, ways: list[Way], forms: Sequence[tuple[str, Sizes]], layouts: Collection[str] | None = None
 ) -> Iterator[Case]:
     """Each layout of each tensor along each axis, all other tensors packed; and with channels last, one input broadcast."""
     along: dict[object, list[Way]] = {}
     for way in ways:
         along.setdefault(str(way[1].get(axes_of(plan.operator))), []).append(way)
-    turns = count()
+    turns, known = count(), dict[tuple[str, int], OperatorDesc | None]()
+
+    def packed(way: Way, label: str, sizes: Sizes) -> OperatorDesc | None:
+        key = (label, id(way))  # the ways live as long as their plan
+        if key not in known:
+            known[key] = plain_desc(plan, way, sizes)
+        return known[key]
+
     for (label, sizes), is_last, field, own in product(forms, (False, True), plan.operator.fields, along.values()):
         for layout in _layouts(plan.operator, field, is_last) if layouts is None else () if is_last else layouts:
             made = (
-                _with_layout(plan, own[turn % len(own)], sizes, label, field, layout, is_last) for turn in islice(turns, len(own))
+                _with_layout(plan, way, packed(way, label, sizes), label, field, layout, is_last)
+                for way in (own[turn % len(own)] for turn in islice(turns, len(own)))
             )
             yield from islice(filter(None, made), 1)
 
@@ -88,8 +97,9 @@ def _may_overlap(operator: Operator, field: Field) -> bool:
     )  # else what is valid for one row is not for another
 
 
-def _with_layout(plan: Plan, way: Way, sizes: Sizes, label: str, field: Field, layout: str, is_last: bool) -> Case | None:
-    desc = plain_desc(plan, way, sizes)
+def _with_layout(
+    plan: Plan, way: Way, desc: OperatorDesc | None, label: str, field: Field, layout: str, is_last: bool
+) -> Case | None:
     if desc is None:
         return None
     if is_last:

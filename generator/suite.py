@@ -11,12 +11,12 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
 
+from dmlcts.generator.along_axes import axes_cases
 from dmlcts.generator.case import HUGE, LEVELS, Case
 from dmlcts.generator.combinations import combination_cases
 from dmlcts.generator.gaps import gap_cases
 from dmlcts.generator.huge import huge_cases
 from dmlcts.generator.kept import kept
-from dmlcts.generator.long_axes import long_axes_cases
 from dmlcts.generator.negatives import negative_cases
 from dmlcts.generator.numbered import find_numbered
 from dmlcts.generator.plain import plain_cases
@@ -41,7 +41,7 @@ MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     single_cases,
     data_cases,
     plain_data_cases,
-    long_axes_cases,
+    axes_cases,
     size_cases,
     turning_cases,
     plain_cases,

@@ -6,8 +6,8 @@ sizes, layouts and activations have the usual attributes, and never come there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from itertools import count, product
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, islice, product
 
 from dmlcts.generator.attributes import Combination, NotGenerable
 from dmlcts.generator.build import build
@@ -63,18 +63,19 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         for case in (
             *_resized(plan, label, workload, turns),
             *_laid_out(plan, label, workload),
-            *_fused(plan, label, workload, turns),
+            *_fused(plan, label, workload),
         ):
             if case.id not in ids:
                 ids.add(case.id)
                 yield case
 
 
-def _choices(plan: Plan, label: str, workload: Workload) -> tuple[TypeChoice, ...]:
+def _choices(plan: Plan, label: str, workload: Workload, others: Sequence[TypeChoice] = ()) -> tuple[TypeChoice, ...]:
+    """Those with the workload's type; where it has none ``others``, or one of each format."""
     found = (
         tuple(choice for choice in plan.choices if choice.main == workload.data_type)[:1]
         if workload.data_type
-        else plan.representatives
+        else tuple(others) or plan.representatives
     )
     if not found:
         raise NotGenerable(
@@ -106,16 +107,16 @@ def _as_given(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
 
 
 def _resized(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
-    """The workload with its sizes cut, each dimension but those of a window in turn one of ``_TURNED``."""
-    choices, cut, growing = _choices(plan, label, workload), _cut(plan, workload), model_of(plan).growing
+    """The workload with its sizes cut, each dimension but those of a window in turn one of ``_TURNED``, for two choices of types."""
+    choices, cut, growing = _choices(plan, label, workload, plan.covering), _cut(plan, workload), model_of(plan).growing
     for (symbol, row), length in product(cut.items(), _TURNED):
         if symbol in growing:
             continue
         for at in range(-len(row), 0) if isinstance(row, tuple) else (0,):
             turned = length if not isinstance(row, tuple) else (*row[:at], length, *row[len(row) + at + 1 :])
             name = f"{symbol}[{at}]" if isinstance(row, tuple) else symbol
-            choice = choices[next(turns) % len(choices)]
-            yield from _made(plan, choice, workload, f"{label}.{name}={length}", {**cut, symbol: turned})
+            for turn in islice(turns, min(len(choices), 2)):
+                yield from _made(plan, choices[turn % len(choices)], workload, f"{label}.{name}={length}", {**cut, symbol: turned})
 
 
 def _cut(plan: Plan, workload: Workload) -> dict[str, int | tuple[int, ...]]:
@@ -130,14 +131,14 @@ def _cut(plan: Plan, workload: Workload) -> dict[str, int | tuple[int, ...]]:
     }
 
 
-def _fused(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
+def _fused(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
     """The workload with its sizes cut, with each fused operator."""
-    choices, cut = _choices(plan, label, workload), _cut(plan, workload)
+    cut = _cut(plan, workload)
     for field in plan.chosen:
         for value in plan.values(field) if field.type == "OPERATOR_DESC" else ():
             if value is not None:
-                choice = choices[next(turns) % len(choices)]
-                yield from _made(plan, choice, workload, f"{label}.at-most-{_MOST}", cut, {field.name: value})
+                for choice in _choices(plan, label, workload):
+                    yield from _made(plan, choice, workload, f"{label}.at-most-{_MOST}", cut, {field.name: value})
 
 
 def _made(

@@ -19,8 +19,9 @@ def smaller(xp: Any, a: Array, b: Array | float) -> Array:
     return found
 
 
-def _quiet(xp: Any, x: Array | float) -> Any:
+def _quiet(xp: Any, x: Any) -> Any:
     """The same with quiet NaN. Of a signalling one and a number, ``fmax`` gives the number or NaN, by where in the array they stand: the last few
     elements are computed one by one, the others many at a time.
     """
-    return xp.where(xp.isnan(x), xp.nan, x) if getattr(x, "dtype", None) is not None and x.dtype.kind == "f" else x
+    is_real = not isinstance(x, int | float) and x.dtype.kind == "f"
+    return xp.where(xp.isnan(x), xp.nan, x) if is_real else x

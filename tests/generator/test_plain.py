@@ -122,7 +122,17 @@ def test_each_configuration_has_them_and_fused_activations_by_themselves() -> No
     stacked = [case for case in layout_cases("MULTIHEAD_ATTENTION") if case.desc.fields["StackedQueryKeyValueTensor"]]
     assert any(case.desc.tensor("StackedQueryKeyValueTensor").strides for case in stacked)
     ways = plain_ways(plan_of(load("GEMM")))
-    assert {name: {bool(way[1]["FusedActivation"]) for way in own} for name, own in ways.items()} == {"": {False}, " fused": {True}}
+    fused = {name: {bool(way[1]["FusedActivation"]) for way in own} for name, own in ways.items()}
+    assert {name for name, own in fused.items() if own == {True}} == {" fused"}
+    assert {False} == set.union(*(own for name, own in fused.items() if name != " fused"))
+
+
+def test_each_value_of_an_enumeration_has_them_too() -> None:
+    ways = plain_ways(plan_of(load("CONVOLUTION")))
+    assert {way[1]["Direction"] for way in ways["Direction BACKWARD"]} == {"BACKWARD"}
+    assert {way[1]["Mode"] for way in ways["Direction BACKWARD"]} == {"CROSS_CORRELATION", "CONVOLUTION"}
+    layouts = {(case.desc.fields["Direction"], label(case)) for case in layout_cases("CONVOLUTION")}
+    assert {(direction, "Filter-transposed.of-19") for direction in ("FORWARD", "BACKWARD")} <= layouts
 
 
 def test_a_window_of_one_element_stands_beside_each_size() -> None:

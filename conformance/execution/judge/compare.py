@@ -138,8 +138,9 @@ def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
         right |= excused
     unsigned = None
     if ZERO_SIGN in checks:
-        # Where the exact value may lie on either side of zero, so may a zero.
-        unsigned = right & (actual == 0) & (np.signbit(actual) != np.signbit(reference)) & ~(given.slack > np.abs(reference))
+        # Where the exact value may lie on either side of zero, or be zero, so may a zero.
+        either = (given.slack >= np.abs(reference)) & (given.slack > 0)
+        unsigned = right & (actual == 0) & (np.signbit(actual) != np.signbit(reference)) & ~either
         right &= ~unsigned
     # A ratio that float64 does not hold, of errors in FLOAT64, counts as infinite: no JSON holds it either.
     ulps, shares = ((error / unit).astype(np.float64, copy=False) for unit in (given.ulp, allowed))

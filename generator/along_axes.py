@@ -1,4 +1,4 @@
-"""More elements along the operator's axes than 16 bits count: in one dimension and over several, for all that is computed, with each kind of data.
+"""Operators along axes: types, what is computed and kinds of data meet, along few elements by each choice of axes, and along more than 16 bits count.
 
 An implementation counts, sums and finds the largest of so many in several passes, whose parts have a rest that must change nothing. A rest of
 zeros shows where all elements are positive or all negative; a count shows in an average of FLOAT16. So types, functions and data meet here.
@@ -12,18 +12,24 @@ from itertools import chain
 from dmlcts.generator.build import build, random_data
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import model_of
-from dmlcts.generator.plain import FAR, Sizes, plain_desc, plain_ways
+from dmlcts.generator.plain import FAR, Sizes, axes_of, plain_desc, plain_ways
 from dmlcts.generator.plain_data import further_data
+from dmlcts.generator.plain_layouts import square
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.turning import Way, works_along
+from dmlcts.generator.types import TypeChoice
+from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import DOCUMENTED
+
+_SIDE = 7
+"""The size of the dimensions of a short dispatch."""
 
 _SEVERAL = (31, 65, 33)
 """The last dimensions, which together have more than 16 bits count: none by itself, and none even."""
 
 
-def long_axes_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """For each choice of types, each combination of what ``turning.each`` lists and each kind of data: a long axis, or several, in turn."""
+def axes_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """For each choice of types, each combination of what ``turning.each`` lists and each kind of data: each choice of axes, and a long axis or several."""
     turning = plan.operator.turning
     if turning is None or beyond("full", most):
         return
@@ -36,11 +42,23 @@ def long_axes_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             case = _made(plan, ways, label, is_several=is_several) or _made(plan, ways, label, is_several=not is_several)
             if case is not None:
                 yield case
+            yield from _by_axes(plan, ways, label)
 
 
 def _kinds(plan: Plan, way: Way) -> list[str]:
     desc = plain_desc(plan, way, {})
     return [label for label, _, _ in further_data(plan, desc)] if desc else []
+
+
+def _by_axes(plan: Plan, ways: list[Way], label: str) -> Iterator[Case]:
+    """The cases of the first way with each choice of axes, where all dimensions are short."""
+    found = set[str]()
+    for way in ways:
+        desc = plain_desc(plan, way, square(model_of(plan), _SIDE))
+        axes = str(desc.fields[axes_of(plan.operator)]) if desc else ""
+        if desc is not None and axes not in found and (case := _of(plan, desc, way[0], "short", label)):
+            found.add(axes)
+            yield case
 
 
 def _made(plan: Plan, ways: list[Way], label: str, *, is_several: bool) -> Case | None:
@@ -54,9 +72,23 @@ def _made(plan: Plan, ways: list[Way], label: str, *, is_several: bool) -> Case 
     for choice, attributes in ways:
         desc = plain_desc(plan, (choice, attributes), sizes)
         if desc is not None and all(works_along(plan, desc, each) for each in lengths):
-            kinds = {own: (basis, data) for own, basis, data in further_data(plan, desc)}
-            basis, data = kinds.get(label, (DOCUMENTED, {}))
-            data = random_data(plan.operator, desc) | data
             words = f"{name}={FAR}" if not is_several else f"{at[0]}={'x'.join(map(str, _SEVERAL))}"
-            return build("values", ("values", f"{words}.of-{label}"), desc, choice, level="full", data=data, basis=basis)
+            return _of(plan, desc, choice, words, label)
     return None
+
+
+def _of(plan: Plan, desc: OperatorDesc, choice: TypeChoice, words: str, label: str) -> Case | None:
+    """The case with that kind of data, where the operator has it for this desc."""
+    kinds = {own: (basis, data) for own, basis, data in further_data(plan, desc)} | {"random": (DOCUMENTED, {})}
+    if label not in kinds:
+        return None
+    basis, data = kinds[label]
+    return build(
+        "values",
+        ("values", f"{words}.of-{label}"),
+        desc,
+        choice,
+        level="full",
+        data=random_data(plan.operator, desc) | data,
+        basis=basis,
+    )

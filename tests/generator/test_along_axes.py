@@ -1,10 +1,10 @@
-"""Long axes: types, functions and data meet where more elements are reduced than 16 bits count."""
+"""Types, functions and data meet along each choice of axes, and where more elements are reduced than 16 bits count."""
 
 from functools import cache
 from math import prod
 
+from dmlcts.generator.along_axes import axes_cases
 from dmlcts.generator.case import Case
-from dmlcts.generator.long_axes import long_axes_cases
 from dmlcts.generator.plain import FAR
 from dmlcts.generator.plan import plan_of
 from dmlcts.spec.loader import load, operator_names
@@ -13,7 +13,11 @@ from dmlcts.spec.rules import violations
 
 @cache
 def cases(name: str) -> tuple[Case, ...]:
-    return tuple(long_axes_cases(plan_of(load(name))))
+    return tuple(axes_cases(plan_of(load(name))))
+
+
+def long(name: str) -> list[Case]:
+    return [case for case in cases(name) if "/short.of-" not in case.id]
 
 
 def reduced(case: Case) -> int:
@@ -24,7 +28,7 @@ def reduced(case: Case) -> int:
 
 
 def test_each_function_type_and_kind_of_data_meet() -> None:
-    found = cases("REDUCE")
+    found = long("REDUCE")
     assert all(reduced(case) > 1 << 16 for case in found)
     assert all(not violations(case.operator, case.desc) and case.level == "full" for case in found)
     met = {(case.desc.fields["Function"], case.data_type, case.id.split("/")[3].partition(".of-")[2]) for case in found}
@@ -32,19 +36,26 @@ def test_each_function_type_and_kind_of_data_meet() -> None:
         assert {(function, "FLOAT16", kind) for kind in ("random", "Input-positive", "Input-negative", "Input-large")} <= met
 
 
+def test_each_choice_of_axes_meets_them_where_dimensions_are_short() -> None:
+    short = [case for case in cases("REDUCE") if "/short.of-" in case.id]
+    met = {(case.desc.fields["Function"], case.desc.fields["Axes"], case.data_type, case.id.split("/")[3]) for case in short}
+    for axes in ((3,), (0,), (1,), (0, 2), (3, 1), (0, 1, 2, 3)):
+        assert {("LOG_SUM_EXP", axes, "FLOAT16", f"short.of-Input-{kind}") for kind in ("wide", "negative")} <= met
+
+
 def test_one_dimension_is_long_or_several_together() -> None:
-    longest = [max(case.desc.tensor("InputTensor").sizes) for case in cases("REDUCE")]
+    longest = [max(case.desc.tensor("InputTensor").sizes) for case in long("REDUCE")]
     assert longest.count(FAR) > 100
     assert sum(size < 100 for size in longest) > 100
 
 
 def test_an_operator_with_a_single_axis_has_one_long_dimension() -> None:
-    assert {case.desc.tensor("InputTensor").sizes[-1] for case in cases("CUMULATIVE_SUMMATION")} == {FAR}
+    assert {case.desc.tensor("InputTensor").sizes[-1] for case in long("CUMULATIVE_SUMMATION")} == {FAR}
 
 
 def test_operators_without_axes_and_levels_below_full_have_none() -> None:
     assert not cases("ELEMENT_WISE_ADD")
-    assert not list(long_axes_cases(plan_of(load("REDUCE")), "core"))
+    assert not list(axes_cases(plan_of(load("REDUCE")), "core"))
 
 
 def test_every_operator_with_axes_has_some() -> None:
