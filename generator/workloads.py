@@ -7,7 +7,7 @@ sizes, layouts and activations have the usual attributes, and never come there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count, islice, product
+from itertools import count, product
 
 from dmlcts.generator.attributes import Combination, NotGenerable
 from dmlcts.generator.build import build
@@ -107,7 +107,7 @@ def _as_given(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
 
 
 def _resized(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
-    """The workload with its sizes cut, each dimension but those of a window in turn one of ``_TURNED``, for two choices of types."""
+    """The workload with its sizes cut, each dimension but those of a window in turn one of ``_TURNED``, for the first choice of types and another."""
     choices, cut, growing = _choices(plan, label, workload, plan.covering), _cut(plan, workload), model_of(plan).growing
     for (symbol, row), length in product(cut.items(), _TURNED):
         if symbol in growing:
@@ -115,8 +115,8 @@ def _resized(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -
         for at in range(-len(row), 0) if isinstance(row, tuple) else (0,):
             turned = length if not isinstance(row, tuple) else (*row[:at], length, *row[len(row) + at + 1 :])
             name = f"{symbol}[{at}]" if isinstance(row, tuple) else symbol
-            for turn in islice(turns, min(len(choices), 2)):
-                yield from _made(plan, choices[turn % len(choices)], workload, f"{label}.{name}={length}", {**cut, symbol: turned})
+            for choice in dict.fromkeys((choices[0], choices[next(turns) % len(choices)])):
+                yield from _made(plan, choice, workload, f"{label}.{name}={length}", {**cut, symbol: turned})
 
 
 def _cut(plan: Plan, workload: Workload) -> dict[str, int | tuple[int, ...]]:
