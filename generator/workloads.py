@@ -48,7 +48,7 @@ _Sizes = Mapping[str, int | tuple[int, ...]]
 
 
 def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """The spec's workloads, which have sizes and attributes of their own, and at level full what lies around them.
+    """The spec's workloads, which have sizes and attributes of their own, also in other layouts; and at level full what else lies around them.
 
     Raises:
         NotGenerable: a workload has a data type that no table gives the first tensor, or breaks a rule.
@@ -56,15 +56,12 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     for label, workload in plan.operator.workloads.items():
         if not beyond(workload.level, most):
             yield from _as_given(plan, label, workload)
+            yield from _laid_out(plan, label, workload)
     if beyond("full", most):
         return
     turns, ids = count(), set[str]()
     for label, workload in plan.operator.workloads.items():
-        for case in (
-            *_resized(plan, label, workload, turns),
-            *_laid_out(plan, label, workload),
-            *_fused(plan, label, workload),
-        ):
+        for case in (*_resized(plan, label, workload, turns), *_fused(plan, label, workload)):
             if case.id not in ids:
                 ids.add(case.id)
                 yield case
@@ -165,13 +162,13 @@ def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
             if layout in _LAYOUTS:
                 laid = desc.with_tensors({name: laid_out(tensor, layout) for name, tensor in own.items()})
                 if laid != desc and not violations(plan.operator, laid):
-                    yield _case(workload, f"{label}.{short(field.name)}-{layout}", laid, choice)
+                    yield _case(workload, f"{label}.{short(field.name)}-{layout}", laid, choice, level=workload.level)
 
 
 def _is_large(desc: OperatorDesc) -> bool:
     return sum(tensor.count for _, tensor in desc.tensors()) > _MOST_ELEMENTS
 
 
-def _case(workload: Workload, label: str, desc: OperatorDesc, choice: TypeChoice) -> Case:
+def _case(workload: Workload, label: str, desc: OperatorDesc, choice: TypeChoice, level: str = "full") -> Case:
     covers = (f"sizes/{label}",)
-    return build("sizes", ("sizes", label), desc, choice, level="full", basis=workload.basis or DOCUMENTED, covers=covers)
+    return build("sizes", ("sizes", label), desc, choice, level=level, basis=workload.basis or DOCUMENTED, covers=covers)
