@@ -35,9 +35,11 @@ def truncated(values: Array) -> Array:
 
 
 def by_truncation(terms: Array) -> Array:
+    """What overflows becomes infinite, as in any order of rounded additions: cut off to the largest number, it would be subtracted from later."""
     total = np.zeros(terms.shape[1:], "f4")
     for term in terms:
-        total = truncated(total.astype("f8") + term)
+        exact = total.astype("f8") + term
+        total = np.where(np.abs(exact) > np.finfo("f4").max, np.copysign(np.inf, exact), truncated(exact)).astype("f4")
     return total
 
 
