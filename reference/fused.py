@@ -13,7 +13,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import compute
-from dmlcts.reference.scale_bias import between
+from dmlcts.reference.scale_bias import LARGEST, between
 from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
 
@@ -27,9 +27,6 @@ Turns = Callable[[Any, OperatorDesc], tuple[float, ...]]
 """``f(xp, activation)``: where the activation turns from falling to rising or back, or jumps."""
 
 _TURNS: dict[str, Turns] = {}
-
-SINGLE_LARGEST = (2.0 - 2.0**-23) * 2.0**127
-"""The largest FLOAT32, in which a fused activation's argument is computed."""
 
 HALF_ROUNDOFF, HALF_LARGEST, HALF_SPACING = 2.0**-10, 65504.0, 2.0**-24
 """Of a number stored as FLOAT16, where truncation is allowed; the largest one; what denormals are multiples of."""
@@ -69,10 +66,9 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
     inner = fields.get(name)
     if not isinstance(inner, OperatorDesc):
         return Answer(value, slack=error)
-    overflows = xp.isfinite(value) & (xp.abs(value) > SINGLE_LARGEST)
-    error = xp.where(overflows, xp.inf, error)  # SOFTSIGN makes NaN of infinity
     spread = _SPREADS.get(inner.type)
     exact, ends = _computed(inner, value), list[Answer]()
+    error = xp.where(_open_by_overflow(xp, inner, value, exact.value), xp.inf, error)
     if spread is None:
         ends = [_computed(inner, argument) for argument in extremes(xp, inner, value - error, value + error)]
         answer = between(xp, exact.value, [end.value for end in ends], value)
@@ -91,6 +87,23 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
         argument=answer.argument,
         defined=defined,
     )
+
+
+def _open_by_overflow(xp: Any, activation: OperatorDesc, value: Array, exact: Array) -> Array:
+    """Where the argument overflows FLOAT32, and the activation makes something else of infinity than of the argument: SOFTSIGN makes NaN. Also where
+    it makes 0 of both, as is said above of RELU.
+    """
+    infinite = _overflowing(xp, value)
+    overflows = xp.isfinite(value) & xp.isinf(infinite)
+    if not overflows.any():
+        return overflows
+    same = _overflowing(xp, _computed(activation, infinite).value) == _overflowing(xp, exact)
+    return overflows & ~(same & (exact != 0))
+
+
+def _overflowing(xp: Any, value: Array) -> Array:
+    """The values, infinite beyond the largest FLOAT32."""
+    return xp.where(xp.abs(value) > LARGEST, xp.copysign(xp.inf, value), value)
 
 
 def _computed(activation: OperatorDesc, value: Array) -> Answer:

@@ -23,6 +23,9 @@ Function = Callable[[Any, Array], Array]
 ROUNDOFF = 2.0**-23
 """Of an argument computed in FLOAT32, where truncation is allowed."""
 
+LARGEST = (2.0 - 2.0**-23) * 2.0**127
+"""The largest FLOAT32: operators on FLOAT32 and FLOAT16 overflow beyond it on their way."""
+
 
 @stage("scale_bias.argument")
 def scaled(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:

@@ -10,14 +10,11 @@ from dmlcts.reference.element_wise.extremes import larger, smaller
 from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.fused import activated
 from dmlcts.reference.registry import Reference, reference
-from dmlcts.reference.scale_bias import ROUNDOFF
+from dmlcts.reference.scale_bias import LARGEST, ROUNDOFF
 from dmlcts.spec.desc import OperatorDesc
 
 Binary = Callable[[Any, Array, Array], Array]
 """Of an array namespace and the elements of both tensors."""
-
-LARGEST = (2.0 - 2.0**-23) * 2.0**127
-"""The largest FLOAT32: operators on FLOAT32 and FLOAT16 overflow beyond it on their way."""
 
 
 def is_real(array: Array) -> bool:

@@ -49,9 +49,13 @@ def test_the_slack_holds_all_that_lies_within_reach(name: str) -> None:
         assert np.mean(found.slack <= 1.01 * reach + 1e-3) > 0.9, activation  # and hardly more
 
 
-def test_nothing_is_required_of_an_argument_that_overflows_float32() -> None:
-    """DirectML.dll computes it in FLOAT32: SOFTSIGN makes NaN of the infinity, and others a number."""
-    value = np.array([3.0, -1e39, 3.4e38])
-    found = activated(np, {"FusedActivation": OperatorDesc("ACTIVATION_SOFTSIGN", {})}, value, np.zeros(3))
+@pytest.mark.parametrize(
+    ("name", "required"),
+    [("SOFTSIGN", [True, False, True, False]), ("SIGMOID", [True, False, True, True]), ("TANH", [True, True, True, True])],
+)
+def test_of_an_argument_that_overflows_float32_only_what_infinity_gives_too_is_required(name: str, required: list[bool]) -> None:
+    """DirectML.dll computes it in FLOAT32: SOFTSIGN makes NaN of the infinity."""
+    value = np.array([3.0, -1e39, 3.4e38, 1e39])
+    found = activated(np, {"FusedActivation": OperatorDesc(f"ACTIVATION_{name}", {})}, value, np.zeros(4))
     assert found.defined is not None
-    assert found.defined.tolist() == [True, False, True]
+    assert found.defined.tolist() == required

@@ -127,6 +127,12 @@ def test_a_zero_may_have_either_sign_where_the_slack_reaches_across() -> None:
     assert [(m.index, m.allowed) for m in verdict.mismatches] == [((1,), "a zero of the expected sign")]
 
 
+def test_a_zero_may_have_either_sign_where_the_slack_reaches_it() -> None:
+    """As where an activation jumps to 0: only a value without slack, or that cannot be zero, asks for the sign."""
+    assert judged([0.0, -0.0], value=[-0.75, 0.75], slack=0.75, checks=(ZERO_SIGN,)).ok
+    assert not judged([0.0], value=[-0.0], slack=0.0, checks=(ZERO_SIGN,)).ok
+
+
 def test_the_bound_says_that_there_is_slack() -> None:
     (mismatch,) = judged(2.0, 1.0, 2.0**-20).mismatches
     assert mismatch.allowed == "9 ULP (the slack of a computed argument included)"
