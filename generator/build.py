@@ -55,6 +55,15 @@ def build(
     )
 
 
+def distinct(cases: Iterable[Case]) -> Iterator[Case]:
+    """The first case of each id: two choices of attributes may come to the same."""
+    ids = set[str]()
+    for case in cases:
+        if case.id not in ids:
+            ids.add(case.id)
+            yield case
+
+
 def _cut(case_id: str) -> str:
     """An id, with a number instead of its end where it is too long for a file's name."""
     if len(case_id) <= LONGEST_ID:

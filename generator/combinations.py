@@ -16,7 +16,7 @@ from random import Random
 
 from dmlcts.generator.arrays import STRENGTHS, WITH_DEAR, CoveringArray, stored
 from dmlcts.generator.attributes import Combination, NotGenerable, alike, choice_labels, limited
-from dmlcts.generator.build import build, is_cut, support_cells
+from dmlcts.generator.build import build, distinct, is_cut, support_cells
 from dmlcts.generator.case import OFFSETS, Binding, Case, beyond
 from dmlcts.generator.cheapest import cheapest
 from dmlcts.generator.covering import Covering
@@ -52,13 +52,7 @@ CASE = 25_000
 def combination_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """The rows' cases, level by level; a longer array begins with the shorter."""
     space, array = space_of(plan), array_of(plan, most)
-    ids: set[str] = set()
-    for level, rows in array.levels(most):
-        for row in rows:
-            case = space.case(row, level)
-            if case.id not in ids:
-                ids.add(case.id)
-                yield case
+    yield from distinct(space.case(row, level) for level, rows in array.levels(most) for row in rows)
 
 
 @cache

@@ -6,7 +6,7 @@ rest of a tile, beyond 65,535 groups of threads, or with strides. Cases that dif
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count, islice, product
@@ -14,7 +14,7 @@ from math import prod
 from random import Random
 
 from dmlcts.generator.attributes import Combination, NotGenerable, limited
-from dmlcts.generator.build import build
+from dmlcts.generator.build import build, distinct
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import Model, model_of
 from dmlcts.generator.layouts import laid_out_twice
@@ -74,12 +74,8 @@ def plain_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Sizes that are uneven beside even ones or far beyond them, in each configuration."""
     if beyond("full", most):
         return
-    ids = set[str]()
-    for index, ways in enumerate(plain_ways(plan).values()):
-        for case in _sized(plan, ways, is_first=index == 0):
-            if case.id not in ids:
-                ids.add(case.id)
-                yield case
+    groups = enumerate(plain_ways(plan).values())
+    yield from distinct(case for index, ways in groups for case in _sized(plan, ways, is_first=index == 0))
 
 
 def _sized(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterator[Case]:
@@ -91,6 +87,12 @@ def _sized(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterator[Case]:
         tries = min(len(ways), _TRIES) if form.is_contracted else len(ways)
         made = (_made(plan, ways[turn % len(ways)], form, turn % 2 == 0) for turn in islice(turns, tries))
         yield from islice(filter(None, made), form.ways if is_first else 1)
+
+
+def first_made(ways: Sequence[Way], turns: Iterator[int], tries: int, make: Callable[[Way], Case | None]) -> Iterator[Case]:
+    """The case of the first of the next ways that makes one, of at most so many."""
+    made = (make(ways[turn % len(ways)]) for turn in islice(turns, min(len(ways), tries)))
+    yield from islice(filter(None, made), 1)
 
 
 @cache

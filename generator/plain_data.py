@@ -6,15 +6,16 @@ elements are all negative, or whose largest is infinite, than for one that fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, count, islice, product
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain, count, product
 from random import Random
 
-from dmlcts.generator.build import build, random_data
+from dmlcts.generator.build import build, distinct, random_data
 from dmlcts.generator.case import Case, Data, beyond
 from dmlcts.generator.factors import Model, model_of
 from dmlcts.generator.layouts import laid_out
-from dmlcts.generator.plain import FAR, Sizes, even_sizes, plain_desc, plain_ways
+from dmlcts.generator.plain import FAR, Sizes, even_sizes, first_made, plain_desc, plain_ways
 from dmlcts.generator.plain_layouts import square
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
@@ -45,35 +46,27 @@ def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each kind of data at even sizes, and with each dimension long; with the last two alone where all tensors are alike and there are no axes."""
     if beyond("full", most):
         return
-    ids = set[str]()
-    for index, ways in enumerate(plain_ways(plan).values()):
-        for case in _of_configuration(plan, ways, is_first=index == 0):
-            if case.id not in ids:
-                ids.add(case.id)
-                yield case
+    groups = enumerate(plain_ways(plan).values())
+    yield from distinct(case for index, ways in groups for case in _of_configuration(plan, ways, is_first=index == 0))
 
 
 def _of_configuration(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterator[Case]:
-    turns, model = count(), model_of(plan)
+    turns, model, names = count(), model_of(plan), _names(plan, ways)
     farthest = _LAST if plan.uniform and plan.operator.turning is None else _ALL
     forms = [("", None, even_sizes(model, {})), *_long(model, farthest, LONG)]
     far = product(_long(model, farthest, FAR), _indices(plan, ways)) if is_first else ()
-    for (label, at, sizes), name in (*product(forms, _names(plan, ways)), *far):
+    for (label, at, sizes), name in (*product(forms, names), *far):
         for along in (True, False) if at and plan.operator.turning else (None,):
-            made = (
-                _made(plan, ways[turn % len(ways)], sizes, label, name, at, along) for turn in islice(turns, min(len(ways), _TRIES))
-            )
-            yield from islice(filter(None, made), 1)
+            sized = partial(_sized, plan, sizes=sizes, at=at, along=along)
+            yield from first_made(ways, turns, _TRIES, partial(_with_data, plan, sized, label, name))
     types: dict[str, list[Way]] = {}
     for way in ways:
         types.setdefault(way[0].label, []).append(way)
-    for layout, name in product(_LAYOUTS, _names(plan, ways)):
+    for layout, name in product(_LAYOUTS, names):
         for some in types.values() if layout == _LAYOUTS[0] else (ways,):
-            made = (
-                _made(plan, some[turn % len(some)], square(model, _SIDE), f"{layout}.", name, layout=layout)
-                for turn in islice(turns, min(len(some), _TRIES))
+            yield from first_made(
+                some, turns, _TRIES, partial(_with_data, plan, partial(_laid_out, plan, layout), f"{layout}.", name)
             )
-            yield from islice(filter(None, made), 1)
 
 
 def _long(model: Model, farthest: int, length: int) -> Iterator[tuple[str, Dimension | None, Sizes]]:
@@ -107,29 +100,26 @@ def _indices(plan: Plan, ways: list[Way]) -> list[str]:
     )
 
 
-def _made(
-    plan: Plan,
-    way: Way,
-    sizes: Sizes,
-    label: str,
-    name: str,
-    at: Dimension | None = None,
-    along: bool | None = None,
-    layout: str = "",
-) -> Case | None:
-    """The case with these sizes and this kind of data, where there is one; ``along`` says whether the operator's axes have the long dimension.
-
-    All tensors have the ``layout``.
-    """
+def _sized(plan: Plan, way: Way, sizes: Sizes, at: Dimension | None, along: bool | None) -> OperatorDesc | None:
+    """The desc with these sizes, where there is one; ``along`` says whether the operator's axes have the long dimension."""
     desc = plain_desc(plan, way, sizes)
-    if desc is not None and layout:
-        fields = plan.operator.field
-        desc = desc.with_tensors(
-            {own: laid_out(tensor, layout) for field, own, tensor in desc.by_field() if not fields(field).packed}
-        )
-        if violations(plan.operator, desc):
-            return None
-    if desc is None or (at is not None and along is not None and works_along(plan, desc, at) != along):
+    return None if desc is None or (at is not None and along is not None and works_along(plan, desc, at) != along) else desc
+
+
+def _laid_out(plan: Plan, layout: str, way: Way) -> OperatorDesc | None:
+    """The desc whose tensors have a layout, but for those that must be packed, where there is one."""
+    desc = plain_desc(plan, way, square(model_of(plan), _SIDE))
+    if desc is None:
+        return None
+    free = ((own, tensor) for field, own, tensor in desc.by_field() if not plan.operator.field(field).packed)
+    laid = desc.with_tensors({own: laid_out(tensor, layout) for own, tensor in free})
+    return None if violations(plan.operator, laid) else laid
+
+
+def _with_data(plan: Plan, desc_of: Callable[[Way], OperatorDesc | None], label: str, name: str, way: Way) -> Case | None:
+    """The case of a way with this kind of data, where there is one."""
+    desc = desc_of(way)
+    if desc is None:
         return None
     further = ((*kind, ()) for kind in further_data(plan, desc))
     special = ((*kind, ("zero-sign",) if kind[1] == MEASURED else ()) for kind in _special(plan, way, desc, name))

@@ -6,13 +6,14 @@ A kernel that reads a tensor by the strides of another, or by none, is right whe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import count, islice, product
+from functools import partial
+from itertools import count, product
 
-from dmlcts.generator.build import build
+from dmlcts.generator.build import build, distinct
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import Model, model_of, short
 from dmlcts.generator.layouts import BROADCAST, CHANNELS_LAST, FURTHER, OVERLAPPING, channels_last, laid_out, layouts_of
-from dmlcts.generator.plain import WINDOW, Sizes, axes_of, plain_desc, plain_ways
+from dmlcts.generator.plain import WINDOW, Sizes, axes_of, first_made, plain_desc, plain_ways
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.turning import Way
@@ -32,14 +33,16 @@ def plain_layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each layout of each tensor, in each configuration; and layouts that differ from packed in a stride that counts for nothing."""
     if beyond("full", most):
         return
-    ids, model = set[str](), model_of(plan)
+    yield from distinct(_every(plan))
+
+
+def _every(plan: Plan) -> Iterator[Case]:
+    model = model_of(plan)
     for index, ways in enumerate(plain_ways(plan).values()):
         sides = [(f"of-{side}", square(model, side)) for side in (_SIDES if index == 0 else _SIDES[-1:])]
         ones = [(f"of-{_SIDES[-1]}.{name}=1", {**sides[-1][1], at: 1}) for name, at in model.dimensions.items() if at[1] > -_USUAL]
-        for case in (*_laid_out(plan, ways, sides), *(_laid_out(plan, ways, ones, _OF_ONE) if index == 0 else ())):
-            if case.id not in ids:
-                ids.add(case.id)
-                yield case
+        yield from _laid_out(plan, ways, sides)
+        yield from _laid_out(plan, ways, ones, _OF_ONE) if index == 0 else ()
 
 
 def _laid_out(
@@ -59,11 +62,8 @@ def _laid_out(
 
     for (label, sizes), is_last, field, own in product(forms, (False, True), plan.operator.fields, along.values()):
         for layout in _layouts(plan.operator, field, is_last) if layouts is None else () if is_last else layouts:
-            made = (
-                _with_layout(plan, way, packed(way, label, sizes), label, field, layout, is_last)
-                for way in (own[turn % len(own)] for turn in islice(turns, len(own)))
-            )
-            yield from islice(filter(None, made), 1)
+            laid = partial(_with_layout, plan, label=label, field=field, layout=layout, is_last=is_last)
+            yield from first_made(own, turns, len(own), lambda way: laid(way, packed(way, label, sizes)))  # noqa: B023 (called at once)
 
 
 def square(model: Model, side: int) -> Sizes:

@@ -12,7 +12,7 @@ from math import inf, prod
 from random import Random
 
 from dmlcts.generator.attributes import Combination, NotGenerable, alike
-from dmlcts.generator.build import build
+from dmlcts.generator.build import build, distinct
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import model_of, symbols_of
 from dmlcts.generator.plan import Plan
@@ -61,11 +61,8 @@ def turning_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each dimension with each size, two at once, what each size meets because the spec says so, and each dimension with each choice."""
     if beyond("full", most):
         return
-    maker, ids = _Maker(plan), set[str]()
-    for case in (*maker.alone(), *maker.two_at_once(), *maker.along_axes(), *maker.with_each_choice()):
-        if case.id not in ids:
-            ids.add(case.id)
-            yield case
+    maker = _Maker(plan)
+    yield from distinct((*maker.alone(), *maker.two_at_once(), *maker.along_axes(), *maker.with_each_choice()))
 
 
 class _Maker:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, product
 
 from dmlcts.generator.attributes import Combination, NotGenerable
-from dmlcts.generator.build import build
+from dmlcts.generator.build import build, distinct
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import model_of, short
 from dmlcts.generator.layouts import BROADCAST, laid_out, laid_out_twice
@@ -43,8 +43,10 @@ _LAYOUTS = (
     "channels-last",
     "channels-slice",
 )
+"""What people pass on from other operators, by transposing, cutting or broadcasting."""
 
-_Sizes = Mapping[str, int | tuple[int, ...]]
+_Size = int | tuple[int, ...]
+_Sizes = Mapping[str, _Size]
 
 
 def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -59,12 +61,9 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             yield from _laid_out(plan, label, workload)
     if beyond("full", most):
         return
-    turns, ids = count(), set[str]()
+    turns = count()
     for label, workload in plan.operator.workloads.items():
-        for case in (*_resized(plan, label, workload, turns), *_fused(plan, label, workload)):
-            if case.id not in ids:
-                ids.add(case.id)
-                yield case
+        yield from distinct((*_resized(plan, label, workload, turns), *_fused(plan, label, workload)))
 
 
 def _choices(plan: Plan, label: str, workload: Workload, others: Sequence[TypeChoice] = ()) -> tuple[TypeChoice, ...]:
@@ -106,26 +105,29 @@ def _as_given(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
 def _resized(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
     """The workload with its sizes cut, each dimension but those of a window in turn one of ``_TURNED``, for the first choice of types and another."""
     choices, cut, growing = _choices(plan, label, workload, plan.covering), _cut(plan, workload), model_of(plan).growing
-    for (symbol, row), length in product(cut.items(), _TURNED):
-        if symbol in growing:
-            continue
-        for at in range(-len(row), 0) if isinstance(row, tuple) else (0,):
-            turned = length if not isinstance(row, tuple) else (*row[:at], length, *row[len(row) + at + 1 :])
-            name = f"{symbol}[{at}]" if isinstance(row, tuple) else symbol
+    for (symbol, size), length in product(cut.items(), _TURNED):
+        for name, turned in () if symbol in growing else _turned(symbol, size, length):
             for choice in dict.fromkeys((choices[0], choices[next(turns) % len(choices)])):
                 yield from _made(plan, choice, workload, f"{label}.{name}={length}", {**cut, symbol: turned})
 
 
-def _cut(plan: Plan, workload: Workload) -> dict[str, int | tuple[int, ...]]:
+def _turned(symbol: str, size: _Size, length: int) -> Iterator[tuple[str, _Size]]:
+    """A symbol's sizes with one of them that long, each in turn, with the name of its dimension."""
+    if not isinstance(size, tuple):
+        yield symbol, length
+        return
+    for at in range(len(size)):
+        yield f"{symbol}[{at - len(size)}]", tuple(length if other == at else each for other, each in enumerate(size))
+
+
+def _cut(plan: Plan, workload: Workload) -> dict[str, _Size]:
+    """The workload's sizes, at most ``_MOST``; those of a window as they are."""
+
+    def cut(size: _Size) -> _Size:
+        return tuple(min(each, _MOST) for each in size) if isinstance(size, tuple) else min(size, _MOST)
+
     growing = model_of(plan).growing
-    return {
-        symbol: size
-        if symbol in growing
-        else tuple(min(each, _MOST) for each in size)
-        if isinstance(size, tuple)
-        else min(size, _MOST)
-        for symbol, size in workload.sizes.items()
-    }
+    return {symbol: size if symbol in growing else cut(size) for symbol, size in workload.sizes.items()}
 
 
 def _fused(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
