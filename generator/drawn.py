@@ -50,12 +50,15 @@ class SizeRule:
     """How sizes are drawn.
 
     A quarter of them are among ``wanted``, if there are such; of the others a share ``evenly`` is drawn uniformly from 1 to ``LARGEST``, and half of
-    the rest are at most 8. The product of the free sizes keeps to one of ``work``, if there are such.
+    the rest are at most 8. A share ``alike`` is as large as another size. The product of the free sizes keeps to one of ``work``, if there are
+    such: then more dimensions are likelier, but for ``even_ranks``.
     """
 
     wanted: Sequence[int] = ()
     work: Sequence[int] = ()
     evenly: float = 0.0
+    alike: float = 0.0
+    even_ranks: bool = False
 
 
 class Genes:
@@ -159,7 +162,7 @@ def _attributes(model: Model, genes: Genes) -> Combination:
 
 def _desc(model: Model, genes: Genes, choice: TypeChoice, attributes: Combination, rule: SizeRule) -> OperatorDesc:
     # A case of more dimensions has more that a kernel may turn on, and costs no more.
-    ranks = [count for count in choice.dimension_counts for _ in range(count if rule.work else 1)]
+    ranks = [count for count in choice.dimension_counts for _ in range(count if rule.work and not rule.even_ranks else 1)]
     rank = genes.pick("rank", ranks)
     of_others = model.plan.ranks(choice.types)
     counts = {
@@ -174,6 +177,8 @@ def _desc(model: Model, genes: Genes, choice: TypeChoice, attributes: Combinatio
         for at in range(rank if star else 1)
     ]
     found = {name: min(model.largest(name.split()[1]), _size(name, genes, rule)) for name in names}
+    if rule.alike:
+        found |= {name: found[genes.pick(f"like {name}", names)] for name in names if genes.number(f"alike {name}") < rule.alike}
     if rule.work:
         used = model.free & model.used(attributes)
         free = {name: size for name, size in found.items() if name.split()[1] in used}

@@ -206,6 +206,8 @@ def even_sizes(model: Model, turned: Sizes) -> dict[Dimension, int]:
 def _made(plan: Plan, way: Way, form: _Form, has_layout: bool) -> Case | None:
     """The case with these sizes, if it is valid; with channels last if the operator has such a layout and ``has_layout``."""
     choice, _ = way
+    if not form.turned.keys() <= _usual_sizes(plan, way).keys():
+        return None
     desc = plain_desc(plan, way, {**form.others, **form.turned})
     found = sizes_of(plan, desc) if desc else {}
     if desc is None or any(found.get(at) != size for at, size in form.turned.items()):
@@ -229,8 +231,7 @@ def plain_desc(plan: Plan, way: Way, wanted: Sizes) -> OperatorDesc | None:
     choice, attributes = way
     run, model = (2,) * choice.usual_count, model_of(plan)
     try:
-        known = sizes_of(plan, choice.desc(run, attributes))
-        known |= {at: size for at, size in wanted.items() if at in known}
+        known = {at: wanted.get(at, size) for at, size in _usual_sizes(plan, way).items()}
         symbols: dict[str, int | tuple[int, ...]] = {}
         for symbol in dict.fromkeys(symbol for symbol, _ in known):
             row = tuple(size for (name, _), size in known.items() if name == symbol)
@@ -239,3 +240,20 @@ def plain_desc(plan: Plan, way: Way, wanted: Sizes) -> OperatorDesc | None:
     except (NotGenerable, *FAILURES):
         return None
     return desc if plan.level_of(desc) is not None and not violations(plan.operator, desc) else None
+
+
+def _usual_sizes(plan: Plan, way: Way) -> dict[Dimension, int]:
+    """The sizes of each symbol where none is asked for, empty if there is no such desc. Made once a way: thousands of descs of it are."""
+    known, (choice, attributes) = _known_sizes(plan), way
+    key = id(choice), id(attributes)  # the way is stored beside its sizes, so that its ids stay unique
+    if key not in known:
+        try:
+            known[key] = way, sizes_of(plan, choice.desc((2,) * choice.usual_count, attributes))
+        except (NotGenerable, *FAILURES):
+            known[key] = way, {}
+    return known[key][1]
+
+
+@cache
+def _known_sizes(plan: Plan) -> dict[tuple[int, int], tuple[Way, dict[Dimension, int]]]:
+    return {}

@@ -35,6 +35,9 @@ _LAYOUTS, _SIDE = ("transposed", "channels-last", "padded-rows"), 19
 """Layouts in which a kernel may take elements one by one that it takes many at a time elsewhere, the first for each choice of types; and the sizes
 that the dispatch then has."""
 
+_UNEVEN = 95
+"""Rows and columns of which a kernel that takes them in blocks of 16 or 32 fills the last up, for each choice of types."""
+
 _MOST_ROWS, _TRIES = 12, 12
 """Of how many combinations of special sets, and of how many choices of types and attributes for each kind of data."""
 
@@ -54,27 +57,47 @@ def _of_configuration(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterato
     turns, model, names = count(), model_of(plan), _names(plan, ways)
     farthest = _LAST if plan.uniform and plan.operator.turning is None else _ALL
     forms = [("", None, even_sizes(model, {})), *_long(model, farthest, LONG)]
-    far = product(_long(model, farthest, FAR), _indices(plan, ways)) if is_first else ()
-    for (label, at, sizes), name in (*product(forms, names), *far):
-        for along in (True, False) if at and plan.operator.turning else (None,):
-            sized = partial(_sized, plan, sizes=sizes, at=at, along=along)
+    far = ((form, _indices(plan, ways)) for form in _long(model, farthest, FAR)) if is_first else ()
+    for (label, at, sizes), some in (*((form, names) for form in forms), *far):
+        along = (True, False) if at and plan.operator.turning else (None,)
+        made = [_once(partial(_sized, plan, sizes=sizes, at=at, along=each)) for each in along]
+        for name, sized in product(some, made):
             yield from first_made(ways, turns, _TRIES, partial(_with_data, plan, sized, label, name))
     types: dict[str, list[Way]] = {}
     for way in ways:
         types.setdefault(way[0].label, []).append(way)
-    for layout, name in product(_LAYOUTS, names):
-        for some in types.values() if layout == _LAYOUTS[0] else (ways,):
-            yield from first_made(
-                some, turns, _TRIES, partial(_with_data, plan, partial(_laid_out, plan, layout), f"{layout}.", name)
-            )
+    dimensions = model.dimensions.values()
+    ends = {
+        at: _UNEVEN for at in dimensions if at[1] in (-1, -2) and at[0] not in model.growing and model.largest(at[0]) >= _UNEVEN
+    }
+    uneven = _once(partial(_sized, plan, sizes={**dict.fromkeys(dimensions, 2), **ends}, at=None, along=None))
+    for name, of_type in product(names, types.values()) if is_first else ():
+        yield from first_made(of_type, turns, _TRIES, partial(_with_data, plan, uneven, f"{_UNEVEN}x{_UNEVEN}.", name))
+    for layout in _LAYOUTS:
+        laid = _once(partial(_laid_out, plan, layout))
+        for name, of_type in product(names, types.values() if layout == _LAYOUTS[0] else (ways,)):
+            yield from first_made(of_type, turns, _TRIES, partial(_with_data, plan, laid, f"{layout}.", name))
+
+
+def _once(desc_of: Callable[[Way], OperatorDesc | None]) -> Callable[[Way], OperatorDesc | None]:
+    """The same, which makes the desc of a way once: each kind of data has it."""
+    known: dict[int, OperatorDesc | None] = {}  # by identity: the ways outlive it
+
+    def found(way: Way) -> OperatorDesc | None:
+        if id(way) not in known:
+            known[id(way)] = desc_of(way)
+        return known[id(way)]
+
+    return found
 
 
 def _long(model: Model, farthest: int, length: int) -> Iterator[tuple[str, Dimension | None, Sizes]]:
-    """Each dimension so long beside even sizes, of several the last so many; a window is never long."""
+    """Each dimension so long beside even sizes, beside 2 where it is far longer than the others; of several the last so many, never a window."""
     for name, at in model.dimensions.items():
         if at[0] not in model.growing and at[1] >= farthest and model.largest(at[0]) >= length:
             turned: dict[Dimension, int] = {at: length}
-            yield f"{name}={length}.", at, even_sizes(model, turned) | turned
+            beside = even_sizes(model, turned) if length < FAR else dict.fromkeys(model.dimensions.values(), 2)
+            yield f"{name}={length}.", at, beside | turned
 
 
 def _names(plan: Plan, ways: list[Way]) -> list[str]:

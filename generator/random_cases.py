@@ -1,23 +1,25 @@
 """Random valid dispatches, the same in every run: sizes, strides and offsets beyond the values that covering arrays combine.
 
 An array has every three of its own values; a fault may turn on others, as on a remainder of a size by 52 or on an offset beyond 1,000. Of
-such a fault, rows that differ in everything tell more than rows that differ in one thing. The numbers that give a valid dispatch are stored
-beside the array (generator/arrays). A choice of those that differ most in raw properties was tried: it found no more faults than the first ones.
+such a fault, rows that differ in everything tell more than rows that differ in one thing. Of many numbers that give a valid dispatch, those stored
+beside the array (generator/arrays) were chosen: they meet the most conditions together (conformance/mutants/interactions/choosing). A choice of
+those that differ most in raw properties was tried: it found no more faults than the first ones.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count, islice
 
 import numpy as np
 
 from dmlcts.generator.arrays import WITH_DEAR, CoveringArray, stored
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.cheapest import Has, fewest
-from dmlcts.generator.combinations import array_of, digest, space_of
+from dmlcts.generator.combinations import CASE, Combinations, array_of, digest, space_of
 from dmlcts.generator.coverage import at_its_level, of_fields, promised
 from dmlcts.generator.drawn import SizeRule
 from dmlcts.generator.drawn_sizes import is_bounded
@@ -30,20 +32,26 @@ from dmlcts.spec.loader import load
 
 KIND = "random"
 
-COUNT = 1200
-"""How many an operator has at level full by each rule for sizes."""
+COUNT = 1800
+"""How many an operator has at level full at the most; all that are chosen, and where its array is not stored, the first."""
 
-_TRIES = 20_000
-"""How many numbers are tried by each rule: not every number gives a case, and some give a pair that no other has."""
+_BUDGET = 4800 * CASE
+"""What those that are chosen cost together at the most, as a number of elements."""
 
-_WORK = (1 << 12, 1 << 13, 1 << 14)
-"""The product of the free sizes that a case keeps to, one of these: so many elements cost less than all else of a case does."""
+_TRIES = 24_000
+"""Among how many numbers they are chosen: not every number gives a case."""
 
-_NUMBERS = {
-    range(_TRIES): SizeRule(EDGES, _WORK),
-    range(_TRIES, 2 * _TRIES): SizeRule(EDGES, _WORK, evenly=0.3),
-}
-"""Which numbers have which rule. By the first alone, few dispatches have a size of some thousands."""
+_PAIRS = 60_000
+"""Among how many numbers a pair is looked for that no row has: some come up once in tens of thousands."""
+
+_RULES = tuple(
+    SizeRule(EDGES, (1 << work,), evenly, alike, even_ranks)
+    for even_ranks in (False, False, True)
+    for alike in (0.0, 0.25)
+    for evenly in (0.0, 0.3, 0.6)
+    for work in (12, 12, 13, 13, 14, 14, 15, 16, 17, 18)
+)
+"""How sizes are drawn: a number has one of these rules, so that small cases are there beside such as have several large sizes."""
 
 _LABEL = re.compile(rf"/{KIND}-(\d{{1,10}})(?=/|$)")
 
@@ -57,7 +65,7 @@ def random_cases(plan: Plan, most: str) -> Iterator[Case]:
         yield from (replace(case, level="core") for _, case in _of(plan, array.random[: array.random_core], are_known=True))
     if not beyond("full", most):
         rest = array.random[array.random_core :]
-        late = _of(plan, rest, are_known=True) if array.random else chain(*(islice(_of(plan, each), COUNT) for each in _NUMBERS))
+        late = _of(plan, rest, are_known=True) if array.random else islice(_of(plan, count()), COUNT)
         yield from (case for _, case in late)
 
 
@@ -80,48 +88,78 @@ def _of(plan: Plan, numbers: Iterable[int], are_known: bool = False) -> Iterator
     """
     model, name = model_of(plan), plan.operator.name
     for number in numbers:
-        case = case_of(model, genes_of(name, KIND, number), f"{KIND}-{number}", _rule(number), are_known)
+        case = case_of(model, genes_of(name, KIND, number), f"{KIND}-{number}", _RULES[number % len(_RULES)], are_known)
         if case is not None:
             yield number, replace(case, kind=KIND)
 
 
-def _rule(number: int) -> SizeRule:
-    return next(rule for numbers, rule in _NUMBERS.items() if number in numbers)
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many cases are kept at the most, and what they cost together."""
+
+    count: int
+    cost: int
 
 
-def with_random(plan: Plan, array: CoveringArray) -> CoveringArray:
+Choose = Callable[[Sequence[Case], Sequence[int], Sequence[Case], Room], list[int]]
+"""Cases, what each costs, an operator's other cases, and the room for them -> the indices of the cases to keep, the best first."""
+
+
+def with_random(plan: Plan, array: CoveringArray, choose: Choose) -> CoveringArray:
     """The array beside random dispatches: those that have pairs which no row has, as the search for rows misses some that can be, at level
-    full also pairs with dear values, and the first others. Of the rows of level full, such as bring hardly a three which these do not have are left out.
+    full also pairs with dear values; and others as ``choose`` says. Of the rows of level full, such as bring hardly a three which these do not
+    have are left out.
     """
-    model, space = model_of(plan), space_of(plan)
+    space = space_of(plan)
+    rows = [space.case(row) for row in array.rows]
+    every = dict(_of(plan, range(max(_TRIES, _PAIRS))))
+    core, full = _with_new_pairs(space, array, {number: case for number, case in every.items() if number < _PAIRS})
+    early = {number: every[number] for number in (*core, *full)}
+    cases = {number: case for number, case in every.items() if number < _TRIES and number not in early}
+    costs = [_cost(space, case) for case in cases.values()]
+    kept = choose(list(cases.values()), costs, [*rows, *early.values()], Room(COUNT - len(early), _BUDGET))
+    numbers = list(cases)
+    found = (*core, *full, *(numbers[at] for at in kept))
+    if "full" in array.ends:
+        has = partial(_has, promised(plan.operator))
+        others = [has(row_of(space.model, case), case) for case in map(every.__getitem__, found)]
+        array = fewest(
+            space,
+            array,
+            [has(space.became(row), case) for row, case in zip(array.rows, rows, strict=True)],
+            list(map(space.cost, array.rows)),
+            others,
+        )
+    return replace(array, random=found, random_core=len(core))
+
+
+def _with_new_pairs(space: Combinations, array: CoveringArray, cases: Mapping[int, Case]) -> tuple[list[int], list[int]]:
+    """The numbers of the cases that have pairs which no row has: those that level core wants, and those with dear values."""
     kinds = [Tuples.among(space, 2, with_dear) for with_dear in (False, True)]
     missing = [
         ~tuples.flags(map(space.became, array.rows[: array.ends.get(level, 0)]))
         for tuples, level in zip(kinds, ("core", WITH_DEAR), strict=True)
     ]
-    core, full = dict[int, Has](), dict[int, Has]()
-    others: dict[range, dict[int, Has]] = {numbers: {} for numbers in _NUMBERS}
-    wanted = promised(plan.operator)
+    core, full = list[int](), list[int]()
+    for number, case in cases.items():
+        if not is_bounded(space.model, symbols_of(case.operator, case.desc)):
+            continue
+        places = [tuples.of(np.array(row_of(space.model, case))) for tuples in kinds]
+        brings = [bool(open_[at].any()) for open_, at in zip(missing, places, strict=True)]
+        if any(brings):
+            (core if brings[0] else full).append(number)
+            for open_, at in zip(missing, places, strict=True):
+                open_[at] = False
+    return core, full
 
-    def has(row: Row, case: Case) -> Has:
-        labels = set(at_its_level(case))
-        return Has(row, frozenset(wanted & (labels | set(map(of_fields, labels)))))
 
-    for numbers, own in others.items():
-        for number, case in _of(plan, numbers):
-            row = row_of(model, case)
-            places = [tuples.of(np.array(row)) for tuples in kinds]
-            brings = [bool(open_[at].any()) for open_, at in zip(missing, places, strict=True)]
-            if any(brings) and is_bounded(model, symbols_of(plan.operator, case.desc)):
-                (core if brings[0] else full)[number] = has(row, case)
-                for open_, at in zip(missing, places, strict=True):
-                    open_[at] = False
-            elif len(own) < COUNT:
-                own[number] = has(row, case)
-    early, late = others.values()
-    room = max(COUNT - len(core) - len(full), 0)
-    found = core | dict(sorted([*full.items(), *islice(early.items(), room), *late.items()]))
-    if "full" in array.ends:
-        rows = [has(space.became(row), space.case(row)) for row in array.rows]
-        array = fewest(space, array, rows, list(map(space.cost, array.rows)), list(found.values()))
-    return replace(array, random=tuple(found), random_core=len(core))
+def _cost(space: Combinations, case: Case) -> int:
+    """What a case costs, as a number of elements; of four multiplications as much as of one."""
+    return (
+        CASE + sum(tensor.count for _, tensor in case.desc.tensors()) + space.model.work(symbols_of(case.operator, case.desc)) // 4
+    )
+
+
+def _has(wanted: Set[str], row: Row, case: Case) -> Has:
+    labels = set(at_its_level(case))
+    return Has(row, frozenset(wanted & (labels | set(map(of_fields, labels)))))

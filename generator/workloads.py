@@ -13,7 +13,7 @@ from dmlcts.generator.attributes import Combination, NotGenerable
 from dmlcts.generator.build import build, distinct
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import model_of, short
-from dmlcts.generator.layouts import BROADCAST, laid_out, laid_out_twice
+from dmlcts.generator.layouts import BROADCAST, CHANNELS_LAST, channels_last, laid_out, laid_out_twice
 from dmlcts.generator.plain_layouts import layouts_alone
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.tables import HUGE_COUNT, usual_run
@@ -32,6 +32,9 @@ _TURNED = (6, 13, 24, 33, 65)
 
 _MOST_WORK, _MOST_ELEMENTS = 1 << 24, 1 << 18
 """The product of all sizes of what is run around a workload, and the elements of all its tensors, at most."""
+
+_MOST_FUSED = 1 << 22
+"""The product of all sizes of a workload that is run with each fused operator."""
 
 _LAYOUTS = (
     *BROADCAST,
@@ -131,13 +134,18 @@ def _cut(plan: Plan, workload: Workload) -> dict[str, _Size]:
 
 
 def _fused(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
-    """The workload with its sizes cut, with each fused operator."""
-    cut = _cut(plan, workload)
+    """The workload with each fused operator: with its sizes cut, for each choice of types, and as it is, for one."""
+    cut, turns = _cut(plan, workload), count()
+    is_small = model_of(plan).work(workload.sizes) <= _MOST_FUSED
     for field in plan.chosen:
         for value in plan.values(field) if field.type == "OPERATOR_DESC" else ():
             if value is not None:
-                for choice in _choices(plan, label, workload):
+                choices = _choices(plan, label, workload)
+                for choice in choices:
                     yield from _made(plan, choice, workload, f"{label}.at-most-{_MOST}", cut, {field.name: value})
+                if is_small:
+                    choice = choices[next(turns) % len(choices)]
+                    yield from _made(plan, choice, workload, label, workload.sizes, {field.name: value})
 
 
 def _made(
@@ -153,11 +161,16 @@ def _made(
 
 
 def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
-    """The workload itself, each tensor by itself in each layout that it may have; for one choice of types, and unless it is large."""
+    """The workload itself, each tensor by itself in each layout that it may have, and all with channels last; for one choice of types, and unless
+    it is large.
+    """
     choice = _choices(plan, label, workload)[0]
     desc = _desc(choice, workload, workload.sizes)
     if _is_large(desc) or model_of(plan).work(workload.sizes) > _MOST_WORK:
         return
+    everywhere = channels_last(plan.operator, desc)
+    if everywhere != desc and not violations(plan.operator, everywhere):
+        yield _case(workload, f"{label}.every-{CHANNELS_LAST}", everywhere, choice, level=workload.level)
     for field in plan.operator.fields:
         own = {name: tensor for each, name, tensor in desc.by_field() if each == field.name}
         for layout in layouts_alone(plan.operator, field) if own else ():

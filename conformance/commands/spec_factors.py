@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dmlcts.conformance.commands.common import json_option, mapper, names_given, operator_named, print_json, processes_option
+from dmlcts.conformance.mutants.interactions.choosing import chosen
 from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.arrays import store, stored
 from dmlcts.generator.combinations import computed, digest
@@ -68,6 +69,6 @@ def _is_stale(name: str) -> bool:
 
 def _store(name: str) -> dict[str, int]:
     plan = plan_of(load(name))
-    found = with_random(plan, computed(plan))
+    found = with_random(plan, computed(plan), chosen)
     store(name, found)
     return dict(found.ends)

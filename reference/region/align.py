@@ -23,7 +23,7 @@ _LARGE = 2.0**126
 @dataclass(frozen=True, slots=True)
 class Image:
     """Values (regions, channels, rows, columns) in float64; the largest absolute value that each comes from, infinite where it is not defined;
-    what they may be off by, by reading (samples.DOCUMENTED, MEASURED): (2, regions, ...).
+    what they may be off by, by reading (samples.DOCUMENTED, MEASURED): (2, regions, ...), with sizes of 1 where all are alike, as in the input.
     """
 
     value: Array
@@ -59,7 +59,7 @@ def roi_align(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
 
 def left_open(xp: Any, found: Any, others: Sequence[Any], ways: Sequence[Way]) -> Array:
     """What values may be off by (``doubt``), where they may also be others, which are right by some readings: (2, ...)."""
-    doubt = found.doubt
+    doubt = xp.broadcast_to(found.doubt, (2, *found.value.shape))
     for other, way in zip(others, ways, strict=True):
         also = xp.maximum(doubt, other.doubt + xp.abs(other.value - found.value))
         doubt = xp.stack([also[DOCUMENTED], also[MEASURED] if way.measured else doubt[MEASURED]])
@@ -76,7 +76,7 @@ def images(xp: Any, x: Array, batch: Array) -> tuple[Image, Array]:
     """The image that each region lies in, and whether there is one. Shapes: (regions, channels, ...), (regions,)."""
     valid = (batch >= 0) & (batch < x.shape[0])
     value = x[xp.where(valid, batch, 0)].astype(xp.float64)
-    return Image(value, xp.abs(value), xp.zeros((2, *value.shape))), valid
+    return Image(value, xp.abs(value), xp.zeros((2, 1, 1, 1, 1))), valid
 
 
 def placed(xp: Any, regions: Array, rows: Line, columns: Line) -> Iterator[Way]:
@@ -117,6 +117,11 @@ def _at(xp: Any, image: Array, index: Array, axis: int) -> Array:
     return xp.take_along_axis(image, xp.broadcast_to(index, tuple(shape)), axis=axis - 4)
 
 
+def _doubt_at(xp: Any, image: Image, index: Array, axis: int) -> Array:
+    """What the same elements may be off by."""
+    return image.doubt if image.doubt.shape[axis - 4] == 1 else _at(xp, image.doubt, index, axis)
+
+
 def _row(numbers: Array, axis: int) -> Array:
     """Numbers for the samples along an axis, shape (regions, any), beside images."""
     return numbers[:, None, :, None] if axis == 2 else numbers[:, None, None, :]
@@ -132,12 +137,12 @@ def nearest(xp: Any, image: Image, places: Samples, axis: int) -> Image:
     """The nearest elements along an axis."""
     index = whole_numbers(xp, places.at)
     value = _at(xp, image.value, index, axis)
-    doubt = _at(xp, image.doubt, index, axis)
+    doubt = xp.broadcast_to(_doubt_at(xp, image, index, axis), (2, *value.shape)).copy()
     for reading in (DOCUMENTED, MEASURED):
         low, high = candidates(xp, places, reading)
         for end in (low, high) if bool(xp.any(low != high)) else ():
             other = xp.abs(_at(xp, image.value, end, axis) - value)
-            doubt[reading] = xp.maximum(doubt[reading], other + _at(xp, image.doubt[reading], end, axis))
+            doubt[reading] = xp.maximum(doubt[reading], other + _doubt_at(xp, image, end, axis)[reading])
     return Image(value, _at(xp, image.largest, index, axis), doubt)
 
 
@@ -154,7 +159,7 @@ def linear(xp: Any, image: Image, places: Samples, axis: int) -> Image:
     weight = _row(places.at - below, axis)
     low, high = (_at(xp, image.value, index, axis) for index in (below, below + 1))
     largest = xp.maximum(*(_at(xp, image.largest, index, axis) for index in (below, below + 1)))
-    doubt = xp.maximum(*(_at(xp, image.doubt, index, axis) for index in (below, below + 1)))
+    doubt = xp.maximum(*(_doubt_at(xp, image, index, axis) for index in (below, below + 1)))
     if bool(xp.any(places.error)):
         steep = xp.maximum(
             *(xp.abs(slope(xp, image.value, xp.floor(places.at + off), axis)) for off in (-places.error, places.error))

@@ -16,7 +16,6 @@ from dmlcts.generator.case import LEVELS, REFERENCE, Binding, Case, Data, from_j
 from dmlcts.generator.combinations import array_of
 from dmlcts.generator.data import inputs
 from dmlcts.generator.plan import plan_of
-from dmlcts.generator.random_cases import COUNT
 from dmlcts.generator.special import special_values
 from dmlcts.generator.suite import MAKERS, find_case, make_cases, operator_cases
 from dmlcts.reference.registry import compute
@@ -72,7 +71,7 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
         "gaps": choices * 3,
         "negative": 231,
         "property": choices * (1 + 3),
-        "random": 2 * COUNT,
+        "random": len(array_of(plan_of(load("ELEMENT_WISE_BIT_SHIFT_RIGHT")), "full").random),
     }
 
 

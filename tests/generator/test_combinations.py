@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dmlcts.generator import arrays
-from dmlcts.generator import random_cases as random_module
 from dmlcts.generator.arrays import CoveringArray, store, stored
 from dmlcts.generator.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
 from dmlcts.generator.checks.ids import ID
@@ -20,7 +19,7 @@ from dmlcts.generator.interactions import interactions, random_rows
 from dmlcts.generator.layouts import layout_of, layouts_of
 from dmlcts.generator.measures import row_of
 from dmlcts.generator.plan import Plan, plan_of
-from dmlcts.generator.random_cases import _of, random_cases, with_random
+from dmlcts.generator.random_cases import Room, _of, random_cases, with_random
 from dmlcts.generator.suite import make_cases
 from dmlcts.generator.tables import usual_cases
 from dmlcts.generator.tuples import NONE, Row
@@ -247,17 +246,25 @@ def test_a_stored_number_gives_what_the_rules_allow(name: str) -> None:
 
 
 def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = dict(zip((range(400), range(400, 800)), random_module._NUMBERS.values(), strict=True))
-    monkeypatch.setattr("dmlcts.generator.random_cases._NUMBERS", rules)
-    monkeypatch.setattr("dmlcts.generator.random_cases.COUNT", 100)
-    name = "ELEMENT_WISE_BIT_NOT"
+    monkeypatch.setattr("dmlcts.generator.random_cases._TRIES", 800)
+    monkeypatch.setattr("dmlcts.generator.random_cases._PAIRS", 400)
+    name, asked = "ELEMENT_WISE_BIT_NOT", list[tuple[int, int, int]]()
+
+    def every_third(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], room: Room) -> list[int]:
+        asked.append((len(cases), len(costs), len(others)))
+        assert min(costs) > 0
+        return list(range(2, len(cases), 3))
+
     array = array_of(plan(name), "full")
-    found = with_random(plan(name), array)
-    assert [sum(number in numbers for number in found.random) for numbers in rules] == [100, 100]
-    assert list(found.random[found.random_core :]) == sorted(found.random[found.random_core :])
-    assert with_random(plan(name), found) == found
+    found = with_random(plan(name), array, every_third)
+    [(candidates, costs, others)] = asked
+    assert candidates == costs > 600
+    early = len(found.random) - candidates // 3
+    assert others == len(array.rows) + early
+    assert max(found.random[:early], default=0) < 400 < max(found.random)
+    assert with_random(plan(name), array, every_third) == found
     without = replace(array, rows=array.rows[: array.ends["smoke"]], ends={**array.ends, "core": array.ends["smoke"]})
-    assert found.random_core < 10 < with_random(plan(name), without).random_core
+    assert found.random_core < 10 < with_random(plan(name), without, every_third).random_core
 
 
 def test_of_rows_whose_cases_have_one_id_the_first_counts() -> None:

@@ -179,6 +179,13 @@ def test_each_kind_of_data_comes_in_other_layouts() -> None:
         assert {layout_of(found[f"{layout}.of-{kind}"]) for kind in kinds} == {layout}
 
 
+def test_each_kind_of_data_comes_where_blocks_of_rows_and_columns_are_not_full() -> None:
+    found = [case for case in data_cases("GEMM") if label(case).startswith("95x95.of-")]
+    assert {label(case).partition("of-")[2] for case in found} >= {"infinity-among", "A-large"}
+    assert {case.data_type for case in found} == {"FLOAT32", "FLOAT16"}
+    assert {size for case in found for size in case.desc.tensor("ATensor").sizes[-2:]} == {95}
+
+
 def test_without_axes_the_last_two_dimensions_are_long() -> None:
     long = {label(case).partition("=")[0] for case in data_cases("ELEMENT_WISE_ADD") if "=" in label(case)}
     assert long == {"S[-1]", "S[-2]"}

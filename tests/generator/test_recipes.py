@@ -50,6 +50,15 @@ def test_stream_is_shake_256_of_the_seed(seed: str, first: str) -> None:
     assert len(stream(seed, 100)) == 100
 
 
+def test_a_stream_begins_again_after_a_prime_number_of_bytes() -> None:
+    period = 65_521
+    long = stream("x", 3 * period)
+    assert long == 3 * long[:period]
+    assert stream("x", period + 1) == long[: period + 1]
+    elements = np.frombuffer(stream("x", 1 << 17), np.uint32)
+    assert all((elements[: -(1 << shift)] == elements[1 << shift :]).mean() < 0.01 for shift in range(15))
+
+
 OR_A = [
     199, 76, 254, 44, 123, 26, 82, 127, 32, 90, 107, 41, 48, 202, 239,
     195, 87, 185, 244, 26, 113, 58, 38, 64, 139, 16, 141, 112, 74, 187,

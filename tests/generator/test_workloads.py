@@ -47,6 +47,22 @@ def test_a_workload_comes_with_each_fused_activation() -> None:
     assert all(fields["Strides"] == (2, 2) for fields in found)
 
 
+def test_a_small_workload_comes_as_it_is_with_each_fused_activation() -> None:
+    found = [case.desc for case in workload_cases(plan_of(load("CONVOLUTION"))) if "/sizes/channels-16/" in case.id]
+    fused = [desc for desc in found if isinstance(desc.fields["FusedActivation"], OperatorDesc)]
+    assert len(fused) == 18
+    assert all(desc.tensor("FilterTensor").sizes == (64, 16, 3, 3) for desc in fused)
+    assert not [
+        case for case in workload_cases(plan_of(load("CONVOLUTION"))) if "/sizes/plane-of-40/" in case.id and "Fused" in case.id
+    ]
+
+
+def test_a_workload_comes_with_all_tensors_channels_last() -> None:
+    desc = cases("SLICE1")["turned.every-channels-last"].desc
+    assert desc.fields["InputWindowStrides"] == (1, 1, -1, -1)
+    assert {layout_of(tensor) for _, tensor in desc.tensors()} == {"channels-last"}
+
+
 def test_a_workload_comes_with_each_tensor_in_other_layouts() -> None:
     desc = cases("MULTIHEAD_ATTENTION")["few-with-position-bias.RelativePositionBias-broadcast-second"].desc
     bias = desc.tensor("RelativePositionBiasTensor")

@@ -6,19 +6,19 @@ They know nothing of the classes that cases cover (generator/factors): a share o
 from __future__ import annotations
 
 import operator as operators
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from typing import Any
 
 import numpy as np
 
-from dmlcts.conformance.mutants.fault import Array
-from dmlcts.conformance.mutants.interactions.situation import Situation
+from dmlcts.conformance.mutants.interactions.situation import NONE, Content, Measured, Situation
 from dmlcts.conformance.mutants.transforms.tensors import ranks_of, tensors_of
 from dmlcts.generator.attributes import has_value, value_text
 from dmlcts.generator.plan import plan_of
-from dmlcts.spec.desc import OperatorDesc, TensorDesc, packed_strides
+from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.expression import Expression
 from dmlcts.spec.model import Field, Operator
 from dmlcts.spec.shape import FAILURES
@@ -29,7 +29,13 @@ MOST = 4096
 DATA = "data"
 """The kind of conditions that cost the most: they need the inputs."""
 
-Test = Callable[[Situation], bool]
+ATTRIBUTE = "attribute"
+
+OF_ONE = (ATTRIBUTE, DATA)
+"""The kinds of conditions that are asked of one dispatch at a time; the others may be asked of many (situation.Measured)."""
+
+Test = Callable[[Any], Any]
+"""Of a dispatch, whether a condition holds; of many, a flag a dispatch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +75,6 @@ def _dimension(operator: Operator, random: Random) -> tuple[Field, int]:
     return field, random.randrange(-most, most)
 
 
-def _of(situation: Situation, name: str) -> TensorDesc | None:
-    return situation.desc.find(name)
-
-
-def _at(row: Sequence[int], at: int) -> int | None:
-    return row[at] if -len(row) <= at < len(row) else None
-
-
-def _size(situation: Situation, name: str, at: int) -> int | None:
-    tensor = _of(situation, name)
-    return None if tensor is None else _at(tensor.sizes, at)
-
-
 def _threshold(random: Random) -> int:
     """Uniformly or log-uniformly, half each."""
     return random.randint(1, MOST) if random.random() < 0.5 else round(MOST ** random.random())
@@ -93,13 +86,8 @@ def _threshold(random: Random) -> int:
 def _large(operator: Operator, random: Random) -> Condition:
     field, at = _dimension(operator, random)
     least = _threshold(random)
-
-    def holds(situation: Situation) -> bool:
-        size = _size(situation, field.name, at)
-        return size is not None and size > least
-
     what = f"{field.name}.Sizes[{at}]"
-    return Condition("size", what, f"{what} > {least}", holds, (least + 1, least + 2))
+    return Condition("size", what, f"{what} > {least}", lambda s: s.size(field.name, at) > least, (least + 1, least + 2))
 
 
 def _remainder(operator: Operator, random: Random) -> Condition:
@@ -107,10 +95,9 @@ def _remainder(operator: Operator, random: Random) -> Condition:
     divisor, whole = random.randint(2, 64), random.random() < 0.5
     words, test = _divided(divisor, random.randrange(divisor), random)
 
-    def holds(situation: Situation) -> bool:
-        tensor = _of(situation, field.name)
-        size = None if tensor is None else tensor.count if whole else _at(tensor.sizes, at)
-        return size is not None and test(size)
+    def holds(s: Measured) -> Any:
+        size = s.count(field.name) if whole else s.size(field.name, at)
+        return (size != NONE) & test(size)
 
     what = f"prod({field.name}.Sizes)" if whole else f"{field.name}.Sizes[{at}]"
     return Condition(
@@ -118,7 +105,7 @@ def _remainder(operator: Operator, random: Random) -> Condition:
     )
 
 
-def _divided(divisor: int, rest: int, random: Random) -> tuple[str, Callable[[int], bool]]:
+def _divided(divisor: int, rest: int, random: Random) -> tuple[str, Callable[[Any], Any]]:
     """A remainder as code asks for it: none, some, or a certain one."""
     return random.choice(
         (
@@ -129,29 +116,19 @@ def _divided(divisor: int, rest: int, random: Random) -> tuple[str, Callable[[in
     )
 
 
-_COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {"<": operators.lt, "==": operators.eq, ">": operators.gt}
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {"<": operators.lt, "==": operators.eq, ">": operators.gt}
 
 
 def _compared(operator: Operator, random: Random) -> Condition:
     (one, at), (other, there) = _dimension(operator, random), _dimension(operator, random)
     sign = random.choice(list(_COMPARISONS))
 
-    def holds(situation: Situation) -> bool:
-        a, b = _size(situation, one.name, at), _size(situation, other.name, there)
-        return a is not None and b is not None and _COMPARISONS[sign](a, b)
+    def holds(s: Measured) -> Any:
+        a, b = s.size(one.name, at), s.size(other.name, there)
+        return (a != NONE) & (b != NONE) & _COMPARISONS[sign](a, b)
 
     words = f"{one.name}.Sizes[{at}] {sign} {other.name}.Sizes[{there}]"
     return Condition("two sizes", words, words, holds)
-
-
-def _is_packed(tensor: TensorDesc) -> bool:
-    packed = packed_strides(tensor.sizes)
-    return all(size == 1 or one == other for size, one, other in zip(tensor.sizes, tensor.effective_strides, packed, strict=True))
-
-
-def _long(tensor: TensorDesc, at: int) -> int | None:
-    """A stride of a dimension with more than one element: others have no effect."""
-    return _at(tensor.effective_strides, at) if (_at(tensor.sizes, at) or 0) > 1 else None
 
 
 def _strided(operator: Operator, random: Random) -> Condition:
@@ -159,38 +136,32 @@ def _strided(operator: Operator, random: Random) -> Condition:
     name, most = field.name, max(ranks_of(operator, field))
     outer, inner = sorted(random.sample(range(-most, 0), 2)) if most > 1 else (-1, -1)
 
-    def smaller(tensor: TensorDesc) -> bool:
-        one, other = _long(tensor, outer), _long(tensor, inner)
-        return one is not None and other is not None and one < other
+    def smaller(s: Measured) -> Any:
+        a, b = s.stride(name, outer), s.stride(name, inner)
+        return (a != NONE) & (b != NONE) & (a < b)
 
-    patterns: tuple[tuple[str, Callable[[TensorDesc], bool]], ...] = (
-        (f"{name} is packed", _is_packed),
-        (f"{name} is not packed", lambda tensor: not _is_packed(tensor)),
-        (f"{name}.Strides[{at}] == 0", lambda tensor: _long(tensor, at) == 0),
-        (f"{name}.Strides[-1] != 1", lambda tensor: _long(tensor, -1) not in (None, 1)),
-        (f"{name}.Strides[-2] > {name}.Sizes[-1]", lambda tensor: (_long(tensor, -2) or 0) > tensor.sizes[-1]),
+    def spaced(s: Measured) -> Any:
+        last = s.stride(name, -1)
+        return (last != NONE) & (last != 1)
+
+    patterns: tuple[tuple[str, Test], ...] = (
+        (f"{name} is packed", lambda s: s.packed(name) == 1),
+        (f"{name} is not packed", lambda s: s.packed(name) == 0),
+        (f"{name}.Strides[{at}] == 0", lambda s: s.stride(name, at) == 0),
+        (f"{name}.Strides[-1] != 1", spaced),
+        (f"{name}.Strides[-2] > {name}.Sizes[-1]", lambda s: s.stride(name, -2) > s.size(name, -1)),
         (f"{name}.Strides[{outer}] < {name}.Strides[{inner}]", smaller),
     )
     words, test = random.choice(patterns)
-
-    def holds(situation: Situation) -> bool:
-        tensor = _of(situation, name)
-        return tensor is not None and test(tensor)
-
-    return Condition("strides", f"{name}.Strides", words, holds)
+    return Condition("strides", f"{name}.Strides", words, test)
 
 
 def _ranked(operator: Operator, random: Random) -> Condition:
     field = random.choice(_tensors(operator))
     count = random.choice(sorted(ranks_of(operator, field)))
     sign, test = random.choice((("==", operators.eq), (">=", operators.ge)))
-
-    def holds(situation: Situation) -> bool:
-        tensor = _of(situation, field.name)
-        return tensor is not None and bool(test(tensor.DimensionCount, count))
-
-    what = f"{field.name}.DimensionCount"
-    return Condition("rank", "DimensionCount", f"{what} {sign} {count}", holds)
+    words = f"{field.name}.DimensionCount {sign} {count}"
+    return Condition("rank", "DimensionCount", words, lambda s: test(s.rank(field.name), count))
 
 
 def _attribute(operator: Operator, random: Random) -> Condition | None:
@@ -205,11 +176,11 @@ def _attribute(operator: Operator, random: Random) -> Condition | None:
         least, end = round(random.uniform(min(numbers), max(numbers)), 3), random.choice((0, -1))
         words = f"{field.name}{f'[{end}]' if any(isinstance(value, tuple) for value in values) else ''} > {least:g}"
         return Condition(
-            "attribute", field.name, words, lambda situation: _exceeds(situation.desc.fields.get(field.name), end, least)
+            ATTRIBUTE, field.name, words, lambda situation: _exceeds(situation.desc.fields.get(field.name), end, least)
         )
     value = random.choice(values)
     words = f"{field.name} is {value.text.strip() if isinstance(value, Expression) else value_text(value)}"
-    return Condition("attribute", field.name, words, lambda situation: _has(situation.desc, field.name, value))
+    return Condition(ATTRIBUTE, field.name, words, lambda situation: _has(situation.desc, field.name, value))
 
 
 def _numbers(value: object) -> list[float]:
@@ -237,7 +208,7 @@ def _present(operator: Operator, random: Random) -> Condition | None:
         return None
     name, wanted = random.choice(optional), random.random() < 0.5
     words = f"there is {'a' if wanted else 'no'} {name}"
-    return Condition("presence", name, words, lambda situation: (_of(situation, name) is not None) == wanted)
+    return Condition("presence", name, words, lambda s: (s.rank(name) != NONE) == wanted)
 
 
 def _offset(operator: Operator, random: Random) -> Condition:
@@ -247,9 +218,8 @@ def _offset(operator: Operator, random: Random) -> Condition:
         _divided(modulus, 16 * random.randrange(modulus // 16), random) if modulus else (f"> {least}", partial(operators.lt, least))
     )
 
-    def holds(situation: Situation) -> bool:
-        offset = situation.offsets.get(name)
-        return offset is not None and test(offset)
+    def holds(s: Measured) -> Any:
+        return (s.offset(name) != NONE) & test(s.offset(name))
 
     return Condition("offset", f"offset of {name}", f"offset of {name} {words}", holds)
 
@@ -258,7 +228,7 @@ def _in_place(operator: Operator, random: Random) -> Condition | None:
     if not operator.in_place:
         return None
     wanted = random.random() < 0.5
-    return Condition("in place", "in place", "in place" if wanted else "not in place", lambda s: s.in_place == wanted)
+    return Condition("in place", "in place", "in place" if wanted else "not in place", lambda s: s.in_place() == wanted)
 
 
 def _data(operator: Operator, random: Random) -> Condition | None:
@@ -268,21 +238,17 @@ def _data(operator: Operator, random: Random) -> Condition | None:
     name, least = random.choice(inputs), float(f"{10 ** random.uniform(-2, 6):.3g}")
     words, test = random.choice(
         (
-            ("has a negative number", lambda x: bool(np.any(x < 0))),
-            ("has a zero", lambda x: bool(np.any(x == 0))),
-            (f"has a number beyond {least:g}", lambda x: bool(np.any((x > least) | (x < -least)))),
-            ("has equal elements alone", lambda x: bool(np.all(x == x.reshape(-1)[0]))),
+            ("has a negative number", lambda content: content.negative),
+            ("has a zero", lambda content: content.zero),
+            (f"has a number beyond {least:g}", lambda content: content.largest > least),
+            ("has equal elements alone", lambda content: content.alike),
         )
     )
     return Condition(DATA, f"data of {name}", f"{name} {words}", partial(_holds_data, name, test))
 
 
-def _holds_data(name: str, test: Callable[[Array], bool], situation: Situation) -> bool:
-    found = situation.inputs.get(name)
-    if found is None:
-        return False
-    with np.errstate(invalid="ignore"):
-        return test(found.astype(np.float64))
+def _holds_data(name: str, test: Callable[[Content], bool], situation: Situation) -> bool:
+    return name in situation.contents and test(situation.contents[name])
 
 
 KINDS: Mapping[str, Maker] = {
@@ -291,7 +257,7 @@ KINDS: Mapping[str, Maker] = {
     "two sizes": _compared,
     "strides": _strided,
     "rank": _ranked,
-    "attribute": _attribute,
+    ATTRIBUTE: _attribute,
     "presence": _present,
     "offset": _offset,
     "in place": _in_place,

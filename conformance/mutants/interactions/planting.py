@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from random import Random
 
 from dmlcts.conformance.backends.backend import Dispatch
-from dmlcts.conformance.mutants.interactions.conditions import DATA, KINDS, Condition, drawn
+from dmlcts.conformance.mutants.fault import Fault
+from dmlcts.conformance.mutants.interactions.conditions import DATA, KINDS, OF_ONE, Condition, drawn
 from dmlcts.conformance.mutants.interactions.faults import faults_of
-from dmlcts.conformance.mutants.interactions.situation import Situation, of_case, of_dispatch
+from dmlcts.conformance.mutants.interactions.situation import Situation, Situations, of_case, of_dispatch
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.generator.drawn import Genes, decoded
 from dmlcts.generator.factors import model_of
@@ -26,6 +28,16 @@ _SMALL = 1 << 16
 """The most bytes of a desc in this pool whose data are looked at."""
 
 _TRIES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A fault of a kind (``faults.KINDS``), not planted yet, and conditions. ``label`` is the fault's own."""
+
+    kind: str
+    label: str
+    fault: Fault
+    conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +59,29 @@ def planted(operator: str, seed: int, number: int) -> Planted:
     Raises:
         ValueError: the operator has nothing to make conditions of.
     """
-    spec, random = load(operator), Random(f"{operator}/{seed}/{number}")  # noqa: S311 (reproducible, no secret)
-    faults = faults_of(spec)
-    kind = random.choice(list(faults))
-    _, fault = random.choice(faults[kind])
-    conditions = _conditions(operator, 2 + (number + len(operator)) % 2, random)
+    one = _drawn(operator, seed, number)
 
     def where(dispatch: Dispatch) -> bool:
         situation = of_dispatch(dispatch)
-        return all(condition.holds(situation) for condition in conditions)
+        return all(condition.holds(situation) for condition in one.conditions)
 
-    words = " and ".join(condition.words for condition in conditions)
-    does = f"{fault.does} where {words}"
-    mutant = Mutant(operator, f"{PREFIX}{seed}-{number}", replace(fault, does=does, where=where))
-    return Planted(mutant, kind, conditions)
+    words = " and ".join(condition.words for condition in one.conditions)
+    does = f"{one.fault.does} where {words}"
+    mutant = Mutant(operator, f"{PREFIX}{seed}-{number}", replace(one.fault, does=does, where=where))
+    return Planted(mutant, one.kind, one.conditions)
+
+
+def drawn_faults(operator: str, seed: str, count: int) -> Iterator[Drawn]:
+    """So many faults with their conditions. Raises ValueError where the operator has nothing to make conditions of."""
+    return (_drawn(operator, seed, number) for number in range(count))
+
+
+def _drawn(operator: str, seed: int | str, number: int) -> Drawn:
+    random = Random(f"{operator}/{seed}/{number}")  # noqa: S311 (reproducible, no secret)
+    faults = faults_of(load(operator))
+    kind = random.choice(list(faults))
+    label, fault = random.choice(faults[kind])
+    return Drawn(kind, label, fault, _conditions(operator, 2 + (number + len(operator)) % 2, random))
 
 
 def spread(operators: Sequence[str], count: int) -> dict[str, range]:
@@ -91,25 +112,20 @@ def _conditions(operator: str, count: int, random: Random) -> tuple[Condition, .
 
 
 def _varies(operator: str, condition: Condition) -> bool:
-    pool = (situation for situation, small in _pool(operator) if small or condition.kind != DATA)
-    first = None
-    for situation in pool:
-        holds = condition.holds(situation)
-        if first is not None and holds != first:
-            return True
-        first = holds
-    return False
+    every, small = _pool(operator)
+    if condition.kind in OF_ONE:
+        flags = (condition.holds(one) for one in (small if condition.kind == DATA else every.every))
+        first = next(flags, False)
+        return any(flag != first for flag in flags)
+    found = condition.holds(every)
+    return bool(found.any() and not found.all())
 
 
 @cache
-def _pool(operator: str) -> Sequence[tuple[Situation, bool]]:
-    """Random valid descs, and whether their data are small enough to be looked at."""
+def _pool(operator: str) -> tuple[Situations, Sequence[Situation]]:
+    """Random valid descs, and those whose data are small enough to be looked at."""
     model, random = model_of(plan_of(load(operator))), Random(operator)  # noqa: S311 (reproducible, no secret)
     cases = (decoded(model, Genes(random)) for _ in range(10 * _POOL))
-    found: list[tuple[Situation, bool]] = []
-    for case in cases:
-        if case is not None:
-            found.append((of_case(case), sum(tensor.bytes for _, tensor in case.desc.tensors()) <= _SMALL))
-            if len(found) == _POOL:
-                break
-    return found
+    found = list(islice((case for case in cases if case is not None), _POOL))
+    small = [case for case in found if sum(tensor.bytes for _, tensor in case.desc.tensors()) <= _SMALL]
+    return Situations(list(map(of_case, found))), list(map(of_case, small))

@@ -87,9 +87,10 @@ _PREFACE = (
     "",
     "Faults of one cause are all found, which tells little: they were written beside the cases. These are drawn by chance. Each is a fault of the",
     "reference (zero, a neighbour's value, the last element lost, packed strides assumed, half the precision, ...) where two or three conditions hold",
-    "at once. The conditions are about raw properties of a dispatch, of which the cases know nothing: a size above a threshold up to 4,096, its",
-    "remainder by 2 to 64, two sizes compared, strides, a rank, an attribute, presence, an offset, data. A fault counts if a random valid dispatch of at",
-    "most 64 MB meets its conditions and fails. Of each operator family, at least 98 % of those on two conditions are wanted and 95 % of those on three.",
+    "at once. The conditions are about raw properties of a dispatch: a size above a threshold up to 4,096, its remainder by 2 to 64, two sizes compared,",
+    "strides, a rank, an attribute, presence, an offset, data. The random dispatches of level full were chosen for conditions of this kind",
+    "(combinations.md), but not for these, which have another seed. A fault counts if a random valid dispatch of at most 64 MB meets its conditions and",
+    "fails. Of each operator family, at least 98 % of those on two conditions are wanted and 95 % of those on three.",
 )
 
 

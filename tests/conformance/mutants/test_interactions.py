@@ -86,9 +86,9 @@ def test_a_dispatch_is_in_the_situation_that_its_case_makes() -> None:
     assert {bool(case.in_place) for case in small} == {True, False}
     for case in small:
         expected, found = of_case(case), of_dispatch(lay_out(case, inputs(case), {}).dispatch)
-        assert (found.desc, found.in_place, found.offsets) == (expected.desc, expected.in_place, expected.offsets)
-        assert {name: array.tobytes() for name, array in found.inputs.items()} == {
-            name: array.tobytes() for name, array in expected.inputs.items()
+        assert (found.desc, found.shares, found.offsets) == (expected.desc, expected.shares, expected.offsets)
+        assert {name: array.tobytes() for name, array in found.inputs().items()} == {
+            name: array.tobytes() for name, array in expected.inputs().items()
         }
 
 
