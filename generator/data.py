@@ -24,7 +24,7 @@ from dmlcts.spec.shape import FAILURES
 Array = NDArray[Any]
 
 _PERIOD = 65_521
-"""A prime number, less than any power of two of that size: what lies so many elements apart is equal, what lies 2^n apart is not."""
+"""A prime number: no elements that lie a power of two apart are equal for that reason."""
 
 
 def inputs(case: Case) -> dict[str, Array]:
@@ -133,7 +133,7 @@ def overlaps(tensor: TensorDesc) -> bool:
 def stream(seed: str, count: int) -> bytes:
     """``count`` bytes that depend on the seed alone: SHAKE-256 of its UTF-8 form, which no library version changes; after ``_PERIOD`` bytes again.
 
-    The hash took a quarter of all time. The period is odd, so that elements of more than a byte begin elsewhere in it each time.
+    The hash took a quarter of all time of level full.
     """
     made = shake_256(seed.encode()).digest(min(count, _PERIOD))
     return made if count <= _PERIOD else (made * (count // _PERIOD + 1))[:count]

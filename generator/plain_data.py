@@ -66,11 +66,7 @@ def _of_configuration(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterato
     types: dict[str, list[Way]] = {}
     for way in ways:
         types.setdefault(way[0].label, []).append(way)
-    dimensions = model.dimensions.values()
-    ends = {
-        at: _UNEVEN for at in dimensions if at[1] in (-1, -2) and at[0] not in model.growing and model.largest(at[0]) >= _UNEVEN
-    }
-    uneven = _once(partial(_sized, plan, sizes={**dict.fromkeys(dimensions, 2), **ends}, at=None, along=None))
+    uneven = _once(partial(_sized, plan, sizes=_uneven_ends(model), at=None, along=None))
     for name, of_type in product(names, types.values()) if is_first else ():
         yield from first_made(of_type, turns, _TRIES, partial(_with_data, plan, uneven, f"{_UNEVEN}x{_UNEVEN}.", name))
     for layout in _LAYOUTS:
@@ -91,8 +87,15 @@ def _once(desc_of: Callable[[Way], OperatorDesc | None]) -> Callable[[Way], Oper
     return found
 
 
+def _uneven_ends(model: Model) -> Sizes:
+    """The last two dimensions uneven, all others 2."""
+    ends = (at for at in model.dimensions.values() if at[1] in (-1, -2) and at[0] not in model.growing)
+    uneven = {at: _UNEVEN for at in ends if model.largest(at[0]) >= _UNEVEN}
+    return {**dict.fromkeys(model.dimensions.values(), 2), **uneven}
+
+
 def _long(model: Model, farthest: int, length: int) -> Iterator[tuple[str, Dimension | None, Sizes]]:
-    """Each dimension so long beside even sizes, beside 2 where it is far longer than the others; of several the last so many, never a window."""
+    """Each dimension so long, of several the last so many: beside even sizes, or beside 2 where it is far longer; a window is never long."""
     for name, at in model.dimensions.items():
         if at[0] not in model.growing and at[1] >= farthest and model.largest(at[0]) >= length:
             turned: dict[Dimension, int] = {at: length}
