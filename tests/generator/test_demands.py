@@ -55,7 +55,8 @@ def test_every_cell_of_every_table(name: str) -> None:
 def test_every_rounding_mode_at_every_dimension_count(count: int, mode: str, name: str) -> None:
     found = [
         case
-        for case in cases("ELEMENT_WISE_ROUND", "combination", "full")
+        for kind in ("combination", "random")
+        for case in cases("ELEMENT_WISE_ROUND", kind, "full")
         if case.desc.fields["RoundingMode"] == mode
         and case.desc.tensor("InputTensor").data_type == case.desc.tensor("OutputTensor").data_type == name
         and case.desc.tensor("InputTensor").DimensionCount == count
