@@ -90,8 +90,8 @@ def activated(xp: Any, fields: Mapping[str, object], value: Array, error: Array,
 
 
 def _open_by_overflow(xp: Any, activation: OperatorDesc, value: Array, exact: Array) -> Array:
-    """Where the argument overflows FLOAT32, and the activation makes something else of infinity than of the argument: SOFTSIGN makes NaN. Also where
-    it makes 0 of both, as is said above of RELU.
+    """Where the argument overflows FLOAT32, and the activation of infinity differs from that of the argument: SOFTSIGN gives NaN. Also where both
+    are 0: DirectML.dll may multiply infinity by zero, which gives NaN (the module's text, on RELU).
     """
     infinite = _overflowing(xp, value)
     overflows = xp.isfinite(value) & xp.isinf(infinite)
