@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from random import Random
 
 import pytest
+from drawn_cases import some_cases
 
 from dmlcts.conformance.mutants.interactions import choosing
 from dmlcts.conformance.mutants.interactions.choosing import _Dispatches, _greedy, chosen
@@ -13,23 +13,15 @@ from dmlcts.conformance.mutants.interactions.conditions import OF_ONE, drawn
 from dmlcts.conformance.mutants.interactions.planting import drawn_faults
 from dmlcts.conformance.mutants.interactions.situation import Situations, of_case
 from dmlcts.generator.case import Case
-from dmlcts.generator.drawn import Genes, decoded
-from dmlcts.generator.factors import model_of
-from dmlcts.generator.plan import plan_of
 from dmlcts.generator.random_cases import Room
 from dmlcts.spec.loader import load
 
 OR = "ELEMENT_WISE_BIT_OR"
 
 
-def some_cases(operator: str, count: int) -> list[Case]:
-    model, random = model_of(plan_of(load(operator))), Random(7)
-    return list(islice((case for _ in range(10 * count) if (case := decoded(model, Genes(random)))), count))
-
-
 @pytest.mark.parametrize("operator", [OR, "GEMM"])
 def test_a_condition_holds_of_many_dispatches_as_of_each(operator: str) -> None:
-    cases, random = some_cases(operator, 60), Random(1)
+    cases, random = some_cases(operator), Random(1)
     every, each = Situations([of_case(case) for case in cases]), [of_case(case) for case in cases]
     seen = set()
     for _ in range(200):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import islice
 from math import prod
 from pathlib import Path
 from random import Random
 
 import pytest
+from drawn_cases import some_cases
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import outcome_of
@@ -24,9 +24,7 @@ from dmlcts.conformance.mutants.interactions.planting import Planted, planted, p
 from dmlcts.conformance.mutants.interactions.shares import page, shares, tables, too_few
 from dmlcts.conformance.mutants.interactions.situation import of_case, of_dispatch
 from dmlcts.conformance.mutants.mutant import MutantBackend
-from dmlcts.generator.case import Case
 from dmlcts.generator.data import inputs
-from dmlcts.generator.drawn import Genes, decoded
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.plan import MOST_BYTES, plan_of
 from dmlcts.reports.record import FAIL, PASS
@@ -36,12 +34,6 @@ from dmlcts.spec.model import MEASURED
 from dmlcts.spec.rules import violations
 
 OR, POOL = "ELEMENT_WISE_BIT_OR", "AVERAGE_POOLING"
-
-
-def some_cases(operator: str, count: int = 60, seed: int = 1) -> list[Case]:
-    model, random = model_of(plan_of(load(operator))), Random(seed)
-    cases = (decoded(model, Genes(random)) for _ in range(10 * count))
-    return list(islice((case for case in cases if case is not None), count))
 
 
 @pytest.mark.parametrize("operator", [OR, POOL, "GEMM"])

@@ -1,0 +1,17 @@
+"""Random valid dispatches of an operator, wider than its cases."""
+
+from itertools import islice
+from random import Random
+
+from dmlcts.generator.case import Case
+from dmlcts.generator.drawn import Genes, decoded
+from dmlcts.generator.factors import model_of
+from dmlcts.generator.plan import plan_of
+from dmlcts.spec.loader import load
+
+
+def some_cases(operator: str, count: int = 60, seed: int = 1) -> list[Case]:
+    """So many of them, the same for a seed."""
+    model, random = model_of(plan_of(load(operator))), Random(seed)
+    cases = (decoded(model, Genes(random)) for _ in range(10 * count))
+    return list(islice((case for case in cases if case is not None), count))
