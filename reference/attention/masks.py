@@ -1,8 +1,8 @@
 """Which pairs of a query and a key are masked, by each type of mask, and what that and the relative position bias add to their scores.
 
 The page says of one mask type that MaskFilterValue is added, of others that scores are set to it. DirectML.dll adds it always, but with
-the types that give a range of keys it does so in the place of the relative position bias. All else here is measured on it too, but for
-BOOLEAN with zeros and ones.
+the types that give a range of keys it does so in the place of the relative position bias. Where a range is empty it masks no key, and the
+page all of them alike. All else here is measured on it too, but for BOOLEAN with zeros and ones.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ class Sizes:
 class Mask:
     """``count`` says how often MaskFilterValue (``fill``) counts: (batch, heads or 1, queries or 1, keys), mostly 0 or 1.
 
-    It is added beside the relative position bias, or in its place (``replaces_bias``).
+    It is added beside the relative position bias, or in its place (``replaces_bias``). ``empty`` says for which batches the range of keys is
+    empty, (batch,); None for other types of masks.
     """
 
     count: Array
     fill: float
     replaces_bias: bool = False
+    empty: Array | None = None
 
 
 @stage("attention.mask")
@@ -56,7 +58,7 @@ def mask(xp: Any, desc: OperatorDesc, inputs: Inputs, sizes: Sizes) -> Mask | No
     if kind in ("KEY_SEQUENCE_LENGTH", "KEY_SEQUENCE_END_START"):
         ends = numbers[:batch]
         starts = numbers[batch : 2 * batch] if kind == "KEY_SEQUENCE_END_START" else xp.zeros_like(ends)
-        return Mask(outside_range(xp, starts, ends, sizes), fill, replaces_bias=True)
+        return Mask(outside_range(xp, starts, ends, sizes), fill, replaces_bias=True, empty=starts >= ends)
     lengths, queries, keys = numbers[:batch], numbers[batch : 2 * batch + 1], numbers[2 * batch + 1 : 3 * batch + 1]
     return Mask(outside_segments(xp, lengths, queries, keys, sizes), fill)
 

@@ -9,7 +9,7 @@ whatever a bias is added to may be stored as FLOAT16 in between: so DirectML.dll
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
@@ -19,12 +19,16 @@ from dmlcts.reference.attention.operands import EPSILON, QUANTUM, Estimate, elem
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.model import DOCUMENTED
 
 _ROUNDOFF = 2.0**-23
 """Of FLOAT32, where truncation is allowed."""
 
 _EXPONENTIAL, _DIVISION = 3, 3
 """Units in the last place that a weight carries for the functions that it is computed by."""
+
+_MEANINGLESS = 300.0
+"""The error of a score from which on every number is as good as another, and exp does not yet overflow."""
 
 
 def _grown(terms: int) -> float:
@@ -85,8 +89,7 @@ def softmax(xp: Any, scores: Estimate, data_type: str) -> Estimate:
     powers = xp.exp(below)
     weight = powers / xp.sum(powers, axis=-1, keepdims=True)
     distance = xp.where(weight > 0, xp.abs(below), 0.0)
-    # From here on every number is as good as meaningless, and exp must not overflow.
-    off = xp.minimum(scores.error + 2 * _ROUNDOFF * distance + _EXPONENTIAL * _ROUNDOFF, 300.0)
+    off = xp.minimum(scores.error + 2 * _ROUNDOFF * distance + _EXPONENTIAL * _ROUNDOFF, _MEANINGLESS)
     of_sum = xp.log(xp.sum(weight * xp.exp(off), axis=-1, keepdims=True))
     relative = xp.expm1(off + of_sum + _grown(below.shape[-1] + _DIVISION))
     stored = EPSILON[data_type] if data_type == "FLOAT16" else 0.0
@@ -128,16 +131,29 @@ def attention(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     position_bias = None if position is None else four(xp, position)
     number: Any = desc.fields["Scale"]
     scores = score(xp, product(xp, query, cache.key), float(xp.float32(number)), position_bias, masked, data_type)
-    answer = weigh(xp, softmax(xp, scores, data_type), cache.value)
-    sizes = desc.tensor("OutputTensor").sizes
-    value, magnitude, slack = (xp.reshape(merge(xp, part), sizes) for part in (answer.value, answer.magnitude, answer.slack))
-    defined = cache.output_defined(xp, sizes)
-    found = {"OutputTensor": Answer(value, magnitude=magnitude, terms=answer.terms, slack=slack, defined=defined)}
+    defined = cache.output_defined(xp, desc.tensor("OutputTensor").sizes)
+    found = {"OutputTensor": replace(_output(xp, desc, scores, cache.value), defined=defined)}
+    if masked is not None and masked.empty is not None and bool(xp.any(masked.empty)):
+        by_page = _output(xp, desc, _masked_whole(xp, scores, masked.empty), cache.value)
+        found["OutputTensor"] = replace(found["OutputTensor"], contested={DOCUMENTED: replace(by_page, defined=defined)})
     for name, present in (("OutputPresentKeyTensor", cache.key.value), ("OutputPresentValueTensor", cache.value.value)):
         if desc.fields.get(name) is not None:
             own = desc.tensor(name).sizes
             found[name] = Answer(xp.reshape(present, own), defined=cache.present_defined(xp, present, own))
     return found
+
+
+def _output(xp: Any, desc: OperatorDesc, scores: Estimate, value: Estimate) -> Answer:
+    answer = weigh(xp, softmax(xp, scores, element_type(desc)), value)
+    sizes = desc.tensor("OutputTensor").sizes
+    found, magnitude, slack = (xp.reshape(merge(xp, part), sizes) for part in (answer.value, answer.magnitude, answer.slack))
+    return Answer(found, magnitude=magnitude, terms=answer.terms, slack=slack)
+
+
+def _masked_whole(xp: Any, scores: Estimate, batches: Array) -> Estimate:
+    """The scores as the page has them where it masks all keys of a batch: MaskFilterValue, or with it added. So they may be any."""
+    these = batches[:, None, None, None]
+    return Estimate(xp.where(these, 0.0, scores.value), xp.where(these, _MEANINGLESS, scores.error))
 
 
 for _name in ("MULTIHEAD_ATTENTION", "MULTIHEAD_ATTENTION1"):
