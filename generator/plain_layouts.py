@@ -25,6 +25,10 @@ _SIDES, _USUAL = (16, 19), 4
 """All sizes but the batch of a dispatch whose layouts are unusual: such as kernels take whole, and such as leave a rest. And the usual dimension
 count, whose first is the batch."""
 
+_TYPES, _FEW = ("FLOAT32", "FLOAT16"), 2
+"""The data types of networks have kernels of their own: of each, where there are no more axes than so many, each layout has a case, and one of
+any other type."""
+
 _OF_ONE = (CHANNELS_LAST, "transposed", "permuted")
 """Layouts in which the stride of a dimension of size 1 is not what it is in a packed tensor, though it is never used."""
 
@@ -41,17 +45,14 @@ def _every(plan: Plan) -> Iterator[Case]:
     for index, ways in enumerate(plain_ways(plan).values()):
         sides = [(f"of-{side}", square(model, side)) for side in (_SIDES if index == 0 else _SIDES[-1:])]
         ones = [(f"of-{_SIDES[-1]}.{name}=1", {**sides[-1][1], at: 1}) for name, at in model.dimensions.items() if at[1] > -_USUAL]
-        yield from _laid_out(plan, ways, sides)
-        yield from _laid_out(plan, ways, ones, _OF_ONE) if index == 0 else ()
+        yield from _laid_out(plan, _apart(plan, ways, _TYPES if index == 0 else ()), sides)
+        yield from _laid_out(plan, _apart(plan, ways), ones, _OF_ONE) if index == 0 else ()
 
 
 def _laid_out(
-    plan: Plan, ways: list[Way], forms: Sequence[tuple[str, Sizes]], layouts: Collection[str] | None = None
+    plan: Plan, groups: Sequence[list[Way]], forms: Sequence[tuple[str, Sizes]], layouts: Collection[str] | None = None
 ) -> Iterator[Case]:
-    """Each layout of each tensor along each axis, all other tensors packed; and with channels last, one input broadcast."""
-    along: dict[object, list[Way]] = {}
-    for way in ways:
-        along.setdefault(str(way[1].get(axes_of(plan.operator))), []).append(way)
+    """Each layout of each tensor, all others packed, with a way of each group; and with channels last, one input broadcast."""
     turns, known = count(), dict[tuple[str, int], OperatorDesc | None]()
 
     def packed(way: Way, label: str, sizes: Sizes) -> OperatorDesc | None:
@@ -60,10 +61,20 @@ def _laid_out(
             known[key] = plain_desc(plan, way, sizes)
         return known[key]
 
-    for (label, sizes), is_last, field, own in product(forms, (False, True), plan.operator.fields, along.values()):
+    for (label, sizes), is_last, field, own in product(forms, (False, True), plan.operator.fields, groups):
         for layout in _layouts(plan.operator, field, is_last) if layouts is None else () if is_last else layouts:
             laid = partial(_with_layout, plan, label=label, field=field, layout=layout, is_last=is_last)
             yield from first_made(own, turns, len(own), lambda way: laid(way, packed(way, label, sizes)))  # noqa: B023 (called at once)
+
+
+def _apart(plan: Plan, ways: list[Way], types: Sequence[str] = ()) -> list[list[Way]]:
+    """The ways along each axis, and where there are few axes, those of each of these data types."""
+    axes = [str(way[1].get(axes_of(plan.operator))) for way in ways]
+    own = types if len(set(axes)) <= _FEW else ()
+    found: dict[tuple[str, str], list[Way]] = {}
+    for axis, way in zip(axes, ways, strict=True):
+        found.setdefault((axis, way[0].main if way[0].main in own else ""), []).append(way)
+    return list(found.values())
 
 
 def square(model: Model, side: int) -> Sizes:
