@@ -1,6 +1,6 @@
 """Legal variations: what an implementation may do otherwise than the reference, and no case may call a fault.
 
-Sums in FLOAT32 in another order, rounded products or none, a factor in place of a division, a result rounded toward zero. Each is done for
+Sums in FLOAT32 in another order, rounded products or none, a factor in place of a division, FLOAT32 in between, a result rounded toward zero. Each is for
 descs with some sizes alone (``_odd``), as an implementation chooses its code by the desc: so a law between two dispatches meets
 both kinds. ``dmlcts mutants --legal`` runs all cases on them, property cases included, and names what fails.
 """
@@ -155,6 +155,47 @@ def _rounded(operator: Operator) -> Iterator[tuple[str, Fault]]:
         yield "toward-zero", Fault("rounds results toward zero", _toward_zero, when=when)
 
 
+# What lies in between, in FLOAT32
+
+
+def _in_between(*stages: str) -> Faults:
+    """What these stages of the reference give, in FLOAT32, as an implementation that computes in it has it."""
+
+    def rounded(right: Callable[..., Any], *args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return _of_single(right(*args))
+
+    does = "rounds to FLOAT32 in between"
+    return {"in-between": Fault(does, types=REALS, stages=dict.fromkeys(stages, rounded), when=_odd)}
+
+
+def _of_single(found: Any) -> Any:
+    if isinstance(found, tuple):
+        return tuple(map(_of_single, found))
+    if hasattr(found, "value"):  # beside its error, or other measures
+        return replace(found, value=_of_single(found.value))
+    is_real = isinstance(found, float) or (isinstance(found, np.ndarray) and found.dtype == np.float64)
+    return _single(found).astype(np.float64) if is_real else found
+
+
+def _scaled(operator: Operator) -> Iterator[tuple[str, Fault]]:
+    """Of operators with a ScaleBias."""
+
+    def rounded_twice(right: Callable[..., Any], xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
+        argument, error = right(xp, desc, x)
+        pair: Any = desc.fields["ScaleBias"]
+        with np.errstate(all="ignore"):
+            return argument if error is None else (_single(x) * _single(pair[0]) + _single(pair[1])).astype(np.float64), error
+
+    if any(field.type == "SCALE_BIAS" for field in operator.fields):
+        does = "rounds the product with Scale to FLOAT32 before it adds Bias"
+        yield "scale-then-bias", Fault(does, types=REALS, stages={"scale_bias.argument": rounded_twice}, when=_odd)
+
+
+def _running(right: Callable[..., Array], xp: Any, x: Array, operation: str) -> Array:
+    return right(xp, x.astype(np.float32), operation).astype(np.float64) if x.dtype.kind == "f" else right(xp, x, operation)
+
+
 VARIATIONS: Mapping[str, Faults] = {
     "REDUCE": {
         **_orders(
@@ -173,8 +214,8 @@ VARIATIONS: Mapping[str, Faults] = {
         )
     },
     "AVERAGE_POOLING*": _reciprocal({"pooling.divisor": _reciprocal_divisor}),
-    "GEMM": _of_products("matrix.product", matrix.products),
-    "CONVOLUTION": _of_products("convolution.accumulate", convolution.products),
+    "GEMM": {**_of_products("matrix.product", matrix.products), **_in_between("matrix.product", "matrix.alpha", "matrix.beta")},
+    "CONVOLUTION": {**_of_products("convolution.accumulate", convolution.products), **_in_between("convolution.bias")},
     "MEAN_VARIANCE_NORMALIZATION* LP_NORMALIZATION": _orders(
         lambda order: {
             "normalization.sum": lambda right, xp, x, axes: (
@@ -186,16 +227,40 @@ VARIATIONS: Mapping[str, Faults] = {
     "ACTIVATION_SOFTMAX* ACTIVATION_LOG_SOFTMAX*": _orders(
         lambda order: {"activation.sum": lambda right, xp, terms, axes: _along(axes, terms, order)}
     ),
+    "CUMULATIVE_*": {
+        "running-in-float32": Fault(
+            "adds up or multiplies in FLOAT32", types=REALS, stages={"reduction.running": _running}, when=_odd
+        )
+    },
+    "LSTM GRU": _in_between("recurrent.argument", "recurrent.cells", "recurrent.mixed", "recurrent.candidate"),
+    "ROI_ALIGN*": _in_between("region.spans", "region.moved", "region.coordinates", "region.linear", "region.weights"),
+    "LP_POOLING*": _in_between("pooling.power", "pooling.sum"),
+    "RESAMPLE* UPSAMPLE_2D": _in_between("resampling.coordinates", "resampling.weights", "resampling.linear"),
+    "*NORMALIZATION*": _in_between(
+        *(
+            f"normalization.{name}"
+            for name in ("neighborhood", "mean", "center", "square", "variance", "inverse-root", "product", "power")
+        )
+    ),
+    "ADAM_OPTIMIZER": _in_between("training.moment", "training.step_length"),
+    "ACTIVATION_*SOFTMAX* ACTIVATION_*SOFTPLUS ACTIVATION_SCALED_* ACTIVATION_*SWISH ACTIVATION_CELU ACTIVATION_HARD_SIGMOID": _in_between(
+        *(
+            f"activation.{name}"
+            for name in ("line", "exponential_less_one", "sigmoid", "tanh", "softplus", "below_largest", "exponentials")
+        )
+    ),
     "MULTIHEAD_ATTENTION*": {
         "products-in-float32": Fault(
             "adds up products in FLOAT32",
             types=REALS,
             stages={"attention.product": lambda right, xp, query, key: right(xp, _of_singles(query), _of_singles(key))},
             when=_odd,
-        )
+        ),
+        **_in_between("attention.score", "attention.softmax"),
     },
 }
-"""By operators, names or globs; besides these, results of any operator are rounded toward zero where its tolerance allows that."""
+"""By operators, names or globs; besides these, results of any operator are rounded toward zero where its tolerance allows that, and what a
+ScaleBias gives is rounded to FLOAT32."""
 
 
 def _of_singles(estimate: Any) -> Any:
@@ -211,7 +276,7 @@ def legal_of(name: str) -> Mapping[str, Mutant]:
         if any(fnmatchcase(name, glob) for glob in globs.split())
         for label, fault in variations.items()
     }
-    every = {**faults, **dict(_rounded(load(name)))}
+    every = {**faults, **dict(_rounded(load(name))), **dict(_scaled(load(name)))}
     return {f"{PREFIX}{label}": Mutant(name, f"{PREFIX}{label}", fault, no_fault="it is legal") for label, fault in every.items()}
 
 

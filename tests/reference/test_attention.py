@@ -322,3 +322,25 @@ def test_where_nothing_is_sure_the_bound_is_finite() -> None:
     assert answer.slack is not None
     assert np.all(answer.slack <= 4)
     assert np.all(answer.slack >= 0.01)
+
+
+@pytest.mark.parametrize(("kind", "mask"), [("KEY_SEQUENCE_LENGTH", [0, 4]), ("KEY_SEQUENCE_END_START", [2, 4, 2, 0])])
+def test_an_empty_range_of_keys_is_contested(kind: str, mask: list[int]) -> None:
+    """DirectML.dll masks none of the first batch's keys; the page masks all, whose weights may then be any."""
+    given = {"QueryTensor": QUERY, "KeyTensor": KEY, "ValueTensor": VALUE}
+    found = answers(
+        {"OutputTensor": (BATCH, QUERIES, HEADS * VALUES)},
+        **given,
+        MaskTensor=np.array([mask], np.int32),
+        MaskType=kind,
+        MaskFilterValue=-1e4,
+    )["OutputTensor"]
+    assert np.allclose(found.value, output(**given))
+    by_page = found.contested["documented"]
+    alike = VALUE[0].astype(np.float64).mean(axis=0)
+    info = BackendInfo("any")
+    for first, right in ((alike, True), (VALUE[0, 1], True), (3 * np.abs(VALUE[0]).max(axis=0) + 1, False)):
+        actual = np.concatenate((np.broadcast_to(first, found.value[:1].shape), found.value[1:])).astype(np.float32)
+        assert judge(actual, by_page, Tolerance("accumulate"), "FLOAT32", info).ok is right
+    wrong = (found.value + np.array([0, 0.1])[:, None, None]).astype(np.float32)  # the second batch's range is not empty
+    assert not judge(wrong, by_page, Tolerance("accumulate"), "FLOAT32", info).ok

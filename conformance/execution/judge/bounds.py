@@ -230,7 +230,7 @@ def accumulate(given: Given) -> Bound:
         allowed,
         because=f"{sum_text}, {'to nearest' if given.info.nearest else 'any rounding'}",
         overflow=overflow,
-        long_sums=LongSums.of(form, smallest, p_acc, magnitude, terms),
+        long_sums=LongSums.of(form, smallest, p_acc, magnitude, terms) if given.parameter("together", 1) else None,
         warnings=_vacuous(np.broadcast_to(vacuous, given.actual.shape), sum_text),
     )
 

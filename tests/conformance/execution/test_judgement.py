@@ -9,7 +9,9 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
-from dmlcts.conformance.execution.judgement import tolerance_of
+from dmlcts.conformance.execution.judgement import terms_vary, tolerance_of
+from dmlcts.generator.case import Case
+from dmlcts.generator.suite import find_case
 from dmlcts.reference.fused import activated
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.expression import compile_expression
@@ -92,3 +94,14 @@ def test_the_error_of_the_sum_is_allowed_beside_the_activations_own() -> None:
     for off, ok in ((0.0, True), (0.9e-4, True), (-0.9e-4, True), (1.1e-4, False), (-1.1e-4, False)):
         actual = np.exp(value + off).astype(np.float32)
         assert judge(actual, answer, tolerance, "FLOAT32", BackendInfo("any")).ok == ok, off
+
+
+def test_terms_vary_where_inputs_are_random_and_not_broadcast() -> None:
+    plain: Case = find_case("REDUCE/FLOAT32-FLOAT32/4d/SUM/Axes=3")
+    assert terms_vary(plain)
+    alike = replace(plain.data["InputTensor"], alike=True)
+    special = replace(plain.data["InputTensor"], recipe="", special="ends")
+    assert not any(terms_vary(replace(plain, data={"InputTensor": data})) for data in (alike, special))
+    tensor = plain.desc.tensor("InputTensor")
+    broadcast = plain.desc.with_tensors({"InputTensor": replace(tensor, strides=(*tensor.effective_strides[:3], 0))})
+    assert not terms_vary(replace(plain, desc=broadcast))

@@ -23,7 +23,7 @@ from dmlcts.spec.model import MEASURED
 SUBTRACT, POOL = "ELEMENT_WISE_SUBTRACT", "AVERAGE_POOLING"
 
 
-@pytest.mark.parametrize("operator", [SUBTRACT, POOL])
+@pytest.mark.parametrize("operator", [SUBTRACT, POOL, "LOCAL_RESPONSE_NORMALIZATION_GRAD", "ROI_ALIGN"])
 def test_no_case_fails(operator: str) -> None:
     count, alarms = false_alarms(operator, "core", MEASURED)
     assert count == len(legal_of(operator)) > 0

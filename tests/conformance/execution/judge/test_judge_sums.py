@@ -220,6 +220,27 @@ def test_long_sums_that_truncate_fail_only_who_promises_to_round() -> None:
     assert "too large together" in verdict.warnings[0]
 
 
+def test_long_sums_of_equal_terms_err_the_same_way_each_time() -> None:
+    """So says only the caller, who knows the terms: sums of 1,024 different numbers, each taken 2,000 times."""
+    term = np.random.default_rng(3).uniform(1, 2, 1024).astype(np.float32)
+    value = term.astype(np.float64) * 2000
+    answer = Answer(value, magnitude=value, terms=2000)
+    total = one_by_one(np.broadcast_to(term, (2000, 1024)))
+    verdicts = [judge(total, answer, Tolerance("accumulate"), "FLOAT32", NEAREST, terms_vary=vary) for vary in (True, False)]
+    assert [(verdict.ok, verdict.wrong) for verdict in verdicts] == [(False, 0), (True, 0)]
+
+
+def test_running_sums_are_not_judged_together() -> None:
+    """The error of one is part of the next one's: two rows of them are two observations."""
+    terms_of = np.random.default_rng(3).uniform(1, 2, (2, 2000)).astype(np.float32)
+    value = np.cumsum(terms_of.astype(np.float64), axis=-1)
+    count = np.broadcast_to(np.arange(1, 2001), value.shape)
+    answer = Answer(value, magnitude=value, terms=count)
+    biased = np.where(count > 512, value * (1 + 2.0**-18), value).astype(np.float32)
+    verdicts = [judge(biased, answer, Tolerance("accumulate", parameters=how), "FLOAT32", NEAREST) for how in ({}, {"together": 0})]
+    assert [verdict.ok for verdict in verdicts] == [False, True]
+
+
 def test_long_sums_that_lean_one_way() -> None:
     """An offset of six units, far inside the bound of each sum; and the same offset with alternating sign, which is no bias."""
     given = long_products(positive=False)
