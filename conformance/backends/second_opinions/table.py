@@ -41,6 +41,7 @@ from dmlcts.conformance.backends.backend import Unsupported
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
 from dmlcts.spec.expression import FUNCTIONS, Expression, compile_expression
+from dmlcts.spec.loader import load
 
 DATA_TYPES = tuple(name for name, entry in abi().data_types.items() if entry.bits >= 8)
 """What a library is handed: NumPy has no arrays of the 4-bit types that one would take."""
@@ -123,7 +124,9 @@ class Way:
 
     def scope(self, desc: OperatorDesc) -> dict[str, Any]:
         """What its expressions may name: fields of ``desc``, FLOAT attributes as the struct holds them, ``KINDS``, and ``names``."""
-        scope: dict[str, Any] = {**KINDS, **{name: float32(value) for name, value in desc.fields.items()}}
+        unions = {field.name for field in load(desc.type).fields if field.type == "SCALAR_UNION"}  # of any data type
+        fields = {name: value if name in unions else float32(value) for name, value in desc.fields.items()}
+        scope: dict[str, Any] = {**KINDS, **fields}
         for name, expressions in self.names.items():
             known = (expression for expression in expressions if all(scope.get(read) is not None for read in expression.names))
             expression = next(known, None)

@@ -25,7 +25,7 @@ an error is a fraction of ``ulp_T(r) = 2^(max(floor(log2|r|), emin) - p)``.
 
 ``u`` is 2^-p_acc, half of it for a backend that declares round-to-nearest. ``c`` is 1, or 0 where the accumulator has the output's
 type. ``smallest`` is the smallest normal number *of the accumulator*: FLOAT16's would add 0.03 to every bound at L = 512 and hide a
-dropped term. ``B == 0`` requires an exact 0. Sums of more than 512 terms are also judged together where their terms vary (long_sums.py).
+dropped term. ``B == 0`` requires an exact 0. Sums of more than 512 terms are also judged together, where their terms vary and are exact (long_sums.py).
 
 ``slack`` is the error of the exact value because its argument is itself computed (ScaleBias rounds ``x * scale + bias``), or the error of a
 value before it is rounded to an integer. It does not apply to infinities and NaN, which stay exact; where the argument's error may turn a

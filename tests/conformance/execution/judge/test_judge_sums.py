@@ -230,6 +230,16 @@ def test_long_sums_of_equal_terms_err_the_same_way_each_time() -> None:
     assert [(verdict.ok, verdict.wrong) for verdict in verdicts] == [(False, 0), (True, 0)]
 
 
+def test_sums_of_terms_that_are_off_themselves_are_not_judged_together() -> None:
+    """As those of weights that a softmax gives: all of them may be too large."""
+    term = np.random.default_rng(3).uniform(1, 2, (2000, 1024)).astype(np.float32)
+    value = term.astype(np.float64).sum(axis=0)
+    larger = (value * (1 + 2.0**-18)).astype(np.float32)
+    answers = (Answer(value, magnitude=value, terms=2000, slack=slack) for slack in (None, value * 2.0**-17))
+    verdicts = [judge(larger, answer, Tolerance("accumulate"), "FLOAT32", NEAREST) for answer in answers]
+    assert [(verdict.ok, verdict.wrong) for verdict in verdicts] == [(False, 0), (True, 0)]
+
+
 def test_running_sums_are_not_judged_together() -> None:
     """The error of one is part of the next one's: two rows of them are two observations."""
     terms_of = np.random.default_rng(3).uniform(1, 2, (2, 2000)).astype(np.float32)
