@@ -216,15 +216,18 @@ def read_record(file: Path) -> Record:
     """Reads a record.
 
     Raises:
-        RecordError: the file cannot be read or is too large, a line is not JSON or not in the form of schema/record.schema.json, or the
-            manifest is missing or is there twice. A truncated last line is ignored.
+        RecordError: the file cannot be read or is too large, a line is not JSON or not in the form of schema/record.schema.json, the
+            manifest is missing or is there twice, a case has several results, or there are more results than cases that a finished run
+            selected. A truncated last line is ignored.
     """
     manifest: Manifest | None = None
-    results = []
+    results: dict[str, Result] = {}
     for line, kind, data in read_entries(file):
         try:
             if kind == "result":
-                results.append(read_result(data))
+                if (result := read_result(data)).case in results:
+                    raise RecordError(f"{file}:{line}: another result of the case {result.case}; each case has one")
+                results[result.case] = result
                 continue
             if manifest is not None:
                 raise RecordError(f"{file}:{line}: a second manifest; a results file has one, at its start")
@@ -233,7 +236,11 @@ def read_record(file: Path) -> Record:
             raise RecordError(f"{file}:{line}: not a {kind}: {error}") from None
     if manifest is None:
         raise RecordError(f"{file}: has no manifest; a results file starts with one")
-    return Record(manifest, tuple(results))
+    if manifest.finished and len(results) > manifest.selected:
+        raise RecordError(
+            f"{file}: has results of {len(results):,} cases, but its manifest says that {manifest.selected:,} were selected"
+        )
+    return Record(manifest, tuple(results.values()))
 
 
 LARGEST, LONGEST = 1024 * MIB, 4 * MIB

@@ -82,6 +82,32 @@ def test_what_is_no_result_is_named_with_its_line(tmp_path: Path, wrong: dict[st
         read_record(file)
 
 
+def test_a_case_has_one_result(tmp_path: Path) -> None:
+    """Else a pass that is there twice would hide a case that is not there."""
+    file = tmp_path / "results.jsonl"
+    write_record(run(result(), result(number=1), result()), file)
+    with pytest.raises(RecordError, match=rf"results\.jsonl:4: another result of the case {result().case}; each case has one"):
+        read_record(file)
+
+
+@pytest.mark.parametrize("selected", [None, 0, 1])
+def test_a_finished_run_has_no_more_results_than_it_selected_cases(tmp_path: Path, selected: int | None) -> None:
+    file = tmp_path / "results.jsonl"
+    whole = run(result(), result(number=1))
+    write_record(whole, file)
+    first, *rest = file.read_text(encoding="utf-8").splitlines()
+    entry = json.loads(first)
+    if selected is None:
+        del entry["manifest"]["selected"]
+    else:
+        entry["manifest"]["selected"] = selected
+    file.write_text("\n".join([json.dumps(entry), *rest, ""]), encoding="utf-8")
+    with pytest.raises(RecordError, match=f"has results of 2 cases, but its manifest says that {selected or 0} were selected"):
+        read_record(file)
+    write_record(replace(whole, manifest=replace(whole.manifest, selected=0, finished="")), file)
+    assert len(read_record(file).results) == 2, "an unfinished run does not know yet"
+
+
 # ---- Counts
 
 

@@ -27,13 +27,19 @@ def result(
     return Result(f"{operator}/{data_type}/{number}", operator, data_type, "table", basis, "6_4", status, **more)  # type: ignore[arg-type]
 
 
+def negative(status: str = PASS, number: int = 0, **more: object) -> Result:
+    """The result of an invalid desc or binding."""
+    return replace(result(status, number, **more), kind="negative")  # type: ignore[arg-type]
+
+
 def run(*results: Result, **manifest: object) -> Record:
     return Record(replace(MANIFEST, **{"selected": len(results), **manifest}), results)
 
 
 def of(**numbers: int) -> Record:
     """A run with so many results of each status."""
-    return run(*(result(status, i, message=f"{status} {i}") for status, number in numbers.items() for i in range(number)))
+    statuses = ((status, i) for status, number in numbers.items() for i in range(number))
+    return run(*(result(status, number, message=f"{status} {i}") for number, (status, i) in enumerate(statuses)))
 
 
 # Different numbers, so that no status can stand for another unseen.
