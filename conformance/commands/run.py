@@ -152,7 +152,8 @@ def command(
     writes its reports.
 
     \b
-    Exit codes: 0 all passed, 1 something failed (or nothing passed, or no case tests what --require names),
+    Exit codes: 0 all passed, 1 something failed (or nothing passed, negative cases aside; or no case tests what --require names; or a case of
+    --rerun-failed is gone),
     2 usage or input error, or an output folder that is not a run's,
     3 the backend could not be started, 4 nothing failed, but something that the backend claims is unsupported,
     130 stopped by Ctrl-C, 128 + N stopped by signal N.
@@ -160,20 +161,24 @@ def command(
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.runner.options import RunOptions
     from dmlcts.conformance.runner.requirements import requirements
-    from dmlcts.conformance.runner.run import exit_code
+    from dmlcts.conformance.runner.run import EXIT_FAILED, EXIT_PASSED, exit_code
     from dmlcts.reports.verdict import more_to_run
 
     given["required"] = requirements(require)
-    terminal = console()
+    terminal, gone = console(), ""
     if rerun_failed is not None:
-        given |= failed_cases(rerun_failed, {**given, "operators": operators + more_operators}, context, terminal)
+        chosen, gone = failed_cases(rerun_failed, {**given, "operators": operators + more_operators}, context)
+        given |= chosen
     by_name = bool(given["cases"] or given["case_files"])
     folder = out or (OUT_OF_CASES if by_name else OUT)
     options = RunOptions(out=folder, operators=operators + more_operators, maxfail=maxfail or 0, **given)
     record, stopped = reported(options, processes, terminal, quiet, resume)
     if not by_name and (hint := more_to_run(record.manifest)):
         terminal.print(hint, style="dim")
-    raise click.exceptions.Exit(stopped.exit_code(exit_code(record)) if record.manifest.interrupted else exit_code(record))
+    if gone:
+        terminal.print(gone, markup=False)
+    code = exit_code(record) or (EXIT_FAILED if gone else EXIT_PASSED)
+    raise click.exceptions.Exit(stopped.exit_code(code) if record.manifest.interrupted else code)
 
 
 def reported(
@@ -208,8 +213,10 @@ def reported(
     return record, stopped
 
 
-def failed_cases(results: Path, given: dict[str, Any], context: click.Context, terminal: Console) -> dict[str, Any]:
+def failed_cases(results: Path, given: dict[str, Any], context: click.Context) -> tuple[dict[str, Any], str]:
     """The options that run the failed cases of an older run again: on its backend, at its level and seed, unless the user gave others.
+
+    Also returns a sentence about the cases that the suite no longer has, empty if it has all.
 
     Raises:
         UsageError: nothing failed there, none of what failed is a case any more, or the user selected cases in another way too.
@@ -240,15 +247,11 @@ def failed_cases(results: Path, given: dict[str, Any], context: click.Context, t
             stale.append(case_id)
     if not known:
         raise UsageError(f"{results}: none of the {len(failed):,} cases that failed there exists any more, such as {stale[0]}")
-    if stale:
-        more = ", ..." if len(stale) > 3 else ""
-        terminal.print(
-            f"{len(stale):,} of the {len(failed):,} cases that failed are not run, since the suite has no such case: {', '.join(stale[:3])}{more}",
-            markup=False,
-        )
+    more = ", ..." if len(stale) > 3 else ""
+    gone = f"{len(stale):,} of the {len(failed):,} cases that failed did not run, since the suite has no such case: {', '.join(stale[:3])}{more}"
     manifest, default = record.manifest, click.core.ParameterSource.DEFAULT
     of_record = {"backend": manifest.backend_spec}
     if manifest.level in LEVELS:  # a search has another
         of_record |= {"level": manifest.level, "seed": manifest.seed}
     kept = {name: value for name, value in of_record.items() if value and context.get_parameter_source(name) is default}
-    return {**kept, "cases": tuple(known)}
+    return {**kept, "cases": tuple(known)}, gone if stale else ""
