@@ -10,7 +10,8 @@
 ``cases`` is a pattern or a list of them. A failing case that a waiver matches is ``waived``; a passing one is an
 ``unexpected_pass``, so that outdated waivers are removed. An expired waiver has no effect; the failure's message mentions it. A pattern that
 matches no case of a run is mentioned in its reports. With ``message``, a pattern, only failures with such a message are waived, and a case that
-passes is none of its business: for failures that depend on what a pattern of ids cannot tell.
+passes is none of its business: for failures that depend on what a pattern of ids cannot tell. A message must have text besides its
+wildcards: else a waiver could excuse every failure, and no pass would show it.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def read_waivers(file: Path) -> tuple[Waiver, ...]:
     """The waivers of a YAML file: one for each pattern of each entry.
 
     Raises:
-        WaiverError: it cannot be read, is malformed, or not in the form of schema/waivers.schema.json; the message names the line.
+        WaiverError: it cannot be read, is malformed, not in the form of schema/waivers.schema.json, or a message has only
+            wildcards; the message names the line.
     """
     try:
         document = parse(read(file), file, dates=True)
@@ -71,7 +73,13 @@ def read_waivers(file: Path) -> tuple[Waiver, ...]:
             lambda path, problem: document.error(tuple(path), f"{problem}{_HINTS.get(str(path[-1]) if path else '', '')}"),
         )
         return tuple(
-            Waiver(pattern, entry["reason"], entry["issue"], _date(document, index, entry.get("expires")), entry.get("message", ""))
+            Waiver(
+                pattern,
+                entry["reason"],
+                entry["issue"],
+                _date(document, index, entry.get("expires")),
+                _message(document, index, entry.get("message")),
+            )
             for index, entry in enumerate(document.data["waivers"])
             for pattern in ([entry["cases"]] if isinstance(entry["cases"], str) else entry["cases"])
         )
@@ -86,6 +94,15 @@ _HINTS = {
     "waivers": "; it must be a list of waivers",
     "expires": "; it must be a date such as 2027-03-01",
 }
+
+
+def _message(document: Document, index: int, text: str | None) -> str:
+    """The pattern of messages of an entry, empty if it has none. Raises SpecError if it has only wildcards."""
+    if text is not None and not re.search(r"\w", text):
+        raise document.error(
+            ("waivers", index, "message"), f"{shortened(text)!r} has only wildcards: it would excuse every failure"
+        )
+    return text or ""
 
 
 def _date(document: Document, index: int, text: str | None) -> date | None:

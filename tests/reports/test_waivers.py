@@ -134,6 +134,7 @@ waivers:
     issue: https://example.org/issues/12
     expires: 2027-03-01
   - {cases: ["A/*", B], reason: because, issue: "#7"}
+  - {cases: "*", reason: because, issue: "#8", message: "*0x80004001*"}
 """,
     )
     assert read_waivers(file) == (
@@ -142,6 +143,7 @@ waivers:
         ),
         Waiver("A/*", "because", "#7", None),
         Waiver("B", "because", "#7", None),
+        Waiver("*", "because", "#8", None, "*0x80004001*"),
     )
 
 
@@ -172,6 +174,12 @@ waivers:
         ("waivers: [{cases: x, reason: y, issue: z, expires: 2027}]", 1, r"waivers\[0\].expires: 2027 .* must be a date"),
         ("waivers: [{cases: x, reason: y, issue: z, expires: 2027-03-01 12:00:00}]", 1, r"waivers\[0\].expires: must be a date"),
         ("waivers: [{cases: x, reason: y, issue: z, expires: 2027-02-30}]", 1, r"expires: must be a date .* not '2027-02-30'"),
+        (
+            "waivers:\n- cases: '*'\n  reason: y\n  issue: z\n  message: '*'",
+            5,
+            r"message: '\*' has only wildcards: it would excuse every",
+        ),
+        ("waivers: [{cases: x, reason: y, issue: z, message: '?* *'}]", 1, r"message: '\?\* \*' has only wildcards"),
         ("waivers: [", 2, "not YAML"),
         ("a: &a [x, x]\nb: &b [*a, *a]\nwaivers: " + "[*b, " * 40 + "]" * 40, 1, "nested deeper than"),
         ("waivers: " + "[" * 5000, None, "too large: more than 4000 lists"),
