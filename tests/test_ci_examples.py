@@ -110,6 +110,26 @@ def test_merge_report_and_gate_run_as_written(file: Path, tmp_path: Path, monkey
     assert "2 vanished" in Path("gate.md").read_text(encoding="utf-8")
 
 
+def deciding(file: Path) -> Iterator[str]:
+    """The shell scripts of an example whose failure ends their job, of GitLab's the whole job as one."""
+    data: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for job in data.get("jobs", {}).values():
+        yield from (step["run"] for step in job["steps"] if "run" in step and not step.get("continue-on-error"))
+    yield from ("\n".join(job["script"]) for job in data.values() if isinstance(job, dict) and "script" in job)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is missing")
+@pytest.mark.parametrize(("code", "goes_on"), [(0, True), (1, True), (4, True), (2, False), (3, False), (130, False)])
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_known_failures_do_not_keep_the_gate_from_running(file: Path, code: int, goes_on: bool, tmp_path: Path) -> None:
+    """Merge and report end like the run, with 1 for known failures; the gate decides. Without results there is nothing to decide."""
+    (script,) = (script for script in deciding(file) if "dmlcts report" in script)
+    until_report = script[: script.index("\n", script.index("dmlcts report"))] if "\n" in script else script
+    stub = f"dmlcts() {{ return {code}; }}\n"
+    done = subprocess.run(["bash", "-eo", "pipefail", "-c", stub + until_report], cwd=tmp_path, timeout=100, check=False)
+    assert (done.returncode == 0) is goes_on
+
+
 def exit_code(words: list[str]) -> int:
     """The exit code of a command in this process; globs are expanded as a shell does."""
     expanded = [name for word in words for name in (sorted(map(str, Path().glob(word))) if "*" in word else [word])]
