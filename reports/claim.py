@@ -3,6 +3,9 @@
 A claim has a basis. ``documented`` cases support conformance to the documentation; ``measured`` and ``contested`` cases support the further
 claim of behaving like DirectML where the documentation is silent or contradicted.
 
+Negative cases pass wherever everything is rejected: without another case that passed they support no claim, and an operator or data type is
+claimed only for such a case.
+
 A claim covers what ran and no more: a selection, a shard or a list of cases is named in it. What the implementation's description excludes
 (operators, data types, validation) is not claimed. Everything else that is promised at the feature level is mandatory: an unsupported case there
 refutes the claim. Level ``smoke`` is a first look, and a random search
@@ -34,6 +37,9 @@ VALIDATION = "validation"
 
 REQUIRED = "required"
 """The evidence of a failure that is an unsupported case: the requirement that covers it."""
+
+NEGATIVE_ALONE = "only negative cases passed"
+"""Why passes may show nothing."""
 
 _DOCUMENTED, _NEGATIVE = "documented", "negative"
 _NO_CLAIM = {"smoke": "first look", SEARCH: "random search, seed {seed}"}
@@ -77,6 +83,12 @@ class Statement:
         """How many of the unsupported cases the implementation's description excludes, by what it excludes: ``operator``, ``data type`` ..."""
         return _undeclared(self.results)
 
+    @property
+    def claimed(self) -> dict[str, list[str]]:
+        """The operators that the claim is for, each with its data types; empty unless it holds."""
+        found = matrix(_computed(self.results)) if self.claim else {}
+        return {operator: data_types({operator: row}) for operator, row in sorted(found.items())}
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -84,7 +96,8 @@ class Claim:
 
     ``counts`` has every status; cases that were selected and have no result count as ``not_run``. ``unsupported`` counts unsupported cases
     within what the implementation claims. ``untested`` are requirements that no case tested. ``ok``: everything that was selected ran, nothing
-    failed or was unsupported within the claim, every requirement was tested, and something passed.
+    failed or was unsupported within the claim, every requirement was tested, and something passed: not negative cases alone, unless no other
+    was selected.
     """
 
     statements: tuple[Statement, ...]
@@ -108,7 +121,7 @@ def claim_of(record: Record) -> Claim:
     """The claim of ``record``.
 
     It holds only if every case ran, none failed, crashed, passed unexpectedly or was unsupported within what the implementation claims, and
-    some passed; waived cases are counted in the sentence. An implementation that contradicts the documentation behaves like nobody.
+    some passed that are not negative; waived cases are counted in the sentence. An implementation that contradicts the documentation behaves like nobody.
     """
     manifest, missing = record.manifest, missing_results(record)
     counts = record.counts()
@@ -118,7 +131,7 @@ def claim_of(record: Record) -> Claim:
     unfinished = manifest.interrupted or not manifest.finished or bool(manifest.unlisted) or counts[NOT_RUN] > 0
     unsupported = record.counts()[UNSUPPORTED] - sum(_undeclared(record.results).values())
     untested = (
-        () if manifest.shard else tuple(name for name in manifest.required if not any(required(name, r) for r in record.results))
+        () if manifest.shard else tuple(name for name in manifest.required if not any(_tests(name, r) for r in record.results))
     )
     failed = any(counts[status] for status in FAILURES)
     if manifest.level in _NO_CLAIM:
@@ -132,8 +145,19 @@ def claim_of(record: Record) -> Claim:
         counts=counts,
         unsupported=unsupported,
         untested=untested,
-        ok=not (failed or unfinished or unsupported or untested) and counts[PASS] > 0,
+        ok=not (failed or unfinished or unsupported or untested or nothing_shown(record)),
     )
+
+
+def nothing_shown(record: Record) -> str:
+    """Why the cases that passed show nothing, such as that there are none; empty if they do, or if only negative cases were selected."""
+    if record.manifest.further.get(PASS):
+        return ""
+    passed = [result for result in record.results if result.status == PASS]
+    if not passed:
+        return "nothing passed"
+    others = any(result.kind != _NEGATIVE for result in record.results)
+    return NEGATIVE_ALONE if others and not any(_computed(passed)) else ""
 
 
 def required(requirement: str, result: Result) -> bool:
@@ -144,6 +168,11 @@ def required(requirement: str, result: Result) -> bool:
         return False
     operator, _, data_type = requirement.partition("/")
     return operator in ("*", result.operator) and data_type in ("*", result.data_type)
+
+
+def _tests(requirement: str, result: Result) -> bool:
+    """Whether a case tests a requirement. A negative one does not test an operator or data type."""
+    return required(requirement, result) and (requirement == VALIDATION or result.kind != _NEGATIVE)
 
 
 def share_text(part: int, whole: int) -> str:
@@ -183,7 +212,9 @@ def _statement(
     level = _BELOW.get(manifest.level, manifest.level) if undeclared.pop(MEMORY, 0) else manifest.level
     target = f"{target}, level {level}" if level else target
     numbers = f"of {total:,} {cases}, {passed:,} passed{f', {rest}' if rest else ''} ({supported} supported)" if total else ""
-    reason = reason or ("" if passed or failed or lacking else "nothing passed")
+    covered = list(_computed(results))
+    nothing = "" if covered else NEGATIVE_ALONE if passed else "nothing passed"
+    reason = reason or ("" if failed or lacking else nothing)
     if reason:
         sentence = f"No claim that {who} {verb} {target}, since {reason}{f': {numbers}' if total else ''}."
         return Statement(basis, None, "", sentence, tuple(results))
@@ -191,7 +222,6 @@ def _statement(
     if failed or lacking:
         why = "" if failed else f"; {'it is' if lacking == 1 else 'they are'} within what it claims"
         return Statement(basis, False, "", f"{subject} {negated} {target}{_within(manifest)}: {numbers}{why}.", tuple(results))
-    covered = [result for result in results if result.status == PASS]
     partial = ", which is not the whole feature level" if undeclared.keys() - _OPTIONAL else ""
     declared = f", within what it declares{partial}" if undeclared else ""
     claim = f"{verb} {target}, for {_scope(covered)}{declared}{_within(manifest)}"
@@ -204,17 +234,23 @@ def _no_claim(record: Record, counts: Counts) -> Statement:
     passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
     total = sum(counts.values())
     who = f"{backend_name(record.manifest)}, {level_text(record.manifest)}"
+    alone = f"; {nothing}" if (nothing := nothing_shown(record)) and passed else ""
     apart = sum(record.manifest.further.values())
     kept = f", of which {apart:,} are counted only" if apart else ""
     what = _NO_CLAIM[record.manifest.level].format(seed=record.manifest.seed)
-    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_within(record.manifest)}; {record.manifest.level} makes no claim."
+    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_within(record.manifest)}{alone}; {record.manifest.level} makes no claim."
     return Statement(record.manifest.basis, None, "", sentence, record.results)
 
 
 def _scope(results: Iterable[Result]) -> str:
-    """``1 operator (GEMM) in 2 data types (FLOAT16, FLOAT32)``: an operator or type is claimed only if one of its cases passed."""
+    """``1 operator (GEMM) in 2 data types (FLOAT16, FLOAT32)``: of the cases that ``_computed`` gives."""
     found = matrix(results)
     return f"{_listed(sorted(found), 'operator')} in {_listed(list(filter(None, data_types(found))), 'data type')}"
+
+
+def _computed(results: Iterable[Result]) -> Iterator[Result]:
+    """The cases that passed by computing something right. Who rejects everything passes all negative ones."""
+    return (result for result in results if result.status == PASS and result.kind != _NEGATIVE)
 
 
 def _listed(names: Sequence[str], noun: str) -> str:
@@ -307,6 +343,7 @@ def _statement_json(statement: Statement) -> dict[str, Any]:
         "supported": supported,
         "share_supported": supported / total if total else 0.0,
         "undeclared": statement.undeclared,
+        "claimed": statement.claimed,
         "operators": cells,
     }
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from dmlcts.reports.claim import claim_of
+from dmlcts.reports.claim import claim_of, nothing_shown
 from dmlcts.reports.markdown import code, plain
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.verdict import WORDS, backend_name, numbered
@@ -193,8 +193,8 @@ def _problems(new: Record, baseline: Record, after: Mapping[str, Result]) -> Ite
         yield f"the new run is incomplete: {numbered(claim.counts[NOT_RUN], 'case')} without a result"
     if claim.untested:
         yield f"no case of the new run tests what it requires: {', '.join(claim.untested)}"
-    if new.results and not claim.counts[PASS] + claim.counts[UNEXPECTED_PASS]:
-        yield "nothing passed in the new run"
+    if new.results and not claim.counts[UNEXPECTED_PASS] and (nothing := nothing_shown(new)):
+        yield f"{nothing} in the new run"
     if unexpected := [result for result in after.values() if result.status == UNEXPECTED_PASS]:
         yield (
             f"{numbered(len(unexpected), 'case')} passed although a waiver excuses a failure, such as {clean(unexpected[0].case)}; "

@@ -81,13 +81,30 @@ def undeclared(case: Case, info: BackendInfo) -> Outcome | None:
     return None
 
 
+_LOST = {"0x887a0005": "removed", "0x887a0006": "hung", "0x887a0007": "reset"}
+"""What has become of the device, by the HRESULT."""
+
+_BINDING = frozenset({"initialize", "bind", "dispatch"})
+"""The stages at which DirectML rejects a binding by removing the device."""
+
+
+def _lost_device(rejection: Rejected) -> str:
+    """What happened to the device if that is why nothing runs: no rejection of this desc or binding. Empty if it is one."""
+    state = _LOST.get(rejection.code.lower(), "")
+    rejects = not state or (state == "removed" and rejection.stage in _BINDING)
+    return "" if rejects else f"the device is {state} ({rejection.code})"
+
+
 def _rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array], timeout: float | None) -> Outcome:
     """Runs a negative case: only a rejection passes."""
     layout = lay_out(case, inputs, {}, timeout)
     try:
         backend.run(layout.dispatch)
     except Rejected as error:
-        return Outcome(PASS, evidence={"stage": error.stage, "code": error.code})
+        evidence = {"stage": error.stage, "code": error.code}
+        if lost := _lost_device(error):
+            return Outcome(ERROR, f"must be rejected ({case.rule}), but {lost} at {error.stage}: {error}", evidence=evidence)
+        return Outcome(PASS, evidence=evidence)
     except Unsupported as error:
         return Outcome(UNSUPPORTED, str(error))
     except BackendFault as error:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import jsonschema
 import pytest
-from records import ALL_SEVEN, MANIFEST, of, result, run
+from records import ALL_SEVEN, MANIFEST, negative, of, result, run
 
 from dmlcts.reports import write_all
 from dmlcts.reports.claim import claim_json, claim_of, required, share_text
@@ -91,6 +91,41 @@ def test_nothing_is_claimed_where_nothing_passed(record: Record) -> None:
     claim = claim_of(record)
     assert (claim.claim, claim.ok) == ("", False)
     assert claim.sentence.startswith("No claim that impl 2.0 conforms")
+
+
+def test_rejecting_everything_is_no_conformance() -> None:
+    excluded = result(UNSUPPORTED, undeclared="data type")
+    for more in ((excluded,), (result(WAIVED),), (result(UNSUPPORTED, undeclared="operator"), excluded)):
+        claim = claim_of(run(negative(), negative(number=1), *more))
+        assert (claim.claim, claim.ok) == ("", False)
+        assert claim.sentence.startswith("No claim that impl 2.0 conforms")
+        assert "since only negative cases passed: of " in claim.sentence
+        first_look = claim_of(run(negative(), *more, level="smoke"))
+        assert not first_look.ok
+        assert "; only negative cases passed; smoke makes no claim" in first_look.sentence
+
+
+def test_a_selection_of_negative_cases_may_pass_and_claims_nothing() -> None:
+    claim = claim_of(run(negative(), negative(number=1), selection="negative"))
+    assert (claim.claim, claim.ok) == ("", True)
+    assert claim.sentence.endswith("since only negative cases passed: of 2 documented cases, 2 passed (100 % supported).")
+    assert not claim_of(run(negative(FAIL), negative(number=1), selection="negative")).ok
+
+
+def test_an_operator_or_type_is_claimed_only_for_what_passed_besides_negative_cases() -> None:
+    record = run(
+        result(),
+        negative(number=1),
+        negative(number=2, data_type="FLOAT32"),
+        negative(number=3, operator="GEMM"),
+        result(UNSUPPORTED, operator="GEMM", undeclared="data type"),
+    )
+    claim = claim_of(record)
+    assert claim.ok
+    assert claim.claim.endswith(f"for 1 operator ({ROUND}) in 1 data type (FLOAT16), within what it declares")
+    (statement,) = claim_json(record)["statements"]
+    assert statement["claimed"] == {ROUND: ["FLOAT16"]}
+    assert set(statement["operators"]) == {ROUND, "GEMM"}
 
 
 @pytest.mark.parametrize("change", [{"interrupted": True}, {"finished": ""}, {"selected": 4}])
@@ -227,6 +262,11 @@ def test_a_requirement_that_no_case_tests_is_not_fulfilled() -> None:
     assert claim_of(run(result(), required=["GEMM/*"], shard="1/2")).ok, "another shard may test it"
 
 
+def test_a_negative_case_tests_validation_alone() -> None:
+    claim = claim_of(run(result(), negative(operator="GEMM"), required=["GEMM/*", "validation"]))
+    assert claim.untested == ("GEMM/*",)
+
+
 # ---- claim.json, and the same words everywhere
 
 
@@ -265,7 +305,8 @@ def test_claim_json_has_its_form_and_every_report_has_its_words(record: Record, 
 def test_claim_json_has_operators_by_data_type_and_what_is_declared() -> None:
     backend = {**MANIFEST.backend, "operators": ["GEMM"], "validates": False}
     data = claim_json(run(result(), result(FAIL, 1), result(number=2, basis="measured"), backend=backend))
-    assert data["implementation"]["declares"] == {"operators": ["GEMM"], "data_types": ["FLOAT32"], "validates": False}
+    supports = {"operators": ["GEMM"], "data_types": ["FLOAT32"], "validates": False}
+    assert data["implementation"]["declares"] == supports
     assert data["statements"][0]["operators"] == {ROUND: {"FLOAT16": {PASS: 1, FAIL: 1}}}
     assert (data["statements"][0]["holds"], data["statements"][0]["share_supported"]) == (False, 1.0)
     assert data["scope"] == {"whole": True, "selection": "", "shard": "", "complete": True}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from records import result, run
+from records import negative, result, run
 
 from dmlcts.conformance.commands.cli import main
 from dmlcts.reports.gate import SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
@@ -163,6 +163,8 @@ def test_a_run_without_results_or_that_requires_less_is_never_green() -> None:
     assert gated(WHOLE, strict).problems == ("the new run does not require what the baseline does: */FLOAT16",)
     assert gated(run(OTHER, OTHER), WHOLE).problems == ("the new run has several results for one case",)
     assert gated(run(result(WAIVED)), run(result(WAIVED))).problems == ("nothing passed in the new run",)
+    rejecting = run(negative(), result(UNSUPPORTED, 1, undeclared="operator"))
+    assert gated(rejecting, rejecting).problems == ("only negative cases passed in the new run",)
     assert compare(WHOLE, WHOLE, (), TODAY).problems == ("the baseline is the new run itself",)
 
 

@@ -56,11 +56,18 @@ def test_ctrl_c_is_not_caught() -> None:
         run(OR, Good(instead=raising(KeyboardInterrupt())))
 
 
+REFUSED = "must be rejected (constraint/same-sizes)"
+
+
 @pytest.mark.parametrize(
     ("error", "status", "message"),
     [
         (Rejected("no", "bind", "E_INVALIDARG"), "pass", ""),
         (Unsupported("does not validate"), "unsupported", "does not validate"),
+        (Rejected("no", "bind", "0x887A0005"), "pass", ""),
+        (Rejected("no", "create", "0x887A0005"), "error", f"{REFUSED}, but the device is removed (0x887A0005) at create: no"),
+        (Rejected("no", "bind", "0x887a0006"), "error", f"{REFUSED}, but the device is hung (0x887a0006) at bind: no"),
+        (Rejected("no", "dispatch", "0x887A0007"), "error", f"{REFUSED}, but the device is reset (0x887A0007) at dispatch: no"),
         (BackendFault("exit code 3"), "error", "must be rejected (constraint/same-sizes), but: exit code 3"),
         (ValueError("oops"), "error", "must be rejected (constraint/same-sizes) with Rejected, but raised ValueError: oops"),
     ],
