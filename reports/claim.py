@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlcts.reports.files import write_text
+from dmlcts.reports.policies import coarse_sums, policies
 from dmlcts.reports.record import FAILURES, MEMORY, NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.verdict import Counts, backend_name, counts_text, data_types, level_text, matrix, missing_results, numbered
 
@@ -224,7 +225,8 @@ def _statement(
         return Statement(basis, False, "", f"{subject} {negated} {target}{_within(manifest)}: {numbers}{why}.", tuple(results))
     partial = ", which is not the whole feature level" if undeclared.keys() - _OPTIONAL else ""
     declared = f", within what it declares{partial}" if undeclared else ""
-    claim = f"{verb} {target}, for {_scope(covered)}{declared}{_within(manifest)}"
+    sums = f", with {coarse}" if (coarse := coarse_sums(manifest.backend)) else ""
+    claim = f"{verb} {target}, for {_scope(covered)}{declared}{sums}{_within(manifest)}"
     aside = f"; {rest}, which the claim excludes" if rest else ""
     sentence = f"{subject} {claim}: {passed:,} of {total:,} {cases} passed, {supported} supported{aside}."
     return Statement(basis, True, claim, sentence, tuple(results))
@@ -306,6 +308,7 @@ def claim_json(record: Record, results_sha256: str = "") -> dict[str, Any]:
                 "operators": _names(backend.get("operators")),
                 "data_types": _names(backend.get("data_types")),
                 "validates": backend.get("validates") is not False,
+                **policies(backend),
             },
         },
         "feature_level": manifest.feature_level,

@@ -14,6 +14,7 @@ from typing import Any
 
 from dmlcts.reports.claim import claim_of, nothing_shown
 from dmlcts.reports.markdown import code, plain
+from dmlcts.reports.policies import looser
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.verdict import WORDS, backend_name, numbered
 from dmlcts.reports.waivers import Waiver, apply_waivers
@@ -212,6 +213,8 @@ def _problems(new: Record, baseline: Record, after: Mapping[str, Result]) -> Ite
     for name, words in _SAME.items():
         if getattr(manifest, name) != getattr(old, name):
             yield f"another {words}: {clean(getattr(manifest, name) or 'none')}, in the baseline {clean(getattr(old, name) or 'none')}"
+    if loosened := list(looser(manifest.backend, old.backend)):
+        yield f"the new run is judged less strictly, since the implementation declares another precision: {clean('; '.join(loosened))}"
     missing = [name for name in old.required if name not in manifest.required]
     if missing:
         yield f"the new run does not require what the baseline does: {clean(', '.join(missing))}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from dmlcts.reports.claim import Claim, claim_of
 from dmlcts.reports.explanation import MOST_SHOWN, Explanation, more
 from dmlcts.reports.files import write_text
+from dmlcts.reports.policies import policies_text
 from dmlcts.reports.record import FAILURES, STATUSES, Record, Result
 from dmlcts.reports.text import result_lines
 from dmlcts.reports.verdict import (
@@ -71,6 +72,7 @@ def _setup(record: Record) -> Iterator[str]:
     manifest = record.manifest
     facts = [
         str(manifest.backend.get("device") or ""),
+        policies_text(manifest.backend),
         level_text(manifest),
         *(f"{name} {value}" for name in ("level", "basis", "selection", "shard", "seed") if (value := getattr(manifest, name))),
         f"{manifest.seconds:,.1f} s",

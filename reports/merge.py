@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dmlcts.reports.policies import DEFAULTS
 from dmlcts.reports.record import SEARCH, Manifest, Record
 
 
@@ -27,7 +28,7 @@ _SAME = (
 )
 """Manifest entries that must be equal in all shards of a run."""
 
-_SAME_BACKEND = ("name", "version", "feature_level", "operators", "data_types", "validates")
+_SAME_BACKEND = ("name", "version", "feature_level", "operators", "data_types", "validates", *DEFAULTS)
 """Entries of the backends' descriptions that must be equal; the device may differ between machines."""
 
 

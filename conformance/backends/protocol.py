@@ -320,7 +320,8 @@ _DESCRIBED: dict[str, Callable[[Any], bool]] = {
     "data_types": lambda v: isinstance(v, list) and all(isinstance(t, str) and t in abi().data_types for t in v),
     "denormals": lambda v: v in ("preserve", "flush", "any"),
     "half_store": lambda v: v in ("nearest", "truncate"),
-    "accumulator": lambda v: type(v) is int and 0 <= v <= 1024,
+    # With fewer bits than FLOAT16 has, sums of few terms would have no bound; no type has more than FLOAT64.
+    "accumulator": lambda v: type(v) is int and (v == 0 or 10 <= v <= 52),
     "nearest": lambda v: isinstance(v, bool),
     "details": lambda v: isinstance(v, dict),
     "operators": lambda v: isinstance(v, list) and all(isinstance(name, str) and name in abi().operator_types for name in v),

@@ -14,7 +14,8 @@ from records import ALL_SEVEN, MANIFEST, negative, of, result, run
 
 from dmlcts.reports import write_all
 from dmlcts.reports.claim import claim_json, claim_of, required, share_text
-from dmlcts.reports.markdown import plain
+from dmlcts.reports.markdown import markdown, plain
+from dmlcts.reports.policies import DEFAULTS
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record
 from dmlcts.reports.verdict import WORDS, interruption
 
@@ -306,10 +307,18 @@ def test_claim_json_has_operators_by_data_type_and_what_is_declared() -> None:
     backend = {**MANIFEST.backend, "operators": ["GEMM"], "validates": False}
     data = claim_json(run(result(), result(FAIL, 1), result(number=2, basis="measured"), backend=backend))
     supports = {"operators": ["GEMM"], "data_types": ["FLOAT32"], "validates": False}
-    assert data["implementation"]["declares"] == supports
+    assert data["implementation"]["declares"] == {**supports, **DEFAULTS}
     assert data["statements"][0]["operators"] == {ROUND: {"FLOAT16": {PASS: 1, FAIL: 1}}}
     assert (data["statements"][0]["holds"], data["statements"][0]["share_supported"]) == (False, 1.0)
     assert data["scope"] == {"whole": True, "selection": "", "shard": "", "complete": True}
+
+
+@pytest.mark.parametrize(("bits", "named"), [(10, True), (22, True), (0, False), (23, False), (52, False)])
+def test_a_claim_names_sums_of_fewer_bits_than_float32_has(bits: int, named: bool) -> None:
+    record = run(result(), backend={**MANIFEST.backend, "accumulator": bits})
+    assert (f", with sums in {bits} mantissa bits" in claim_of(record).claim) is named
+    assert (f"sums in {bits} mantissa bits with any rounding" in markdown(record)) is (bits > 0)
+    assert claim_json(record)["implementation"]["declares"]["accumulator"] == bits
 
 
 def test_the_schema_is_valid_and_refuses_what_it_does_not_know() -> None:

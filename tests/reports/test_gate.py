@@ -168,6 +168,28 @@ def test_a_run_without_results_or_that_requires_less_is_never_green() -> None:
     assert compare(WHOLE, WHOLE, (), TODAY).problems == ("the baseline is the new run itself",)
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "after", "looser"),
+    [
+        ("accumulator", 52, 10, True),
+        ("accumulator", 0, 10, True),
+        ("accumulator", 52, 0, True),
+        ("accumulator", 0, 23, False),
+        ("accumulator", 10, 0, False),
+        ("nearest", True, False, True),
+        ("nearest", False, True, False),
+        ("denormals", "preserve", "any", True),
+        ("denormals", "any", "preserve", False),
+    ],
+)
+def test_a_run_that_is_judged_less_strictly_is_never_green(name: str, before: object, after: object, looser: bool) -> None:
+    old, new = (run(OTHER, result(), backend={"name": "impl", name: value}) for value in (before, after))
+    problem = (
+        f"the new run is judged less strictly, since the implementation declares another precision: {name} {after}, before {before}"
+    )
+    assert gated(new, old).problems == ((problem,) if looser else ())
+
+
 def test_what_does_not_decide_is_a_warning() -> None:
     new = replace(WHOLE, manifest=replace(WHOLE.manifest, seed="8", suite_version="9", backend={"name": "theirs"}))
     gate = gated(new, replace(WHOLE, manifest=replace(WHOLE.manifest, interrupted=True)))

@@ -107,6 +107,10 @@ def test_shards_of_different_runs_are_refused(name: str, value: object) -> None:
         ("operators", ["GEMM"]),
         ("data_types", ["UINT8"]),
         ("validates", False),
+        ("denormals", "preserve"),
+        ("half_store", "truncate"),
+        ("accumulator", 10),
+        ("nearest", True),
     ],
 )
 def test_shards_of_different_backends_are_refused(name: str, value: object) -> None:
