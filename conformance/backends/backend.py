@@ -65,7 +65,7 @@ class BackendUnavailable(Exception):
 class BackendInfo:
     """A backend's description.
 
-    ``operators`` and ``data_types`` are those that it supports, all where empty; ``validates`` says whether it rejects invalid descs and
+    ``operators`` and ``data_types`` are those that it supports, all where empty, and may be given as lists; ``validates`` says whether it rejects invalid descs and
     bindings. Cases beyond them are not run; everything else is claimed, so that an unsupported case there is no conformance.
     ``denormals`` is its policy: preserve, flush or any. ``half_store`` is how FLOAT16 results are stored: nearest or truncate.
     ``accumulator`` is p_acc, the mantissa bits of FLOAT32 and FLOAT16 accumulation, 0 if unknown; ``nearest`` says whether it rounds
@@ -89,6 +89,9 @@ class BackendInfo:
         for name in ("name", "version", "device"):
             if isinstance(value := getattr(self, name), str):
                 object.__setattr__(self, name, clean.line(value, LONGEST_NAME))
+        for name in ("operators", "data_types"):
+            if isinstance(value := getattr(self, name), list):
+                object.__setattr__(self, name, tuple(value))
         if isinstance(self.details, Mapping):
             object.__setattr__(self, "details", clean.data(self.details, clean.line))
 
@@ -98,9 +101,8 @@ class BackendInfo:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> BackendInfo:
-        """A description from ``to_json``'s data, of which a file or a pipe made tuples lists."""
-        given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
-        return BackendInfo(**given)
+        """A description from ``to_json``'s data."""
+        return BackendInfo(**data)
 
     def change(self, later: BackendInfo) -> str:
         """The first field in which a later description by the same backend differs, in words; empty if none does. ``details`` may."""

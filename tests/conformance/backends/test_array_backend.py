@@ -1,5 +1,6 @@
 """Backends that think in arrays: ten lines are enough, nonsense is an error of the backend, and what is invalid is refused or unsupported."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -225,3 +226,10 @@ def test_a_rejection_says_where_and_why() -> None:
     assert isinstance(error, Rejected)
     assert (str(error), error.stage, error.code) == ("binding/ATensor: ATensor is not bound; x: y", "bind", "E_INVALIDARG")
     assert rejected([Violation("enum/RoundingMode", "3 is none")]).stage == "create"
+
+
+def test_a_description_may_have_lists() -> None:
+    """It is compared with that of another process, which came as JSON."""
+    info = BackendInfo("mine", operators=["GEMM"], data_types=["UINT32"])  # type: ignore[arg-type]
+    assert (info.operators, info.data_types) == (("GEMM",), ("UINT32",))
+    assert BackendInfo.from_json(json.loads(json.dumps(info.to_json()))).change(info) == ""
