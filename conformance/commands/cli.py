@@ -1,19 +1,16 @@
-"""``dmlcts``: the command line. One module a subcommand, in conformance/commands; each is imported when it is called.
-
-Exit codes: 0 all passed, 1 something failed (or differs, or survives, or nothing passed), 2 usage or input error, 3 a backend could not be started,
-4 nothing failed, but something that the backend claims is unsupported, 130 stopped by Ctrl-C, 128 + N stopped by signal N.
-"""
+"""``dmlcts``: the command line. One module a subcommand, in conformance/commands; each is imported when it is called."""
 
 from __future__ import annotations
 
 import re
 import sys
 from importlib import import_module
+from traceback import extract_tb
 from typing import Any
 
 import click
 
-from dmlcts.conformance.runner.terminal import set_encoding, silence
+from dmlcts.conformance.runner.terminal import open_streams, set_encoding, silence
 
 COMMANDS = {
     "ask": "run an operator once on given inputs and attributes",
@@ -38,6 +35,10 @@ COMMANDS = {
 
 _MODULES = {"exec": "exec_model"}
 
+_EXIT_CODES = """Exit codes: 0 all passed, 1 something failed (or differs, or survives, or nothing passed), 2 usage or input error,
+3 a backend could not be started, 4 nothing failed, but something that the backend claims is unsupported, 130 stopped by Ctrl-C,
+128 + N stopped by signal N."""
+
 
 class _Lazy(click.Group):
     """A group that imports a subcommand's module only when it is needed, so that ``--help`` is quick."""
@@ -59,7 +60,7 @@ class _Lazy(click.Group):
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog=__doc__.partition("\n\n")[2],
+    epilog=_EXIT_CODES,
 )
 @click.version_option(package_name="directml-conformance", prog_name="dmlcts")
 def dmlcts() -> None:
@@ -68,6 +69,7 @@ def dmlcts() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Runs the command line and exits. Errors that a user can fix are printed as one line, never as a traceback."""
+    open_streams()
     set_encoding()
     try:
         _check_text(sys.argv[1:] if arguments is None else arguments)
@@ -82,6 +84,12 @@ def main(arguments: list[str] | None = None) -> Any:
     except BrokenPipeError:
         silence()
         sys.exit(1)  # as click does, and similar to programs that SIGPIPE ends
+    except SystemExit as error:
+        if error.code:
+            raise  # as click does for a pipe that nobody reads
+        # No command ends so: a module in place of a library's did, and nothing may have run.
+        click.echo(f"dmlcts: ended by {extract_tb(error.__traceback__)[-1].filename}, which raised SystemExit", err=True)
+        sys.exit(2)
     except Exception as error:
         known = exit_code_of(error)
         if known is None:

@@ -42,6 +42,16 @@ def silence() -> None:
         os.close(nowhere)
 
 
+def open_streams() -> None:
+    """Opens the standard streams that were closed (``>&-``), on the null device: nothing else can then get their descriptors."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 (they stay open)
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
 def set_encoding() -> None:
     """UTF-8, or what PYTHONIOENCODING asks for; unsupported characters become '?'. Windows pipes have other defaults."""
     for stream in (sys.stdout, sys.stderr):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -327,3 +328,29 @@ def test_a_reader_that_goes_away_costs_no_run_and_gets_no_traceback(arguments: t
     os.close(theirs)
     assert (done.returncode, done.stderr) == (0 if arguments[0] == "run" else 1, b"")
     assert arguments[0] != "run" or (tmp_path / "results.jsonl").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell's >&-")
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_costs_no_run(closed: str, tmp_path: Path) -> None:
+    command = shlex.join([*PROGRAM, "run", "-q", "--case", CASE, "--out", str(tmp_path)])
+    done = subprocess.run(f"{command} {closed}", shell=True, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert (tmp_path / "results.jsonl").exists()
+
+
+# The surroundings
+
+
+def test_python_without_docstrings_runs_the_same() -> None:
+    done = started("--help", PYTHONOPTIMIZE="2")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"Exit codes: 0 all passed" in done.stdout
+
+
+def test_a_module_that_ends_python_is_no_success(tmp_path: Path) -> None:
+    """In place of a library's, as a file in a folder of PYTHONPATH."""
+    (tmp_path / "rich.py").write_text("raise SystemExit(0)\n", encoding="utf-8")
+    done = started("run", "--case", CASE, "--out", tmp_path / "out", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    assert f"dmlcts: ended by {tmp_path / 'rich.py'}, which raised SystemExit" in done.stderr.decode()
