@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class RunOptions:
     ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds; ``maxfail`` 0 means no limit.
     ``operators`` are patterns of names (conformance/runner/selection); none select all.
     ``required`` are requirements as in a manifest (conformance/runner/requirements). ``minutes`` limit a search; 0 means no limit.
+    ``today`` is the date by which waivers expire: a backend may change the clock of the process that it is in.
     """
 
     backend: str = "reference"
@@ -48,6 +50,7 @@ class RunOptions:
     out: str = "results"
     required: tuple[str, ...] = ()
     minutes: float = 0.0
+    today: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
 
     def __post_init__(self) -> None:
         """Cases from a folder judge nothing but the reference and its mutants. Raises UsageError."""

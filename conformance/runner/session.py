@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -41,9 +41,9 @@ class Session:
         keep_freed_memory()
         self.options = options
         self.waivers = tuple(waiver for file in options.waivers for waiver in read_waivers(Path(file)))
+        self.today = date.fromisoformat(options.today)
         self.backend: Backend | None = open_backend(options.backend) if backend is None else backend
         self.info = self.backend.describe()
-        self.today = datetime.now(UTC).date()
 
     def run(self, case: Case) -> Result:
         """Runs one case of any kind, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
@@ -75,7 +75,7 @@ class Session:
         if backend is not None:
             try:
                 backend.close()
-            except Exception as error:  # a Python backend may raise anything
+            except (Exception, SystemExit) as error:  # a Python backend may raise anything
                 print(f"dmlcts: the backend failed to close: {clean.line(error)}", file=sys.stderr)
 
     def _repro(self, result: Result) -> str:

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,22 @@ class ForgesTheJournal(Wrong):
         for listed in parts.glob("0-listed-*.jsonl"):
             text = listed.read_text(encoding="utf-8").replace('"status":"not_run"', '"status":"pass"')
             (parts / "9-forged.jsonl").write_text(text, encoding="utf-8")
+
+
+class StopsTheClock(Wrong):
+    """Its process is in the year 2000, as libraries for reproducible tests let it be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+        class Then(datetime):
+            @classmethod
+            def now(cls, tz: Any = None) -> Any:
+                return datetime(2000, 1, 1, tzinfo=tz)
+
+        for module in list(sys.modules.values()):
+            if getattr(module, "datetime", None) is datetime:
+                module.datetime = Then  # type: ignore[attr-defined]
 
 
 class OfAnotherTypeLater(ReferenceBackend):

@@ -388,6 +388,13 @@ def test_waivers(waiver_run: object) -> None:
     assert (code, result.status) == (0, "pass")
 
 
+def test_a_backend_that_stops_the_clock_revives_no_waiver(waiver_run: object) -> None:
+    assert callable(waiver_run)
+    code, result = waiver_run("inprocess:unruly:StopsTheClock", CASE, expires="DATE2020-01-01DATE")
+    assert (code, result.status) == (1, "fail")
+    assert "its waiver expired on 2020-01-01" in result.message
+
+
 def test_several_files_of_waivers_count_together(tmp_path: Path) -> None:
     files = [waived(tmp_path / f"{number}.yaml", cases) for number, cases in enumerate(("ELEMENT_WISE_BIT_XOR/*", CASE))]
     cases = ("--case", CASE, "--case", "ELEMENT_WISE_BIT_AND/UINT8/4d")
