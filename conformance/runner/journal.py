@@ -47,9 +47,26 @@ EXAMPLES = "examples"
 JUNIT, CTRF = "junit", "ctrf"
 """The folders for JUnit XML and CTRF JSON."""
 
-_REPORTS = ("results.jsonl", "claim.json", "summary.md", "index.html", EXPLANATIONS)
-OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), FOLDER, EXAMPLES, JUNIT, CTRF, "data"})
+RESULTS, OLDER = "results.jsonl", "results-older.jsonl"
+"""The results of the run, and, until it begins, those of the run before it."""
+
+_REPORTS = (RESULTS, "claim.json", "summary.md", "index.html", EXPLANATIONS)
+OWN = frozenset({*_REPORTS, *(f"{name}.partial" for name in _REPORTS), OLDER, FOLDER, EXAMPLES, JUNIT, CTRF, "data"})
 """The names that a run uses in its output folder."""
+
+
+def set_aside(out: Path) -> None:
+    """Leaves nothing of an older run in ``out`` but its results, under the name OLDER. Raises OSError."""
+    if (out / RESULTS).exists():
+        (out / RESULTS).replace(out / OLDER)
+    _remove_reports(out)
+
+
+def _remove_reports(out: Path) -> None:
+    for name in _REPORTS:
+        (out / name).unlink(missing_ok=True)
+    remove_junit(out / JUNIT)
+    remove_ctrf(out / CTRF)
 
 
 def begin(out: Path, manifest: Manifest, before: Iterable[Result] = ()) -> Path:
@@ -66,10 +83,9 @@ def begin(out: Path, manifest: Manifest, before: Iterable[Result] = ()) -> Path:
     write_manifest(parts, manifest)
     if kept:
         _write(parts / BEFORE, kept)
-    for file in (*older, *(out / name for name in _REPORTS)):
+    for file in (*older, out / OLDER):
         file.unlink(missing_ok=True)
-    remove_junit(out / JUNIT)
-    remove_ctrf(out / CTRF)
+    _remove_reports(out)
     if not kept:
         for example in (out / EXAMPLES).glob("*.json"):
             example.unlink()
@@ -156,8 +172,10 @@ def read_run(path: Path) -> Record:
     """
     if not path.is_dir():
         return read_record(path)
-    if (path / "results.jsonl").exists():
-        return read_record(path / "results.jsonl")
+    if (path / RESULTS).exists():
+        return read_record(path / RESULTS)
     if (path / FOLDER).is_dir():
         return read_parts(path / FOLDER)
+    if (path / OLDER).exists():
+        raise RecordError(f"{path} has no results: its last run did not start; {path / OLDER} has those of the run before it")
     raise RecordError(f"{path} has neither results.jsonl nor a folder {FOLDER}; give a results file or the output folder of a run")

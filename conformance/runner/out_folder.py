@@ -49,7 +49,8 @@ def _check(out: Path, entries: set[str]) -> None:
             raise UsageError(
                 f"{out / name} is a symbolic link, through which a run would write; remove it, or choose another folder with --out"
             )
-    if entries and not (_begins_record(out / "results.jsonl") or _begins_record(out / journal.FOLDER / journal.SELECTED)):
+    records = (journal.RESULTS, journal.OLDER, f"{journal.FOLDER}/{journal.SELECTED}")
+    if entries and not any(_begins_record(out / name) for name in records):
         raise UsageError(f"{out} holds files but no results of a run, so it is not overwritten; choose an empty folder with --out")
     parts = out / journal.FOLDER
     if parts.is_dir() and any(parts.iterdir()) and not _begins_record(parts / journal.SELECTED):

@@ -6,7 +6,7 @@ import contextlib
 import json
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from time import perf_counter, process_time
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import is_in_process, opened_to_describe
 from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.inputs import inputs_of
 from dmlcts.conformance.runner.options import RunOptions, UsageError
 from dmlcts.conformance.runner.out_folder import claimed
 from dmlcts.conformance.runner.plan import Plan
@@ -54,7 +55,8 @@ def running(
 
     ``processes`` 0 runs in this process, N in N worker processes. Inside the context, the output folder belongs to this run: an older run's
     reports are removed, and it holds the journal until the caller has written the reports and calls ``journal.end``. ``resume`` goes on with
-    the run in the output folder: cases that have a result are not run again.
+    the run in the output folder: cases that have a result are not run again. From before the backend is opened, an older run's results do not
+    count as the folder's any more, so that those of a run that does not start cannot be taken for its own.
 
     Raises:
         UsageError: no case is selected, level huge in several processes, the output folder is in use, not a run's, or not writable, or the run in it cannot be resumed.
@@ -64,15 +66,25 @@ def running(
         raise UsageError("cases of level huge need gigabytes each: run them one at a time, without -n or with -n 1")
     if is_in_process(options.backend):
         processes = max(processes, 1)  # foreign code must not be able to end the controlling process
+    out = Path(options.out)
+    if resume and not out.is_dir():
+        raise UsageError(f"nothing to resume: there is no folder {out}")
+    if not work_of(options).has_case():  # a mistake in the options changes nothing
+        raise no_case(options)
     with contextlib.ExitStack() as stack:
+        older = out.is_dir()
+        if older:
+            stack.enter_context(claimed(out))
+        if older and not resume:
+            with _writing(out):
+                journal.set_aside(out)
         session = stack.enter_context(Session(options, opened_to_describe(options.backend)))
         options = replace(options, feature_level=options.feature_level or session.info.feature_level)
         selection = work_of(options)
-        if not selection.has_case():
+        if not (options.cases or options.case_files or selection.has_case()):  # of the backend's feature level
             raise no_case(options)
-        if resume and not Path(options.out).is_dir():
-            raise UsageError(f"nothing to resume: there is no folder {options.out}")
-        out = stack.enter_context(claimed(Path(options.out)))
+        if not older:
+            stack.enter_context(claimed(out))
         pool = None
         if processes:
             session.close()  # workers open their own, and a device may allow only one user
@@ -81,7 +93,8 @@ def running(
         done: dict[str, Result] = {}
         if resume:
             manifest, done = resumed(with_version(manifest, selection.operators), out)
-        folder = _begun(out, manifest, done.values())
+        with _writing(out):
+            folder = journal.begin(out, manifest, done.values())
 
         def add_version() -> Manifest:
             """Needs every operator's spec, which takes a second: cases run meanwhile."""
@@ -132,9 +145,10 @@ def running(
         yield replace(record, manifest=ended)
 
 
-def _begun(out: Path, manifest: Manifest, before: Iterable[Result]) -> Path:
+@contextlib.contextmanager
+def _writing(out: Path) -> Iterator[None]:
     try:
-        return journal.begin(out, manifest, before)
+        yield
     except OSError as error:
         message = error.strerror or error
         raise UsageError(f"the output folder {out} cannot be written: {message}; choose another with --out") from None
@@ -201,7 +215,8 @@ def resumed(manifest: Manifest, out: Path) -> tuple[Manifest, dict[str, Result]]
     """The manifest of a run that goes on, and the results that it has so far, by case.
 
     Raises:
-        UsageError: the output folder has no run, or one with other options, versions or files. Nothing has been changed then.
+        UsageError: the output folder has no run, one that is complete, or one with other options, versions or files. Nothing has been
+            changed then.
     """
     try:
         before = journal.read_run(out)
@@ -210,23 +225,19 @@ def resumed(manifest: Manifest, out: Path) -> tuple[Manifest, dict[str, Result]]
     for name in _SAME:
         earlier, now = (json.loads(json.dumps(getattr(m, name))) for m in (before.manifest, manifest))  # a file has no tuples
         if earlier != now:
-            values = "the waivers, case files or --timeout" if name == "inputs" else f"{name} was {earlier!r} and is {now!r}"
+            values = (
+                "the waivers, case files, --timeout or the backend's code"
+                if name == "inputs"
+                else f"{name} was {earlier!r} and is {now!r}"
+            )
             raise UsageError(
                 f"the run in {out} cannot be resumed with other options or versions: {values}; start it anew without --resume"
             )
     done = {result.case: result for result in before.results if result.status != NOT_RUN}
-    return replace(manifest, started=before.manifest.started, seconds=before.manifest.seconds), done
-
-
-def inputs_of(options: RunOptions) -> str:
-    """A hash of the options and files that decide the results. Raises UsageError if a file cannot be read."""
-    digest = sha256(replace(options, out="", maxfail=0).to_json().encode())
-    for file in (*options.waivers, *options.case_files):
-        try:
-            digest.update(sha256(Path(file).read_bytes()).digest())
-        except OSError as error:
-            raise UsageError(f"{file}: cannot be read: {error}") from None
-    return digest.hexdigest()[:12]
+    if before.manifest.finished and not before.manifest.interrupted and len(done) >= before.manifest.selected:
+        raise UsageError(f"the run in {out} is complete, so there is nothing to resume; start it anew without --resume")
+    first = before.manifest
+    return replace(manifest, started=first.started, seconds=first.seconds, resumed=[*first.resumed, _now()]), done
 
 
 _SHOWN = 5

@@ -357,8 +357,53 @@ def test_a_run_that_is_refused_leaves_the_older_one(tmp_path: Path) -> None:
     assert dmlcts("run", "-q", "--case", CASE, "--out", tmp_path) == 0
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     assert dmlcts("run", "-q", "-k", "nothing-is-called-so", "--out", tmp_path) == 2
-    assert dmlcts("run", "-q", "--backend", "python:nosuch:Backend", "--out", tmp_path) == 3
+    assert dmlcts("run", "-q", "--case", CASE, "--feature-level", "9_9", "--out", tmp_path) == 2
+    assert dmlcts("run", "-q", "--case", "ELEMENT_WISE_BIT_OR/UINT8/4dd", "--out", tmp_path) == 2
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+
+
+def test_the_results_of_an_older_run_are_not_those_of_a_run_that_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, run = tmp_path / "out", ("run", "-q", "--case", CASE, "--out", tmp_path / "out")
+    older = out / journal.OLDER
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def not_started(code: int, *options: object) -> None:
+        assert dmlcts(*run) == 0
+        before = (out / "results.jsonl").read_bytes()
+        with monkeypatch.context() as patch:
+            if not options:
+                patch.setattr("dmlcts.conformance.runner.run.opened_to_describe", interrupt)
+            assert dmlcts(*run, *options) == code
+        assert {file.name for file in out.iterdir() if file.is_file()} == {".dmlcts.lock", older.name}
+        assert not [*(out / "junit").glob("*"), *(out / "ctrf").glob("*")]
+        assert older.read_bytes() == before
+        capsys.readouterr()
+        assert dmlcts("report", out, "--out", tmp_path / "report") == 2
+        assert f"its last run did not start; {older} has those of the run before it" in capsys.readouterr().err
+        assert dmlcts("gate", out, "--baseline", older) == 2
+
+    not_started(3, "--backend", "python:nosuch:Backend")
+    not_started(2, "--waivers", tmp_path / "nosuch.yaml")
+    not_started(130)
+    assert dmlcts(*run, "--backend", "python:nosuch:Backend") == 3  # twice
+    assert dmlcts("report", older, "--out", tmp_path / "report") == 0
+    assert dmlcts(*run) == 0
+    assert {file.name for file in out.iterdir()} == REPORTS
+
+
+def test_a_stopped_run_can_still_be_resumed_after_a_backend_did_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = ("run", "-q", "--case", CASE, "--out", tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("dmlcts.reports.write_all", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
+        assert dmlcts(*run) == 2  # what is left is the journal
+    for options in ((), ("--resume",)):
+        assert dmlcts(*run, "--backend", "python:nosuch:Backend", *options) == 3
+        assert dmlcts("report", tmp_path, "--out", tmp_path / "report") == 130
+    assert dmlcts(*run, "--resume") == 0
 
 
 @pytest.mark.parametrize("where", ["file", "file/below", "folder"])

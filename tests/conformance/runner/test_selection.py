@@ -199,7 +199,25 @@ def test_a_stopped_run_goes_on(stopped: Path, monkeypatch: pytest.MonkeyPatch) -
     assert record.counts()["pass"] == len(ids)
     assert (record.manifest.interrupted, record.manifest.started) == (False, begun)
     assert not (stopped / journal.FOLDER).exists()
-    assert ran_when_resumed(stopped, monkeypatch) == []  # a whole run has nothing left
+    assert len(record.manifest.resumed) == 1
+
+
+def test_a_complete_run_is_not_resumed(stopped: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It would be green with the date of today, whatever has changed, and nothing would have run."""
+    assert dmlcts(*CHOSEN, "-o", stopped, "--resume") == 0
+    before = (stopped / "results.jsonl").read_bytes()
+    assert dmlcts(*CHOSEN, "-o", stopped, "--resume") == 2
+    assert f"the run in {stopped} is complete, so there is nothing to resume" in capsys.readouterr().err
+    assert (stopped / "results.jsonl").read_bytes() == before
+
+
+def test_a_run_that_enough_failures_stopped_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HOSTS))
+    options = ("run", "-q", "-l", "smoke", "BIT_OR", "-b", "python:unruly:Wrong", "-o", tmp_path)
+    assert dmlcts(*options, "--maxfail", 1) == 1
+    assert "not_run" in statuses(tmp_path).values()
+    assert dmlcts(*options, "--resume") == 1
+    assert "not_run" not in statuses(tmp_path).values()
 
 
 def as_killed(stopped: Path) -> tuple[Path, list[str]]:
@@ -246,7 +264,7 @@ def test_only_the_same_run_goes_on(stopped: Path, tmp_path: Path, capsys: pytest
         (("-k", "BIT_OR"), "selection was"),
         (("--shard", "1/2"), "shard was"),
         (("--backend", "python:unruly:Plain"), "backend_spec was"),
-        (("--timeout", "5"), "the waivers, case files or --timeout"),
+        (("--timeout", "5"), "the waivers, case files, --timeout or the backend's code"),
     ):
         assert dmlcts(*CHOSEN, "-o", stopped, "--resume", *options) == 2
         error = capsys.readouterr().err
