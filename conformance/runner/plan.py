@@ -67,6 +67,13 @@ class Plan:
             self.left.clear()
         self.watcher.ran(status)
 
+    def changed(self, operator: str, case_id: str, status: str) -> None:
+        """A case that had a result has another one."""
+        if case_id not in self.ids.setdefault(operator, []):
+            self.ids[operator].append(case_id)
+        self.statuses[case_id] = status
+        self.failures += status in FAILURES
+
     @property
     def stopped(self) -> bool:
         """Whether enough cases failed."""

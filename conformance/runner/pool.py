@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter, deque
@@ -20,14 +21,16 @@ from time import monotonic, sleep
 from typing import Any, Self
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.opening import is_in_process
 from dmlcts.conformance.backends.python_host import child_environment
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.plan import Plan
 from dmlcts.conformance.runner.selection import Selection
 from dmlcts.conformance.runner.session import Session
 from dmlcts.conformance.runner.threads import one_thread
-from dmlcts.conformance.runner.worker import GRACE
-from dmlcts.reports.record import ERROR
+from dmlcts.conformance.runner.worker import GRACE, not_run
+from dmlcts.generator.suite import find_case
+from dmlcts.reports.record import ERROR, FAILURES
 
 _MOST = 50
 """The largest number of cases that a process is given at once."""
@@ -47,9 +50,15 @@ _ATTEMPTS = 3
 
 @dataclass(eq=False)
 class _Process:
-    """A worker process. ``operator`` is the one whose cases it makes (``listing``) or runs (``indices``); ``began`` tells whether it has made them."""
+    """A worker process. ``operator`` is the one whose cases it makes (``listing``) or runs (``indices``); ``began`` tells whether it has made them.
+
+    ``last`` is the case that it ran last: operator, index and id.
+    """
 
     popen: subprocess.Popen[str]
+    hung_up: bool = False
+    killed: bool = False
+    last: tuple[str, int, str] | None = None
     ready: bool = False
     listing: bool = False
     began: bool = False
@@ -60,8 +69,18 @@ class _Process:
     def hang_up(self) -> None:
         """Ends the input: the process finishes its case and closes its backend."""
         assert self.popen.stdin is not None
+        self.hung_up = True
         with suppress(OSError):
             self.popen.stdin.close()
+
+    def kill(self) -> None:
+        """Kills it, and on POSIX what a backend in it left in its group, as that may hold its output open."""
+        self.killed = True
+        if os.name == "posix":
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.popen.pid, signal.SIGKILL)
+        else:
+            self.popen.kill()
 
     @property
     def idle(self) -> bool:
@@ -112,11 +131,22 @@ class Pool:
             try:
                 process, messages = self.heard.get(timeout=0.5)  # without a limit, Windows would not notice Ctrl-C
             except Empty:
+                self._find_dead(plan)
                 continue
+            if process not in self.processes:
+                continue  # what it left speaks in its name
             for message in messages:
                 self._hear(process, message, plan)
             if not messages:
                 self._bury(process, plan)
+
+    def _find_dead(self, plan: Plan) -> None:
+        """Processes that died and whose output does not end: something that they left holds it open. It is killed, if it is in their group."""
+        for process in [process for process in self.processes if process.popen.poll() is not None]:
+            if process.killed:
+                self._bury(process, plan)
+            else:
+                process.kill()
 
     def _give(self, process: _Process, plan: Plan) -> None:
         """Gives a process something to do: more of its operator, another operator, or a part of another's."""
@@ -152,25 +182,30 @@ class Pool:
             case ["began"]:
                 process.began = True
             case ["ran", str(status)] if process.indices:
-                plan.ran(process.operator, process.indices.popleft(), status)
+                index = process.indices.popleft()
+                process.last = process.operator, index, plan.ids[process.operator][index]
+                plan.ran(process.operator, index, status)
                 if plan.stopped:
                     self._recall(process)
             case _:
-                process.popen.kill()  # a backend in it wrote to where it should not
+                process.kill()  # a backend in it wrote to where it should not
 
     def _recall(self, first: _Process) -> None:
         """Enough cases failed: what was handed out is not waited for."""
         for process in [other for other in self.processes if other.indices]:
             process.indices.clear()
-            process.popen.kill()
+            process.kill()
 
     def _bury(self, process: _Process, plan: Plan) -> None:
-        """A process died. Its case becomes an error; what it had not begun is for others."""
+        """A process died. Its case becomes an error, the one before if it was at none; what it had not begun is for others."""
         code = process.popen.wait()
+        process.kill()
         process.hang_up()
         self.processes.remove(process)
         if not process.ready:
             raise self._unavailable(f"{self.options.backend}: the process ended with exit code {code} while it opened the backend")
+        if not (process.indices and process.began):
+            self._blame_last(process, plan)
         if process.listing:
             plan.unlisted.appendleft(process.operator)
         elif process.indices and process.began:
@@ -190,6 +225,21 @@ class Pool:
             raise self._unavailable(
                 f"a process that made the cases of {process.operator} ended with exit code {code}, again and again"
             )
+
+    def _blame_last(self, process: _Process, plan: Plan) -> None:
+        """The case that a process ran last becomes an error, as a backend in it may die only a while after it has done damage."""
+        if process.last is None or plan.stopped or not is_in_process(self.options.backend):
+            return
+        operator, index, case_id = process.last
+        if plan.statuses.get(case_id) in FAILURES:
+            return
+        number = self.selection.number(operator)
+        listed = journal.is_listed(self.folder, number)  # a search lists for a while
+        result = journal.listed(self.folder, number)[index] if listed else not_run(find_case(case_id))
+        message = f"the process that ran it died after it, with exit code {process.popen.returncode}"
+        crash = self.session.settled(replace(result, status=ERROR, message=message))
+        journal.crashed(self.folder, crash)
+        plan.changed(operator, case_id, crash.status)
 
     def _unavailable(self, reason: str) -> BackendUnavailable:
         return BackendUnavailable(f"{reason} (in one of {self.count} processes; try fewer: -n 1 or -n 0)")
@@ -225,7 +275,8 @@ class Pool:
                 if messages:
                     self.heard.put((process, messages))
                 sleep(_PAUSE)
-        process.popen.kill()
+        if not (valid and process.hung_up):
+            process.popen.kill()
         self.heard.put((process, []))
 
     def __enter__(self) -> Self:
@@ -236,18 +287,25 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def end(self) -> None:
-        """Ends the processes: they finish the case that they are at, and close their backends."""
+    def end(self, plan: Plan | None = None) -> None:
+        """Ends the processes: they finish the case that they are at, and close their backends.
+
+        With a ``plan``, which has run, the last case of one that dies instead becomes an error.
+        """
         for process in self.processes:
             process.hang_up()
         until = monotonic() + GRACE
         for process in self.processes:
             try:
                 process.popen.wait(max(0.1, until - monotonic()))
+                if plan is not None and process.popen.returncode:
+                    self._blame_last(process, plan)
             except subprocess.TimeoutExpired:
-                process.popen.kill()
+                process.kill()
                 process.popen.wait()
             process.listener.join(1.0)
+            if process.listener.is_alive():
+                process.kill()  # what it left
 
 
 def _messages(lines: Sequence[bytes]) -> Iterator[Any]:

@@ -121,7 +121,7 @@ def running(
         try:
             session.close()
             if pool is not None:
-                pool.end()
+                pool.end(None if interrupted else plan)
         except KeyboardInterrupt:  # all cases may have run, and have their reports
             interrupted = True
         complete = plan.ended(interrupted)

@@ -7,7 +7,6 @@ import re
 import sys
 from dataclasses import replace
 from datetime import date
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -41,6 +40,9 @@ class Session:
         keep_freed_memory()
         self.options = options
         self.waivers = tuple(waiver for file in options.waivers for waiver in read_waivers(Path(file)))
+        self.examples = (Path(options.out) / EXAMPLES_FOLDER).absolute()  # a backend may change the current folder
+        self.files = {read_case(Path(file)).id: Path(file) for file in options.case_files}
+        """The cases from files, which have no other name."""
         self.today = date.fromisoformat(options.today)
         self.backend: Backend | None = open_backend(options.backend) if backend is None else backend
         self.info = self.backend.describe()
@@ -80,22 +82,17 @@ class Session:
 
     def _repro(self, result: Result) -> str:
         """The command that runs the case again; a shrunken example, or a drawn case, is saved for it."""
-        file = self._files.get(result.case)
+        file = self.files.get(result.case)
         example = result.evidence.get("example")
         if example is None and result.kind == DRAWN and (case := find_numbered(result.case)):  # its process died
             example = to_json(case)
         if example is not None:
-            folder = Path(self.options.out) / EXAMPLES_FOLDER
-            folder.mkdir(parents=True, exist_ok=True)
-            file = folder / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json"
-            file.write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")
+            name = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json"
+            self.examples.mkdir(parents=True, exist_ok=True)
+            (self.examples / name).write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")
+            file = Path(self.options.out) / EXAMPLES_FOLDER / name
         what = ("--case", result.case) if file is None else ("--case-file", file.as_posix())
         return command_text(("dmlcts", "run", "--backend", self.options.backend, *what))
-
-    @cached_property
-    def _files(self) -> dict[str, Path]:
-        """The cases from files, which have no other name."""
-        return {read_case(Path(file)).id: Path(file) for file in self.options.case_files}
 
     def __enter__(self) -> Self:
         return self

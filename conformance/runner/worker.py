@@ -44,6 +44,7 @@ class Worker:
 
     def __init__(self, session: Session, selection: Selection, folder: Path, process: str) -> None:
         self.session, self.selection, self.folder, self.process = session, selection, folder, process
+        self.process_id = os.getpid()
         self.made: dict[str, list[Case]] = {}
         self.stream: TextIO | None = None
 
@@ -64,6 +65,8 @@ class Worker:
         if self.stream is None:
             self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
         result = result_in(self.session, self.cases(operator)[index])
+        if os.getpid() != self.process_id:
+            os._exit(0)  # the backend called fork, and this is the child: the parent goes on
         if self.selection.keeps(operator, result.status):
             write_line(self.stream, "result", result_json(result))
             self.stream.flush()
@@ -110,6 +113,8 @@ def main() -> None:
     queue: SimpleQueue[list[Any] | None] = SimpleQueue()
     Thread(target=_read, args=(commands, queue), daemon=True).start()
     run_options = RunOptions.from_json(options)
+    out = Path(run_options.out).absolute()  # a backend may change the current folder
+    selection = work_of(replace(run_options, out=str(out)))
     try:
         session = Session(run_options)
         if change := BackendInfo.from_json(described).change(session.info):
@@ -119,8 +124,7 @@ def main() -> None:
         say("unavailable", str(error))
         return
     say("ready")
-    folder = Path(run_options.out) / journal.FOLDER
-    with session, Worker(session, work_of(run_options), folder, process) as worker:
+    with session, Worker(session, selection, out / journal.FOLDER, process) as worker:
         while (command := queue.get()) is not None:
             match command:
                 case ["list", operator]:
@@ -148,7 +152,7 @@ def _read(commands: TextIO, queue: SimpleQueue[list[Any] | None]) -> None:
     _ended.append(True)
     queue.put(None)
     sleep(GRACE)
-    os._exit(1)
+    os._exit(0)  # that a backend does not close is no failure
 
 
 if __name__ == "__main__":

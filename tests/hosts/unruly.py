@@ -92,6 +92,34 @@ class DiesWithSuccess(_InACase):
         os._exit(0)
 
 
+class LeavesAChild(_InACase):
+    """Dies, and a child that holds its streams open does not."""
+
+    def misbehave(self) -> None:
+        if os.fork() == 0:
+            self.become()
+            Path(os.environ["UNRULY_OUT"], "child").write_text(str(os.getpid()), encoding="utf-8")
+            time.sleep(60)
+        while not Path(os.environ["UNRULY_OUT"], "child").exists():
+            time.sleep(0.01)
+        os._exit(9)
+
+    def become(self) -> None:
+        pass
+
+
+class LeavesADaemon(LeavesAChild):
+    def become(self) -> None:
+        os.setsid()
+
+
+class Forks(_InACase):
+    """The child goes on as well as the parent."""
+
+    def misbehave(self) -> None:
+        os.fork()
+
+
 class Crashes(_InACase):
     def misbehave(self) -> None:
         ctypes.string_at(0)
@@ -188,6 +216,17 @@ class WrongAndExitsAtClose(Wrong):
 class WrongAndDiesAtClose(Wrong):
     def close(self) -> None:
         os._exit(0)
+
+
+class CrashesAtClose(ReferenceBackend):
+    def close(self) -> None:
+        os.abort()
+
+
+class ChangesTheFolder(Wrong):
+    def __init__(self) -> None:
+        super().__init__()
+        os.chdir("/")
 
 
 class Uint32Only(ReferenceBackend):

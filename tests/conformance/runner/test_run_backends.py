@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dmlcts.conformance.commands.cli import main
@@ -194,6 +197,46 @@ def test_a_worker_that_dies_costs_its_case_and_its_death_can_be_waived(tmp_path:
     waivers = waived(tmp_path / "waivers.yaml", CASE)
     assert started(*arguments, "--waivers", waivers).returncode == 0
     assert (results(tmp_path)[CASE].status, results(tmp_path)[CASE].waiver) == ("waived", "known (https://example.org/1)")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="fork")
+@pytest.mark.parametrize("name", ["LeavesAChild", "LeavesADaemon"])
+def test_a_child_that_a_worker_leaves_delays_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds the worker's output open, so that the worker's end is not seen there."""
+    monkeypatch.setenv("UNRULY_OUT", str(tmp_path))
+    began = time.monotonic()
+    assert dmlcts("run", "-q", *SELECTED, "--backend", f"inprocess:unruly:{name}", "--out", tmp_path / "out") == 1
+    assert time.monotonic() - began < 50  # the child sleeps for a minute
+    found = results(tmp_path / "out")
+    assert {case: found[case].message for case in found if found[case].status != "pass"} == {CASE: "the process that ran it died"}
+    child = int((tmp_path / "child").read_text(encoding="utf-8"))
+    if name == "LeavesADaemon":
+        os.kill(child, signal.SIGKILL)  # what has left the worker's group is not found
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE or name == "LeavesADaemon"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="fork")
+def test_a_fork_that_goes_on_runs_no_case_twice(tmp_path: Path) -> None:
+    assert dmlcts("run", "-q", *SELECTED, "--backend", "inprocess:unruly:Forks", "--out", tmp_path) == 0
+    assert {result.status for result in results(tmp_path).values()} == {"pass"}
+
+
+def test_a_crash_after_the_last_case_costs_this_case(tmp_path: Path) -> None:
+    assert dmlcts("run", "-q", *SELECTED, "--backend", "inprocess:unruly:CrashesAtClose", "--out", tmp_path) == 1
+    assert [result.status for result in results(tmp_path).values()] == ["pass"] * 3 + ["error"]
+    assert results(tmp_path)[OTHERS[-1]].message.startswith("the process that ran it died after it, with exit code ")
+
+
+def test_a_backend_that_changes_the_folder_changes_no_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert dmlcts("repro", CASE, "--out", "case") == 0
+    chosen = ("--case-file", Path("case") / "case.json", "--case", "ELEMENT_WISE_BIT_OR/UINT8/property/agreement")
+    assert dmlcts("run", "-q", *chosen, "--backend", "inprocess:unruly:ChangesTheFolder", "--out", "out") == 1
+    found = results(tmp_path / "out")
+    assert [result.status for result in found.values()] == ["fail"] * 2
+    for result in found.values():
+        words = shlex.split(result.repro)
+        assert Path(words[words.index("--case-file") + 1]).is_file()
 
 
 def test_a_process_host_that_hangs_costs_one_case(tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions, UsageError
@@ -20,6 +22,7 @@ from dmlcts.conformance.runner.pool import Pool, _Process
 from dmlcts.conformance.runner.run import manifest_of
 from dmlcts.conformance.runner.selection import operators_named, selected_cases, selection_of
 from dmlcts.conformance.runner.session import Session
+from dmlcts.conformance.runner.worker import not_run
 from dmlcts.generator import suite
 from dmlcts.reports.record import Record, read_record, write_record
 from dmlcts.spec.loader import operator_names
@@ -309,6 +312,29 @@ def test_a_process_that_dies_while_it_makes_cases_is_replaced_twice() -> None:
         else:
             with pytest.raises(BackendUnavailable, match=f"made the cases of {OR} ended with exit code 7, again and again"):
                 pool._bury(process, plan)
+
+
+def test_a_process_that_dies_while_it_makes_cases_costs_the_case_that_a_backend_in_it_ran_last(tmp_path: Path) -> None:
+    options = RunOptions(backend="inprocess:unruly:Plain", level="smoke", operators=("BIT_OR",), out=str(tmp_path))
+    selection = selection_of(options)
+    plan = Plan([*selection.operators, "ELEMENT_WISE_BIT_XOR"], _Nobody())
+    with Session(options, ReferenceBackend()) as session:
+        pool = Pool(selection, 1, session)
+    parts = journal.begin(tmp_path, manifest_of(replace(options, feature_level="6_4"), session.info, plan.operators))
+    journal.write_list(parts, 0, map(not_run, selection.cases(OR)))
+    plan.unlisted.clear()
+    plan.add(OR, [case.id for case in selection.cases(OR)])
+    last = plan.ids[OR][1]
+    gone = subprocess.Popen([sys.executable, "-c", "exit(7)"], stdin=subprocess.PIPE, text=True)
+    process = _Process(gone, ready=True, began=True, operator=OR, indices=deque(plan.take(OR, 2)))
+    pool.processes.append(process)
+    for _ in range(2):
+        pool._hear(process, ["ran", "pass"], plan)
+    process.listing, process.operator = True, "ELEMENT_WISE_BIT_XOR"
+    pool._bury(process, plan)
+    assert plan.statuses == {plan.ids[OR][0]: "pass", last: "error"}
+    (crash,) = (result for result in journal.read_parts(parts).results if result.status == "error")
+    assert (crash.case, crash.message) == (last, "the process that ran it died after it, with exit code 7")
 
 
 def test_an_operator_whose_name_has_a_word_of_the_expression_runs_first() -> None:
