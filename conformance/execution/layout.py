@@ -1,15 +1,18 @@
 """The resources and bindings of a case, and what they hold before the run.
 
-The backend is not trusted. Outputs are filled with the complement of the right answer, so that an unwritten element is always wrong.
-Guard bytes surround every binding.
+The backend is not trusted. Outputs are filled with what is far from the right answer, so that an unwritten element is always wrong, and random
+but for that, so that nothing turns it into the right one. Guard bytes surround every binding.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from hashlib import shake_256
 from types import MappingProxyType
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +21,7 @@ from dmlcts.conformance.backends.backend import BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.backends.buffers import write_tensor
 from dmlcts.generator.case import ALL, INPUTS, OFFSETS, Case
 from dmlcts.reference.answer import Answer, host
+from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
 from dmlcts.spec.model import Operator
@@ -36,6 +40,9 @@ _APART = 37 * _ALIGNED
 GUARD_BYTE, _GAP_BYTE, _INPUT_BYTE = 0xA5, 0xC3, 0x3C
 """Fill bytes before and after an output, between its elements, and around and between those of an input. They differ, so that an operator
 that writes past the end (OR, AND, MIN and copies among them) does not write a guard's own value over it."""
+
+_PERIOD, _STARTS = 65_521, 4_093
+"""The random part of what outputs hold begins again after so many elements, and anywhere among the first of them. Primes, so that no row repeats another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,9 @@ def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answe
         part = resources[place.of][place.begin : place.begin + place.length]
         part[...] = GUARD_BYTE if written else _INPUT_BYTE
         part[place.offset : place.offset + place.size] = _GAP_BYTE if written else _INPUT_BYTE
-        content = inputs[name] if name in inputs else poison(answers.get(name), tensors[name]) if name in outputs else None
+        content = inputs.get(name)
+        if content is None and name in answers and name in outputs:
+            content = poison(answers[name], tensors[name], crc32(f"{case.id}/{name}".encode()))
         if content is not None:
             write_tensor(part, tensors[name], content, place.offset)
     index = {of: at for at, of in enumerate(resources)}
@@ -138,17 +147,39 @@ def output_names(operator: Operator, desc: OperatorDesc) -> tuple[str, ...]:
     return tuple(name for field, name, _ in desc.by_field() if field in names)
 
 
-def poison(answer: Answer | None, tensor: TensorDesc) -> Array | None:
-    """The content of an output before the run: floats with all bits inverted, integers half of their range away from the right ones.
+def poison(answer: Answer, tensor: TensorDesc, key: int) -> Array:
+    """The content of an output before the run: no element is right, or nearly right. What is random follows from ``key``.
 
-    So no unwritten element is right, or nearly right.
+    Numbers of the largest exponent and the other sign; NaN for zeros, as a product with 0 would give those. Integers between a quarter and three
+    quarters of their range away from the right ones.
     """
-    if answer is None:
-        return None
     with np.errstate(all="ignore"):
         right: Array = host(answer.stored).astype(numpy_dtype(tensor.data_type), copy=False)
+    right = np.ascontiguousarray(right).reshape(-1)
+    bits = right.view(bits_dtype(tensor.data_type))
+    noise, kept, nan = _noise(tensor.data_type)
+    noise = noise[key % _STARTS :]
+    wrong = np.empty_like(bits)
+    for begin in range(0, bits.size, _PERIOD):
+        piece = slice(begin, begin + _PERIOD)
+        here = wrong[piece]
+        np.bitwise_and(bits[piece], kept, out=here)
+        here += noise[: here.size]
+        if nan:
+            np.bitwise_or(here, nan, out=here, where=right[piece] == 0)
     if tensor.type.bits < 8:
-        return (right.astype(np.uint8) ^ np.uint8(15)).astype(right.dtype)
-    bits = np.ascontiguousarray(right).view(bits_dtype(tensor.data_type))
-    wrong: Array = ~bits if tensor.type.is_float else bits ^ bits.dtype.type(1 << (tensor.type.bits - 1))
+        return (wrong & np.uint8(15)).astype(right.dtype).reshape(tensor.sizes)
     return wrong.view(right.dtype).reshape(tensor.sizes)
+
+
+@cache
+def _noise(data_type: str) -> tuple[Array, Any, Any]:
+    """For ``poison``: what to add to the bits of the right elements, which of these are kept, and what makes the sum a NaN (0 for integers)."""
+    of, dtype = abi().data_types[data_type], bits_dtype(data_type)
+    drawn = shake_256(data_type.encode()).digest((_PERIOD + _STARTS) * dtype.itemsize)
+    random = np.frombuffer(drawn, dtype.newbyteorder("<")).astype(dtype)
+    if not of.is_float:
+        return (random % (1 << (of.bits - 1))) + dtype.type(1 << (of.bits - 2)), dtype.type((1 << of.bits) - 1), dtype.type(0)
+    nan = 1 << np.finfo(numpy_dtype(data_type)).nmant  # the last bit of the exponent: with it, all of them are set
+    largest, sign = (1 << of.bits) - 2 * nan, dtype.type(1 << (of.bits - 1))
+    return (random % nan) | dtype.type(largest | 1), sign, dtype.type(nan)
