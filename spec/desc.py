@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple, cast
+from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
 from dmlcts.spec.abi import DataType as AbiDataType
 from dmlcts.spec.abi import abi
@@ -132,7 +133,7 @@ class OperatorDesc:
 
     A field's value is, by the field's type: TensorDesc; tuple of TensorDesc; OperatorDesc; tuple of OperatorDesc; int; float; bool;
     the short name of an enumeration's constant (or an int, valid or not); tuple of numbers; Size2D; ScaleBias; None where optional and
-    absent.
+    absent. No field can be changed: cases share descs with each other and with the implementation under test.
     """
 
     type: str
@@ -140,7 +141,8 @@ class OperatorDesc:
     _tensors: tuple[tuple[str, str, TensorDesc], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Caches the tensors, which are read often."""
+        """Copies the fields, and caches the tensors, which are read often."""
+        object.__setattr__(self, "fields", MappingProxyType(dict(self.fields)))
         found = []
         for name, value in self.fields.items():
             if isinstance(value, TensorDesc):
@@ -148,6 +150,9 @@ class OperatorDesc:
             elif isinstance(value, tuple):
                 found += [(name, f"{name}[{i}]", each) for i, each in enumerate(value) if isinstance(each, TensorDesc)]
         object.__setattr__(self, "_tensors", tuple(found))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OperatorDesc, (self.type, dict(self.fields))
 
     def tensors(self) -> Iterator[tuple[str, TensorDesc]]:
         """The tensors that are present, in the struct's order: ``("ATensor", desc)``, ``("InputTensors[0]", desc)``..."""

@@ -150,8 +150,8 @@ def output_names(operator: Operator, desc: OperatorDesc) -> tuple[str, ...]:
 def poison(answer: Answer, tensor: TensorDesc, key: int) -> Array:
     """The content of an output before the run: no element is right, or nearly right. What is random follows from ``key``.
 
-    Numbers of the largest exponent and the other sign; NaN for zeros, as a product with 0 would give those. Integers between a quarter and three
-    quarters of their range away from the right ones.
+    Numbers of the largest exponent and the other sign; NaN for zeros, as a product with 0 would give those. Integers between 3/8 and 5/8 of their
+    range away from the right ones.
     """
     with np.errstate(all="ignore"):
         right: Array = host(answer.stored).astype(numpy_dtype(tensor.data_type), copy=False)
@@ -179,7 +179,8 @@ def _noise(data_type: str) -> tuple[Array, Any, Any]:
     drawn = shake_256(data_type.encode()).digest((_PERIOD + _STARTS) * dtype.itemsize)
     random = np.frombuffer(drawn, dtype.newbyteorder("<")).astype(dtype)
     if not of.is_float:
-        return (random % (1 << (of.bits - 1))) + dtype.type(1 << (of.bits - 2)), dtype.type((1 << of.bits) - 1), dtype.type(0)
-    nan = 1 << np.finfo(numpy_dtype(data_type)).nmant  # the last bit of the exponent: with it, all of them are set
-    largest, sign = (1 << of.bits) - 2 * nan, dtype.type(1 << (of.bits - 1))
-    return (random % nan) | dtype.type(largest | 1), sign, dtype.type(nan)
+        eighth = 1 << (of.bits - 3)
+        return random % (2 * eighth) + dtype.type(3 * eighth), dtype.type((1 << of.bits) - 1), dtype.type(0)
+    last = 1 << np.finfo(numpy_dtype(data_type)).nmant  # of the exponent's bits: with it, all of them are set
+    largest, sign, quiet = (1 << of.bits) - 2 * last, 1 << (of.bits - 1), last // 2
+    return random % last | dtype.type(largest), dtype.type(sign), dtype.type(last | quiet)

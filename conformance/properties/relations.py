@@ -5,7 +5,7 @@ which need no reference. The examples follow from the case's id and the run's se
 are run all at once, so that every call in the law is one dispatch.
 
 Hypothesis looks for a small failing example only after one has failed (conformance/properties/shrink). If it finds none, the failing example
-is bisected while one half fails. No failure is lost: one that does not recur is reported as such. The example becomes a separate case with
+is bisected while one half fails. No failure is lost: one that does not recur is reported as such, and smaller examples that are unsupported count as passing. The example becomes a separate case with
 literal data, which can be run again (``dmlcts run --case-file``).
 """
 
@@ -85,8 +85,6 @@ def _tried(trial: Trial, examples: int, seed: str) -> Outcome:
         found = _cut_down(trial, draft, outcome)
         remark = f"example of {law}, cut down"
     example, outcome, steady = found
-    if outcome.status == UNSUPPORTED:
-        return outcome
     if outcome.status != FAIL:
         remark = f"an example of {law}"
     return _with_example(example, outcome, remark if steady else _UNSTEADY.format(law))
@@ -127,13 +125,13 @@ def _cut_down(trial: Trial, draft: Draft, outcome: Outcome) -> tuple[Case, Outco
     """The last of a chain of simpler drafts that all fail: as a case, its outcome, and whether the first one failed again."""
     example = draft_case(trial, draft)
     again = _outcome(trial, example)
-    if again.status == PASS:
+    if again.status in (PASS, UNSUPPORTED):
         return example, outcome, False
     outcome, candidates = again, simpler(trial, draft)
     while outcome.status == FAIL and (candidate := next(candidates, None)) is not None:
         smaller = draft_case(trial, candidate)
         smaller_outcome = _outcome(trial, smaller)
-        if smaller_outcome.status != PASS:
+        if smaller_outcome.status not in (PASS, UNSUPPORTED):
             example, outcome, candidates = smaller, smaller_outcome, simpler(trial, candidate)
     return example, outcome, True
 

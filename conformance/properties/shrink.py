@@ -30,7 +30,7 @@ from dmlcts.generator.case import AGREEMENT, Case, Data
 from dmlcts.generator.data import recipe_array, recipe_bytes, same_where_broadcast
 from dmlcts.generator.properties import choice_of
 from dmlcts.generator.recipes import RECIPES
-from dmlcts.reports.record import FAIL, PASS
+from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED
 from dmlcts.spec.desc import TensorDesc
 
 _SIZES = st.integers(1, MOST_SIZE)
@@ -56,7 +56,7 @@ class _Stopped(BaseException):
 
 
 def search(trial: Trial, attempt: Callable[[Case], Outcome], examples: int, seed: str) -> tuple[Case, Outcome, bool] | None:
-    """A shrunken example that does not pass, its outcome, and whether it failed every time. None if ``examples`` of them pass."""
+    """A shrunken example that fails or is an error, its outcome, and whether it failed every time. None if ``examples`` of them pass or are unsupported."""
     failures: list[_Broken] = []
 
     def check(draft: Draft) -> None:
@@ -65,7 +65,7 @@ def search(trial: Trial, attempt: Callable[[Case], Outcome], examples: int, seed
         if outcome.status == FAIL:
             failures.append(_Broken(example, outcome))
             raise failures[-1]
-        if outcome.status != PASS:
+        if outcome.status not in (PASS, UNSUPPORTED):
             raise _Stopped(example, outcome)
 
     try:

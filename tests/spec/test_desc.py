@@ -1,7 +1,9 @@
 """Descs as DxDispatch writes them: read, written, and read again, in both forms; and what is wrong with one."""
 
+import copy
 import json
 import math
+import pickle
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -295,3 +297,18 @@ def test_tensors_of_a_desc() -> None:
 )  # fmt: skip
 def test_what_a_data_type_holds(name: str, value: float | int | str, held: bool) -> None:
     assert abi().data_types[name].holds(value) is held
+
+
+def test_a_desc_cannot_be_changed() -> None:
+    """Cases share it with the implementation under test."""
+    fields: dict[str, Any] = {"InputTensor": TensorDesc("FLOAT32", (2,)), "Alpha": 0.5}
+    desc = OperatorDesc("ACTIVATION_LEAKY_RELU", fields)
+    fields["Alpha"] = 1.0
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        desc.fields["Alpha"] = 1.0  # type: ignore[index]
+    assert desc.fields["Alpha"] == 0.5
+    outer = OperatorDesc("GEMM", {"FusedActivation": desc})
+    for copied in (pickle.loads(pickle.dumps(outer)), copy.deepcopy(outer), OperatorDesc("GEMM", outer.fields)):
+        assert copied == outer
+        assert repr(copied) == repr(outer)
+        assert list(copied.fields["FusedActivation"].tensors()) == list(desc.tensors())

@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from wrong_backends import NEGATIVE, OR, SAMPLE, Good, resource, run
+from wrong_backends import NEGATIVE, OR, ROUND, SAMPLE, Good, resource, run
 
 from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.generator.case import REJECTION
-from dmlcts.generator.suite import operator_cases, select
+from dmlcts.generator.suite import find_case, operator_cases, select
+from dmlcts.spec.desc_json import write_desc
 
 # What a backend answers instead
 
@@ -150,3 +151,14 @@ def test_resources_that_are_replaced_instead_of_written_are_unwritten() -> None:
 def test_bindings_cannot_be_changed() -> None:
     result = run(OR, Good(instead=lambda d: d.bindings.pop("OutputTensor")))  # type: ignore[attr-defined]
     assert (result.status, result.message.partition(":")[0]) == ("error", "AttributeError")
+
+
+def test_descs_cannot_be_changed() -> None:
+    def normalizing(dispatch: Dispatch) -> None:
+        dispatch.desc.fields["Mode"] = "HALVES_TOWARD_ZERO"  # type: ignore[index]
+
+    case = find_case(ROUND)
+    before = write_desc(case.desc)
+    result = run(case, Good(instead=normalizing))
+    assert (result.status, result.message.partition(":")[0]) == ("error", "TypeError")
+    assert write_desc(case.desc) == before

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from laws_on_trial import OR, ROUND, XOR, Array, Computing, draft_of, example_of, tried
 
-from dmlcts.conformance.backends.backend import BackendInfo
+from dmlcts.conformance.backends.backend import BackendInfo, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.properties.examples import agreement_cases
 from dmlcts.conformance.properties.law_dispatch import Trial
@@ -123,6 +123,36 @@ def test_a_crash_while_an_example_is_cut_down_is_an_error() -> None:
     result = tried(label, Computing(ELEMENT_WISE_BIT_XOR=dying))
     assert (result.status, len(counts)) == ("error", 3)
     assert "OSError: gone (an example of cancels-itself)" in result.message
+
+
+@pytest.mark.parametrize("label", [f"{XOR}/UINT8/property/cancels-itself", f"{OR}/UINT64/property/agreement"])
+def test_a_failure_that_is_unsupported_when_it_is_run_again_stays_one(label: str) -> None:
+    calls: list[int] = []
+
+    def once(a: Array, b: Array) -> Array:
+        calls.append(1)
+        if len(calls) > 1:
+            raise Unsupported("the device was lost")
+        return ~(a | b)
+
+    result = tried(label, Computing(ELEMENT_WISE_BIT_XOR=once, ELEMENT_WISE_BIT_OR=once))
+    assert result.status == "fail"
+    assert "does not fail every time: the backend is not deterministic" in result.message
+    assert example_of(result).expect in (RELATION, "reference")
+
+
+def test_a_failure_is_cut_down_to_the_smallest_example_that_is_supported() -> None:
+    def from_four_on(a: Array, b: Array) -> Array:
+        if a.size < 4:
+            raise Unsupported("tiny tensors")
+        return a ^ b | 1
+
+    result = tried(f"{XOR}/UINT32/property/cancels-itself", Computing(ELEMENT_WISE_BIT_XOR=from_four_on))
+    assert result.status == "fail"
+    assert "deterministic" not in result.message
+    literal = example_of(result).data["a"].literal
+    assert literal is not None
+    assert literal.sizes == (4,)
 
 
 def test_examples_of_agreement_have_every_size_and_every_layout() -> None:
