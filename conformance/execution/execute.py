@@ -111,7 +111,9 @@ def _rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array]
         return Outcome(
             ERROR, f"must be rejected ({case.rule}), but: {error}", evidence={"fault": error.evidence} if error.evidence else {}
         )
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         message = f"must be rejected ({case.rule}) with Rejected, but raised {clean.raised(error)}"
         return Outcome(ERROR, message, evidence={"traceback": traceback_of(error)})
     return Outcome(FAIL, f"accepted, but must be rejected: it breaks {case.rule}")

@@ -36,7 +36,9 @@ def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
         return Outcome(UNSUPPORTED, str(error))
     except BackendFault as error:
         return Outcome(ERROR, str(error), evidence={"fault": error.evidence} if error.evidence else {})
-    except (Exception, SystemExit) as error:  # a Python backend may raise anything; only this case fails
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a Python backend may raise anything, pytest's outcomes too; only this case fails
         return Outcome(ERROR, clean.raised(error), evidence={"traceback": traceback_of(error)})
     return None
 

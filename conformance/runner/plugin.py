@@ -1,10 +1,13 @@
 """The pytest plugin that emitted modules run with: the options --dmlcts-*, and the fixture ``run_case``.
 
+pytest exits with 0 only if ``dmlcts run`` would: it fails if a case is unsupported that the backend claims, or if no case passed.
+
 pytest loads it wherever the package is installed, so it imports nothing heavy before use.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +17,14 @@ if TYPE_CHECKING:
     from dmlcts.conformance.runner.session import Session
     from dmlcts.reports.record import Result
 
+_STATUS = "dmlcts"
+"""The property of a test's report with what became of its case. With xdist, it reaches the process that sets the exit code."""
+
+_PASSED, _REJECTED, _LACKING = "passed", "rejected", "lacking"
+"""Its values: a case passed; a negative case did; a case is unsupported that the backend claims. Empty otherwise."""
+
+_latest = pytest.StashKey[str]()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of emitted modules."""
@@ -22,6 +33,50 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--dmlcts-timeout", default=30.0, type=float, help="limit for one dispatch, in seconds")
     group.addoption("--dmlcts-waivers", default=[], action="append", help="a YAML file of known failures; may be repeated")
     group.addoption("--dmlcts-seed", default="", help="other random examples in property cases")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Counts what becomes of the cases; with xdist, in the process that sets the exit code."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Tally())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Adds what became of the case to the report that pytest is about to make."""
+    if call.when == "call" and "run_case" in getattr(item, "fixturenames", ()):
+        item.user_properties.append((_STATUS, item.config.stash.get(_latest, "")))
+        item.config.stash[_latest] = ""
+
+
+class Tally:
+    """Counts what became of the cases, and fails a session that pytest itself would let pass."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[object] = Counter()
+
+    @property
+    def objection(self) -> str:
+        """Why the session is no success; empty if it is one, as far as this knows."""
+        if self.counts[_LACKING]:
+            return f"{self.counts[_LACKING]} cases are unsupported although the backend claims them"
+        positive = self.counts.total() - self.counts[_REJECTED]
+        return "nothing passed, negative cases aside" if positive and not self.counts[_PASSED] else ""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Counts the case of a test that was run."""
+        if report.when == "call":
+            self.counts.update(value for name, value in report.user_properties if name == _STATUS)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Sets the exit code."""
+        if session.exitstatus == pytest.ExitCode.OK and self.objection:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Says why."""
+        if self.objection:
+            terminalreporter.write_line(f"dmlcts: {self.objection}", red=True)
 
 
 def generated_from(version: str, operator: str) -> None:
@@ -48,23 +103,37 @@ def run_case(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
     from dmlcts.generator.suite import find_case
 
     with _open(request.config) as session:
-        yield lambda case_id: _settle(session.run(find_case(case_id)))
+
+        def run(case_id: str) -> None:
+            result = session.run(find_case(case_id))
+            request.config.stash[_latest] = _status(result)
+            _settle(result)
+
+        yield run
 
 
 def _open(config: pytest.Config) -> Session:
     """The session for the options; ends pytest with a message if it cannot be opened."""
     from dmlcts.conformance.backends.backend import BackendUnavailable
+    from dmlcts.conformance.backends.opening import apart
     from dmlcts.conformance.runner.options import RunOptions
     from dmlcts.conformance.runner.session import Session
     from dmlcts.reports.waivers import WaiverError
 
     given = {name: config.getoption(f"--dmlcts-{name}") for name in ("backend", "timeout", "seed")}
+    given["backend"] = apart(given["backend"])  # in this process, it could end pytest with any exit code
     try:
         return Session(RunOptions(waivers=tuple(config.getoption("--dmlcts-waivers")), **given))
     except BackendUnavailable as error:
         pytest.exit(str(error), returncode=3)
     except WaiverError as error:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+def _status(result: Result) -> str:
+    if result.status == "pass":
+        return _REJECTED if result.kind == "negative" else _PASSED
+    return _LACKING if result.status == "unsupported" and not result.undeclared else ""
 
 
 def _settle(result: Result) -> None:

@@ -5,6 +5,7 @@ Those that misbehave in a case do so in ELEMENT_WISE_BIT_OR of UINT8 (``chosen``
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import sys
@@ -227,6 +228,17 @@ class ChangesTheFolder(Wrong):
     def __init__(self) -> None:
         super().__init__()
         os.chdir("/")
+
+
+class DiesWithSuccessAtExit(Wrong):
+    def __init__(self) -> None:
+        super().__init__()
+        atexit.register(os._exit, 0)
+
+
+class AllRaise(ReferenceBackend):
+    def run(self, dispatch: Dispatch) -> None:
+        raise ZeroDivisionError("on purpose")
 
 
 class Uint32Only(ReferenceBackend):

@@ -43,7 +43,17 @@ def test_answers_to_a_valid_case(error: Exception, status: str, message: str, ev
     assert (result.status, result.message, result.evidence) == (status, message, evidence)
 
 
-@pytest.mark.parametrize("error", [ValueError("oops"), MemoryError("oops"), SystemExit("oops"), AssertionError("oops")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("oops"),
+        MemoryError("oops"),
+        SystemExit("oops"),
+        AssertionError("oops"),
+        GeneratorExit("oops"),
+        pytest.skip.Exception("oops"),
+    ],
+)
 @pytest.mark.parametrize("case", [OR, NEGATIVE])
 def test_whatever_a_python_backend_raises_costs_its_case(error: BaseException, case: str) -> None:
     result = run(case, Good(instead=raising(error)))

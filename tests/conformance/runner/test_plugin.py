@@ -10,7 +10,7 @@ import pytest
 
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.plugin import explanation, generated_from
+from dmlcts.conformance.runner.plugin import Tally, explanation, generated_from
 from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.reports.record import Mismatch, Result
 from dmlcts.spec.promises import spec_version
@@ -74,9 +74,12 @@ def test_a_failure_says_what_and_how_to_run_it_again(modules: Path, under_pytest
 def test_statuses_are_pytests_own(modules: Path, tmp_path: Path, under_pytest: Pytest) -> None:
     declined = sum("/UINT8/" in case.id for case in selected_cases(RunOptions(level="smoke", expression=EXPRESSION)))
     code, output = under_pytest(modules, "--dmlcts-backend", "python:unruly:Declines")
-    assert code == 0
+    assert code == 1
     assert "unsupported: no UINT8 in BIT_OR" in output
     assert f" {declined} skipped" in output
+    assert f"dmlcts: {declined} cases are unsupported although the backend claims them" in output
+    code, output = under_pytest(modules, "--dmlcts-backend", "python:unruly:Uint32Only")
+    assert (code, "although the backend claims" in output) == (0, False), output
 
     waivers = tmp_path / "waivers.yaml"
     waivers.write_text("waivers: [{cases: '*/UINT8/*', reason: known, issue: 'number 1'}]", encoding="utf-8")
@@ -90,6 +93,50 @@ def test_statuses_are_pytests_own(modules: Path, tmp_path: Path, under_pytest: P
     assert code == 1
     assert outcomes(output)["ELEMENT_WISE_BIT_OR/UINT8/4d"] == "FAILED"
     assert "unexpected_pass: passes although it is waived: known (number 1); remove the waiver" in output
+
+
+def test_a_session_in_which_all_is_waived_is_no_success(modules: Path, tmp_path: Path, under_pytest: Pytest) -> None:
+    waivers = tmp_path / "waivers.yaml"
+    waivers.write_text("waivers: [{cases: 'ELEMENT_WISE_BIT_OR/*', reason: known, issue: 'number 1'}]", encoding="utf-8")
+    code, output = under_pytest(modules, "--dmlcts-backend", "python:unruly:AllRaise", "--dmlcts-waivers", waivers)
+    assert set(outcomes(output).values()) == {"XFAIL"}
+    assert (code, "dmlcts: nothing passed, negative cases aside" in output) == (1, True)
+
+
+def test_a_session_in_several_processes_in_which_all_is_unsupported_is_no_success(
+    modules: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(HOSTS))
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", modules, "-n", "1", "--dmlcts-backend", "python:unruly:Nothing")
+    assert (done.ret, "cases are unsupported although the backend claims them" in str(done.stdout)) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "objects"),
+    [
+        ([], False),
+        (["passed"], False),
+        (["rejected"], False),  # negative cases alone were selected
+        (["passed", "rejected", ""], False),
+        (["rejected", ""], True),
+        ([""], True),
+        (["passed", "lacking"], True),
+    ],
+)
+def test_what_a_session_must_have(statuses: list[str], objects: bool) -> None:
+    tally = Tally()
+    tally.counts.update(statuses)
+    assert bool(tally.objection) == objects
+
+
+@pytest.mark.parametrize("name", ["DiesWithSuccess", "Skips", "DiesWithSuccessAtExit"])
+def test_no_code_of_a_backend_makes_a_session_green(name: str, modules: Path, under_pytest: Pytest) -> None:
+    """Whatever the backend is called, its code does not run in pytest's process."""
+    code, output = under_pytest(modules, "--dmlcts-backend", f"inprocess:unruly:{name}")
+    assert code == 1, output
+    found = outcomes(output)
+    assert found["ELEMENT_WISE_BIT_OR/UINT8/4d"] == "FAILED"
+    assert found["ELEMENT_WISE_BIT_OR/UINT32/4d"] == "PASSED"
 
 
 @pytest.mark.parametrize("processes", [[], ["-n", "1"]])
