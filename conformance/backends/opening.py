@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, BackendUnavailable
+from dmlcts.conformance.backends.in_process import InProcess
 from dmlcts.spec import clean
 
 
@@ -103,7 +104,7 @@ def open_backend(spec: str) -> Backend:
     if kind in OURS:
         return OURS[kind](argument)
     if kind == "inprocess":
-        return open_in_process(spec)
+        return InProcess(lambda: open_in_process(spec))
     if kind != "python" and kind not in FOREIGN:
         raise BackendUnavailable(f"unknown backend {spec!r}; known: {', '.join(KINDS)} (see `dmlcts backends`)")
     from dmlcts.conformance.backends.python_host import open_hosted

@@ -32,6 +32,7 @@ from dmlcts.conformance.backends.backend import (
     Rejected,
     Unsupported,
 )
+from dmlcts.conformance.backends.in_process import Watched
 from dmlcts.conformance.backends.process import ProcessBackend
 from dmlcts.conformance.backends.protocol import Header, ProtocolError, Source, frame, read_header
 from dmlcts.spec import clean
@@ -135,7 +136,7 @@ def _described(spec: str) -> tuple[Backend | None, Header]:
     from dmlcts.conformance.backends.opening import open_in_process
 
     try:
-        backend = open_in_process(spec)
+        backend = Watched(open_in_process(spec))
         info: BackendInfo = backend.describe()
         return backend, {"status": "ok", **json.loads(json.dumps(info.to_json()))}
     except BackendUnavailable as error:
@@ -154,9 +155,18 @@ def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | m
         start += size
     resources = [resource.copy() for resource in before]
     number = {"id": header["id"]}
+    bound = {sent.bindings[name].resource for name in sent.outputs if name in sent.bindings}
+
+    def returned() -> list[int]:
+        """The resources that outputs are bound to, and those that were changed."""
+        pairs = enumerate(zip(resources, before, strict=True))
+        return [index for index, (now, was) in pairs if index in bound or not np.array_equal(now, was)]
+
     try:
         backend.run(Dispatch(sent.desc, list(resources), sent.bindings, sent.outputs, sent.timeout))
     except Rejected as error:
+        if set(returned()) - bound:
+            return [frame({**number, "status": "error", "message": f"rejected ({error}), but it wrote to an input"})]
         return [frame({**number, "status": "rejected", "message": str(error), "stage": error.stage, "code": str(error.code)})]
     except Unsupported as error:
         return [frame({**number, "status": "unsupported", "message": str(error)})]
@@ -164,14 +174,9 @@ def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | m
         return [frame({**number, "status": "error", "message": str(error), "evidence": str(error.evidence)})]
     except BaseException as error:
         return [frame({**number, **_failed(error)})]
-    bound = {sent.bindings[name].resource for name in sent.outputs if name in sent.bindings}
-    returned = [
-        index
-        for index, (now, was) in enumerate(zip(resources, before, strict=True))
-        if index in bound or not np.array_equal(now, was)
-    ]
-    views = [resources[index].data for index in returned]
-    return [frame({**number, "status": "ok", "resources": returned}, sum(view.nbytes for view in views)), *views]
+    indices = returned()
+    views = [resources[index].data for index in indices]
+    return [frame({**number, "status": "ok", "resources": indices}, sum(view.nbytes for view in views)), *views]
 
 
 def _failed(error: BaseException) -> Header:

@@ -16,7 +16,7 @@ from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendIn
 from dmlcts.conformance.execution.answers import answers_of, computed_answers, flush_denormals, holds_bits
 from dmlcts.conformance.execution.judgement import judged
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.conformance.execution.memory import lacking, trespasses, without_memory
+from dmlcts.conformance.execution.memory import lacking, trespasses, trespasses_of_a_rejection, without_memory
 from dmlcts.conformance.execution.outcome import Outcome, attempt, result_of, traceback_of
 from dmlcts.generator.case import REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs as case_inputs
@@ -104,6 +104,8 @@ def _rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array]
         evidence = {"stage": error.stage, "code": error.code}
         if lost := _lost_device(error):
             return Outcome(ERROR, f"must be rejected ({case.rule}), but {lost} at {error.stage}: {error}", evidence=evidence)
+        if trespass := trespasses_of_a_rejection(layout):
+            return Outcome(FAIL, f"rejected, but {trespass}", evidence={**evidence, "memory": trespass})
         return Outcome(PASS, evidence=evidence)
     except Unsupported as error:
         return Outcome(UNSUPPORTED, str(error))

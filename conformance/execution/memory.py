@@ -47,15 +47,27 @@ def trespasses(case: Case, layout: Layout) -> str:
 
     An operator may overwrite an output's total size, but not further bytes of its binding.
     """
-    bindings, outputs = layout.dispatch.bindings, layout.dispatch.outputs
-    ranges = {name: (b.resource, b.offset, b.offset + case.desc.tensor(name).bytes) for name, b in bindings.items()}
+    bindings = layout.dispatch.bindings
+    found = _outside(
+        {name: (b.resource, b.offset, b.offset + case.desc.tensor(name).bytes) for name, b in bindings.items()}, layout
+    )
+    return found or (_overwritten_gaps(case, layout) if "gaps" in case.checks else "")
+
+
+def trespasses_of_a_rejection(layout: Layout) -> str:
+    """Describes writes of a dispatch that was rejected: outside what is bound to its outputs, whatever a desc says that may be invalid."""
+    bindings = layout.dispatch.bindings
+    return _outside({name: (b.resource, b.offset, b.offset + b.size) for name, b in bindings.items()}, layout)
+
+
+def _outside(ranges: Mapping[str, tuple[int, int, int]], layout: Layout) -> str:
+    """Describes writes outside the outputs, where each tensor has a resource, and its bytes there."""
+    outputs = layout.dispatch.outputs
     for index, (now, before) in enumerate(zip(layout.resources, layout.snapshot, strict=True)):
         here = {name: (start, end) for name, (resource, start, end) in ranges.items() if resource == index}
         first, count = _changed(now, before, [here[name] for name in outputs if name in here])
         if count:
             return _described(first, count, here, outputs)
-    if "gaps" in case.checks:
-        return _overwritten_gaps(case, layout)
     return ""
 
 

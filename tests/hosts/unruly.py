@@ -138,6 +138,28 @@ class WritesToAnInput(ReferenceBackend):
         dispatch.resources[binding.resource][binding.offset] ^= 1
 
 
+class WritesLater(ReferenceBackend):
+    """Changes an input of the dispatch before, when it is asked for the next one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: Dispatch | None = None
+
+    def run(self, dispatch: Dispatch) -> None:
+        super().run(dispatch)
+        if self.before is not None:
+            binding = self.before.bindings["ATensor"]
+            self.before.resources[binding.resource][binding.offset] ^= 1
+        self.before = dispatch
+
+
+class WritesAndRejects(ReferenceBackend):
+    def run(self, dispatch: Dispatch) -> None:
+        for resource in dispatch.resources:
+            resource[...] = 0
+        raise Rejected("no")
+
+
 class Faults(_InACase):
     def misbehave(self) -> None:
         raise BackendFault("the device was removed", "0x887A0005")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable
 from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.backends.protocol import frame
 from dmlcts.conformance.execution.execute import execute
@@ -76,6 +77,29 @@ def test_an_input_that_was_written_to_is_seen_through_the_process(monkeypatch: p
         backend.close()
     assert result.status == "fail"
     assert "the input ATensor was changed" in result.message
+
+
+def test_what_is_written_later_or_before_a_rejection_is_seen_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(HOSTS))
+    backend = open_backend("python:unruly:WritesLater")
+    try:
+        results = [execute(find_case(CASE), backend, backend.describe()) for _ in range(12)]
+    finally:
+        with suppress(BackendFault):  # the last ones are found now
+            backend.close()
+    assert results[0].status == "pass"
+    assert {result.message for result in results if result.status == "error"} == {
+        "an earlier dispatch, of ELEMENT_WISE_BIT_OR, wrote to a resource after it had returned"
+    }
+    backend = open_backend("python:unruly:WritesAndRejects")
+    try:
+        result = execute(find_case("ELEMENT_WISE_BIT_OR/UINT8/negative/same-sizes/BTensor-size2"), backend, backend.describe())
+    finally:
+        backend.close()
+    assert (result.status, result.message) == (
+        "error",
+        "must be rejected (constraint/same-sizes), but: rejected (no), but it wrote to an input",
+    )
 
 
 def test_a_class_that_is_not_there() -> None:

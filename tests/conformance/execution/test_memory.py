@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from wrong_backends import OR, Good, after, end, output, put, resource, run, start, swapped, write
+from wrong_backends import NEGATIVE, OR, Good, after, end, output, put, resource, run, start, swapped, write
 
-from dmlcts.conformance.backends.backend import BackendFault, Dispatch
+from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Rejected
 from dmlcts.conformance.backends.buffers import element_bytes
 from dmlcts.conformance.backends.process import ProcessBackend
 from dmlcts.conformance.backends.reference import ReferenceBackend
@@ -17,9 +17,9 @@ from dmlcts.conformance.execution import memory
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.execution.layout import GUARD, lay_out
 from dmlcts.conformance.execution.memory import trespasses
-from dmlcts.generator.case import ALL, INPUTS, OFFSETS, Binding, Case
+from dmlcts.generator.case import ALL, INPUTS, OFFSETS, REJECTION, Binding, Case
 from dmlcts.generator.data import inputs
-from dmlcts.generator.suite import find_case
+from dmlcts.generator.suite import find_case, operator_cases, select
 from dmlcts.reference.registry import compute
 
 # Memory that a case needs
@@ -331,3 +331,44 @@ def test_the_same_tensor_bound_twice_is_one_binding() -> None:
     seen: dict[str, Any] = {}
     assert after(case, lambda d: seen.update(d.bindings)).status == "pass"
     assert seen["ATensor"] == seen["BTensor"] != seen["OutputTensor"]
+
+
+# Rejected, but written
+
+
+def rejecting(change: Callable[[Dispatch], object]) -> Good:
+    def instead(dispatch: Dispatch) -> None:
+        change(dispatch)
+        raise Rejected("no", "bind", "E_INVALIDARG")
+
+    return Good(instead=instead)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: put(d, start(d, "ATensor"), 99, "ATensor"), "rejected, but the input ATensor was changed, first at byte 0"),
+        (lambda d: put(d, 3, 0), "rejected, but bytes before the beginning of OutputTensor were overwritten"),
+        (
+            lambda d: put(d, end(d), 0),
+            "rejected, but 1 bytes past the end of OutputTensor were overwritten, first 0 bytes after it",
+        ),
+        (lambda d: [each.fill(0) for each in d.resources], "rejected, but the input ATensor was changed, first at byte -64"),
+    ],
+)
+def test_a_rejection_writes_to_no_more_than_the_outputs(change: Callable[[Dispatch], object], message: str) -> None:
+    result = run(NEGATIVE, rejecting(change))
+    assert (result.status, result.message) == ("fail", message)
+    assert result.evidence.keys() == {"stage", "code", "memory"}
+
+
+def test_a_rejection_may_leave_the_outputs_half_written() -> None:
+    assert run(NEGATIVE, rejecting(lambda d: resource(d)[start(d) : end(d)].fill(0))).status == "pass"
+
+
+def test_every_rejection_can_be_looked_at() -> None:
+    """Whatever is wrong with the desc or the bindings."""
+    for case in select(operator_cases("ELEMENT_WISE_BIT_OR"), level="core", basis="measured"):
+        if case.expect == REJECTION:
+            assert run(case, rejecting(lambda _: None)).status == "pass", case.id
+            assert run(case, rejecting(lambda d: [each.fill(0) for each in d.resources])).status == "fail", case.id
