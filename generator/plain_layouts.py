@@ -26,8 +26,8 @@ _SIDES, _USUAL = (16, 19), 4
 count, whose first is the batch."""
 
 _TYPES, _FEW = ("FLOAT32", "FLOAT16"), 2
-"""The data types of networks have kernels of their own: of each, where there are no more axes than so many, each layout has a case, and one of
-any other type."""
+"""The data types of networks have kernels of their own: of each, where there are no more axes than so many, each layout has a case of even sizes,
+and one of any other type."""
 
 _OF_ONE = (CHANNELS_LAST, "transposed", "permuted")
 """Layouts in which the stride of a dimension of size 1 is not what it is in a packed tensor, though it is never used."""
@@ -43,9 +43,10 @@ def plain_layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 def _every(plan: Plan) -> Iterator[Case]:
     model = model_of(plan)
     for index, ways in enumerate(plain_ways(plan).values()):
-        sides = [(f"of-{side}", square(model, side)) for side in (_SIDES if index == 0 else _SIDES[-1:])]
-        ones = [(f"of-{_SIDES[-1]}.{name}=1", {**sides[-1][1], at: 1}) for name, at in model.dimensions.items() if at[1] > -_USUAL]
-        yield from _laid_out(plan, _apart(plan, ways, _TYPES if index == 0 else ()), sides)
+        whole, rest = ((f"of-{side}", square(model, side)) for side in _SIDES)
+        yield from _laid_out(plan, _apart(plan, ways, _TYPES), [whole]) if index == 0 else ()
+        yield from _laid_out(plan, _apart(plan, ways), [rest])
+        ones = [(f"{rest[0]}.{name}=1", {**rest[1], at: 1}) for name, at in model.dimensions.items() if at[1] > -_USUAL]
         yield from _laid_out(plan, _apart(plan, ways), ones, _OF_ONE) if index == 0 else ()
 
 
