@@ -230,16 +230,16 @@ def accumulate(given: Given) -> Bound:
         allowed,
         because=f"{sum_text}, {'to nearest' if given.info.nearest else 'any rounding'}",
         overflow=overflow,
-        long_sums=_long_sums(given, smallest, p_acc),
+        long_sums=_long_sums(given, smallest, p_acc, magnitude, terms),
         warnings=_vacuous(np.broadcast_to(vacuous, given.actual.shape), sum_text),
     )
 
 
-def _long_sums(given: Given, smallest: Any, p_acc: int) -> LongSums | None:
+def _long_sums(given: Given, smallest: Any, p_acc: int, magnitude: Array, terms: Array) -> LongSums | None:
     """The statistics of long sums, but where terms are off themselves: what they are off by may have one sign."""
     if not given.parameter("together", 1):
         return None
-    found = LongSums.of(given.form, smallest, p_acc, given.needs("magnitude"), given.needs("terms") + given.parameter("terms", 0.0))
+    found = LongSums.of(given.form, smallest, p_acc, magnitude, terms)
     return None if found is None or np.any(given.slack) else found
 
 

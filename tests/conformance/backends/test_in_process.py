@@ -123,7 +123,7 @@ def test_what_is_written_after_a_dispatch_has_returned_is_found(name: str) -> No
         BackendFault, match="an earlier dispatch, of ELEMENT_WISE_BIT_OR, wrote to a resource after it had returned"
     ):
         run_some(backend, 10)
-    run_some(backend, 20)  # said once
+    run_some(backend, 20)  # it is reported once
     backend.close()
 
 

@@ -19,12 +19,11 @@ from records import listed_cases
 from rich.console import Console
 
 from dmlcts.conformance.commands.cli import main
-from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions, UsageError
 from dmlcts.conformance.runner.progress import Progress
 from dmlcts.conformance.runner.run import run
 from dmlcts.conformance.runner.selection import selected_cases
-from dmlcts.reports.record import STATUSES, Record, read_record
+from dmlcts.reports.record import STATUSES, read_record
 from dmlcts.reports.verdict import WORDS
 from dmlcts.spec.loader import operator_names
 from dmlcts.spec.promises import spec_version
@@ -351,94 +350,6 @@ def test_an_older_run_in_the_folder_is_replaced(tmp_path: Path, monkeypatch: pyt
     assert {file.name for file in tmp_path.iterdir()} == {*REPORTS, "notes.txt"}
     assert "BIT_OR" not in (tmp_path / "index.html").read_text(encoding="utf-8")
     assert all(counts == reported(tmp_path)[0] for counts in reported(tmp_path))
-
-
-def test_a_run_that_is_refused_leaves_the_older_one(tmp_path: Path) -> None:
-    assert dmlcts("run", "-q", "--case", CASE, "--out", tmp_path) == 0
-    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-    assert dmlcts("run", "-q", "-k", "nothing-is-called-so", "--out", tmp_path) == 2
-    assert dmlcts("run", "-q", "--case", CASE, "--feature-level", "9_9", "--out", tmp_path) == 2
-    assert dmlcts("run", "-q", "--case", "ELEMENT_WISE_BIT_OR/UINT8/4dd", "--out", tmp_path) == 2
-    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
-
-
-def test_the_results_of_an_older_run_are_not_those_of_a_run_that_does_not_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out, run = tmp_path / "out", ("run", "-q", "--case", CASE, "--out", tmp_path / "out")
-    older = out / journal.OLDER
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    def not_started(code: int, *options: object) -> None:
-        assert dmlcts(*run) == 0
-        before = (out / "results.jsonl").read_bytes()
-        with monkeypatch.context() as patch:
-            if not options:
-                patch.setattr("dmlcts.conformance.runner.run.opened_to_describe", interrupt)
-            assert dmlcts(*run, *options) == code
-        assert {file.name for file in out.iterdir() if file.is_file()} == {".dmlcts.lock", older.name}
-        assert not [*(out / "junit").glob("*"), *(out / "ctrf").glob("*")]
-        assert older.read_bytes() == before
-        capsys.readouterr()
-        assert dmlcts("report", out, "--out", tmp_path / "report") == 2
-        assert f"its last run did not start; {older} has those of the run before it" in capsys.readouterr().err
-        assert dmlcts("gate", out, "--baseline", older) == 2
-
-    not_started(3, "--backend", "python:nosuch:Backend")
-    not_started(2, "--waivers", tmp_path / "nosuch.yaml")
-    not_started(130)
-    assert dmlcts(*run, "--backend", "python:nosuch:Backend") == 3  # twice
-    assert dmlcts("report", older, "--out", tmp_path / "report") == 0
-    assert dmlcts(*run) == 0
-    assert {file.name for file in out.iterdir()} == REPORTS
-
-
-def test_a_stopped_run_can_still_be_resumed_after_a_backend_did_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = ("run", "-q", "--case", CASE, "--out", tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr("dmlcts.reports.write_all", lambda *_: (_ for _ in ()).throw(OSError(28, "full")))
-        assert dmlcts(*run) == 2  # what is left is the journal
-    for options in ((), ("--resume",)):
-        assert dmlcts(*run, "--backend", "python:nosuch:Backend", *options) == 3
-        assert dmlcts("report", tmp_path, "--out", tmp_path / "report") == 130
-    assert dmlcts(*run, "--resume") == 0
-
-
-@pytest.mark.parametrize("where", ["file", "file/below", "folder"])
-def test_a_folder_that_cannot_be_written_is_found_before_anything_runs(
-    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").write_text("mine", encoding="utf-8")
-    assert dmlcts("run", "-q", "--case", CASE, "--out", tmp_path / "folder") == 0
-    capsys.readouterr()
-    (tmp_path / "folder" / "index.html").unlink()
-    (tmp_path / "folder" / "index.html").mkdir()  # a folder where a report must go
-    monkeypatch.setattr("dmlcts.conformance.runner.session.Session.run", lambda *_: pytest.fail("a case ran"))
-    assert dmlcts("run", "--case", CASE, "--out", tmp_path / where) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "file" in captured.err if where == "file" else f"the output folder {tmp_path / where} cannot be written" in captured.err
-    assert (tmp_path / "file").read_text(encoding="utf-8") == "mine"
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="permissions hold for users other than root")
-def test_a_folder_without_permission(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "locked"
-    folder.mkdir(mode=0o500)
-    assert dmlcts("run", "--case", CASE, "--out", folder) == 2
-    assert "cannot be written: Permission denied; choose another with --out" in capsys.readouterr().err
-
-
-def test_a_disk_that_fills_up_costs_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("dmlcts.reports.write_all", full)
-    assert dmlcts("run", "-q", "--case", CASE, "--out", tmp_path) == 2
-    record: Record = journal.read_run(tmp_path)
-    assert {result.case: result.status for result in record.results} == {CASE: "pass"}
 
 
 # The surroundings
