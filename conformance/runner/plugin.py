@@ -99,7 +99,10 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def run_case(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
-    """Runs the case of an id: returns if it passes, and fails, skips (unsupported) or xfails (waived) the test otherwise."""
+    """Runs the case of an id: returns if it passes, and fails, skips (unsupported) or xfails (waived) the test otherwise.
+
+    At the end, a backend that fails to close is an error.
+    """
     from dmlcts.generator.suite import find_case
 
     with _open(request.config) as session:
@@ -110,6 +113,8 @@ def run_case(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
             _settle(result)
 
         yield run
+        if problem := session.close():
+            pytest.fail(f"after the last case, {problem}", pytrace=False)
 
 
 def _open(config: pytest.Config) -> Session:

@@ -24,13 +24,13 @@ from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.opening import is_in_process
 from dmlcts.conformance.backends.python_host import child_environment
 from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.blame import Blame
 from dmlcts.conformance.runner.plan import Plan
 from dmlcts.conformance.runner.selection import Selection
 from dmlcts.conformance.runner.session import Session
 from dmlcts.conformance.runner.threads import one_thread
-from dmlcts.conformance.runner.worker import GRACE, not_run
-from dmlcts.generator.suite import find_case
-from dmlcts.reports.record import ERROR, FAILURES
+from dmlcts.conformance.runner.worker import GRACE, Ran
+from dmlcts.reports.record import ERROR
 
 _MOST = 50
 """The largest number of cases that a process is given at once."""
@@ -52,13 +52,13 @@ _ATTEMPTS = 3
 class _Process:
     """A worker process. ``operator`` is the one whose cases it makes (``listing``) or runs (``indices``); ``began`` tells whether it has made them.
 
-    ``last`` is the case that it ran last: operator, index and id.
+    ``last`` is the case that it ran last.
     """
 
     popen: subprocess.Popen[str]
     hung_up: bool = False
     killed: bool = False
-    last: tuple[str, int, str] | None = None
+    last: Ran | None = None
     ready: bool = False
     listing: bool = False
     began: bool = False
@@ -108,6 +108,7 @@ class Pool:
         self.selection, self.count, self.session = selection, processes, session
         self.options = selection.options
         self.folder = Path(self.options.out) / journal.FOLDER
+        self.blame = Blame(session, selection, self.folder)
         self.started = 0
         self.processes: list[_Process] = []
         self.heard: SimpleQueue[tuple[_Process, list[Any]]] = SimpleQueue()
@@ -183,7 +184,7 @@ class Pool:
                 process.began = True
             case ["ran", str(status)] if process.indices:
                 index = process.indices.popleft()
-                process.last = process.operator, index, plan.ids[process.operator][index]
+                process.last = Ran(process.operator, index, plan.ids[process.operator][index])
                 plan.ran(process.operator, index, status)
                 if plan.stopped:
                     self._recall(process)
@@ -205,7 +206,7 @@ class Pool:
         if not process.ready:
             raise self._unavailable(f"{self.options.backend}: the process ended with exit code {code} while it opened the backend")
         if not (process.indices and process.began):
-            self._blame_last(process, plan)
+            self._blame_dead(process, plan)
         if process.listing:
             plan.unlisted.appendleft(process.operator)
         elif process.indices and process.began:
@@ -226,20 +227,10 @@ class Pool:
                 f"a process that made the cases of {process.operator} ended with exit code {code}, again and again"
             )
 
-    def _blame_last(self, process: _Process, plan: Plan) -> None:
-        """The case that a process ran last becomes an error, as a backend in it may die only a while after it has done damage."""
-        if process.last is None or plan.stopped or not is_in_process(self.options.backend):
-            return
-        operator, index, case_id = process.last
-        if plan.statuses.get(case_id) in FAILURES:
-            return
-        number = self.selection.number(operator)
-        listed = journal.is_listed(self.folder, number)  # a search lists for a while
-        result = journal.listed(self.folder, number)[index] if listed else not_run(find_case(case_id))
-        message = f"the process that ran it died after it, with exit code {process.popen.returncode}"
-        crash = self.session.settled(replace(result, status=ERROR, message=message))
-        journal.crashed(self.folder, crash)
-        plan.changed(operator, case_id, crash.status)
+    def _blame_dead(self, process: _Process, plan: Plan) -> None:
+        """Of a process with a backend in it that died, the last case is an error: the backend may have done damage a while before."""
+        if is_in_process(self.options.backend):
+            self.blame.on(process.last, f"its process died, with exit code {process.popen.returncode}", plan)
 
     def _unavailable(self, reason: str) -> BackendUnavailable:
         return BackendUnavailable(f"{reason} (in one of {self.count} processes; try fewer: -n 1 or -n 0)")
@@ -290,22 +281,33 @@ class Pool:
     def end(self, plan: Plan | None = None) -> None:
         """Ends the processes: they finish the case that they are at, and close their backends.
 
-        With a ``plan``, which has run, the last case of one that dies instead becomes an error.
+        With a ``plan``, which has run, the last case of one that dies, or whose backend does not close, becomes an error.
         """
         for process in self.processes:
             process.hang_up()
-        until = monotonic() + GRACE
+        until, problems = monotonic() + GRACE, dict[_Process, str]()
         for process in self.processes:
             try:
                 process.popen.wait(max(0.1, until - monotonic()))
-                if plan is not None and process.popen.returncode:
-                    self._blame_last(process, plan)
             except subprocess.TimeoutExpired:
+                problems[process] = f"the backend did not close within {GRACE:g} s"
                 process.kill()
                 process.popen.wait()
             process.listener.join(1.0)
             if process.listener.is_alive():
                 process.kill()  # what it left
+        while not self.heard.empty():
+            process, messages = self.heard.get()
+            for message in messages:
+                if message[:1] == ["unclosed"]:
+                    problems[process] = str(message[1])
+        if plan is not None:
+            for process in self.processes:
+                if process in problems:
+                    self.blame.on(process.last, problems[process], plan)
+                elif process.popen.returncode:
+                    self._blame_dead(process, plan)
+        self.processes.clear()
 
 
 def _messages(lines: Sequence[bytes]) -> Iterator[Any]:

@@ -18,6 +18,7 @@ from time import perf_counter, process_time
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import is_in_process, opened_to_describe
 from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.blame import Blame
 from dmlcts.conformance.runner.inputs import inputs_of
 from dmlcts.conformance.runner.options import RunOptions, UsageError
 from dmlcts.conformance.runner.out_folder import claimed
@@ -87,7 +88,7 @@ def running(
             stack.enter_context(claimed(out))
         pool = None
         if processes:
-            session.close()  # workers open their own, and a device may allow only one user
+            _print(session.close())  # workers open their own, and a device may allow only one user
             pool = stack.enter_context(Pool(selection, processes, session))
         manifest = manifest_of(options, session.info, selection.operators, command)
         done: dict[str, Result] = {}
@@ -105,11 +106,11 @@ def running(
         clock = perf_counter()
         progress.begin(len(selection.operators), processes)
         plan = selection.plan(progress, folder, {case: result.status for case, result in done.items()})
-        interrupted = False
+        interrupted, here = False, Worker(session, selection, folder, "main")
         try:
             with progress:
                 if pool is None:
-                    _run_here(plan, Worker(session, selection, folder, "main"), add_version)
+                    _run_here(plan, here, add_version)
                 else:
                     with ThreadPoolExecutor(1) as thread:
                         version = thread.submit(add_version)
@@ -119,7 +120,9 @@ def running(
             interrupted = True
             add_version()
         try:
-            session.close()
+            problem = session.close()
+            if interrupted or not problem or not Blame(session, selection, folder).on(here.last, problem, plan):
+                _print(problem)
             if pool is not None:
                 pool.end(None if interrupted else plan)
         except KeyboardInterrupt:  # all cases may have run, and have their reports
@@ -152,6 +155,12 @@ def _writing(out: Path) -> Iterator[None]:
     except OSError as error:
         message = error.strerror or error
         raise UsageError(f"the output folder {out} cannot be written: {message}; choose another with --out") from None
+
+
+def _print(problem: str) -> None:
+    """Prints a problem that costs no case; none if it is empty."""
+    if problem:
+        print(f"dmlcts: {problem}", file=sys.stderr)
 
 
 def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object]) -> None:

@@ -30,7 +30,8 @@ from dmlcts.spec import clean
 
 
 class Session:
-    """Runs cases on one backend under one set of options. A context manager: leaving it closes the backend.
+    """Runs cases on one backend under one set of options. A context manager: leaving it closes the backend, and prints what
+    goes wrong there unless ``close`` was called.
 
     Raises, when made:
         BackendUnavailable: the backend cannot be started. WaiverError: the waiver file is wrong.
@@ -71,14 +72,15 @@ class Session:
             result = apply_waivers(result, self.waivers, self.today)
         return result if result.status in (PASS, UNSUPPORTED) else replace(result, repro=self._repro(result))
 
-    def close(self) -> None:
-        """Closes the backend, once. An exception is only printed: all results are complete."""
+    def close(self) -> str:
+        """Closes the backend, once. Returns why that failed, in one line, or nothing: whoever ran cases makes a failure of it."""
         backend, self.backend = self.backend, None
         if backend is not None:
             try:
                 backend.close()
             except (Exception, SystemExit) as error:  # a Python backend may raise anything
-                print(f"dmlcts: the backend failed to close: {clean.line(error)}", file=sys.stderr)
+                return f"the backend failed to close: {clean.line(error)}"
+        return ""
 
     def _repro(self, result: Result) -> str:
         """The command that runs the case again; a shrunken example, or a drawn case, is saved for it."""
@@ -98,4 +100,5 @@ class Session:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        if problem := self.close():
+            print(f"dmlcts: {problem}", file=sys.stderr)

@@ -8,8 +8,9 @@ standard output:
 | process name, options as JSON, the backend's description as the run has it (the first line) | ``ready``, or ``unavailable`` and the reason |
 | ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
 | ``run``, operator, indices in that list | ``began``, then ``ran`` and the status, a line for each case |
+| the end of its input | ``unclosed`` and what went wrong, if its backend fails to close |
 
-It ends when its input ends: also when the process that started it was killed.
+The end of its input ends it: also when the process that started it was killed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
@@ -36,17 +38,27 @@ from dmlcts.reports.record import ERROR, NOT_RUN, Result, result_json, write_lin
 from dmlcts.spec import clean
 
 GRACE = 10.0
-"""Seconds that a process has to finish its case and to close its backend after the run has ended."""
+"""Seconds that a process has to finish its case and to close its backend after its input has ended. Then it is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A case that was run: its operator, its index in the operator's list, and its id."""
+
+    operator: str
+    index: int
+    case: str
 
 
 class Worker:
-    """Makes and runs the cases of a selection. A context manager: leaving it closes its file of results."""
+    """Makes and runs the cases of a selection. A context manager: leaving it closes its file of results. ``last`` is the case that it ran last."""
 
     def __init__(self, session: Session, selection: Selection, folder: Path, process: str) -> None:
         self.session, self.selection, self.folder, self.process = session, selection, folder, process
         self.process_id = os.getpid()
         self.made: dict[str, list[Case]] = {}
         self.stream: TextIO | None = None
+        self.last: Ran | None = None
 
     def cases(self, operator: str) -> list[Case]:
         """The selected cases of an operator, made once as long as no other's are asked for."""
@@ -64,12 +76,14 @@ class Worker:
         """Runs a case, writes its result to the journal if it is kept, and returns the status."""
         if self.stream is None:
             self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
-        result = result_in(self.session, self.cases(operator)[index])
+        case = self.cases(operator)[index]
+        result = result_in(self.session, case)
         if os.getpid() != self.process_id:
             os._exit(0)  # the backend called fork, and this is the child: the parent goes on
         if self.selection.keeps(operator, result.status):
             write_line(self.stream, "result", result_json(result))
             self.stream.flush()
+        self.last = Ran(operator, index, case.id)
         return result.status
 
     def __enter__(self) -> Worker:
@@ -124,21 +138,29 @@ def main() -> None:
         say("unavailable", str(error))
         return
     say("ready")
-    with session, Worker(session, selection, out / journal.FOLDER, process) as worker:
-        while (command := queue.get()) is not None:
-            match command:
-                case ["list", operator]:
-                    try:
-                        say("listed", worker.listed(operator))
-                    except Exception as error:
-                        say("broken", "".join(format_exception(error)))
-                case ["run", operator, indices]:
-                    worker.cases(operator)
-                    say("began")
-                    for index in indices:
-                        if _ended:
-                            return
-                        say("ran", worker.run(operator, index))
+    with session:
+        with Worker(session, selection, out / journal.FOLDER, process) as worker:
+            _obey(queue, worker, say)
+        if problem := session.close():
+            say("unclosed", problem)
+
+
+def _obey(queue: SimpleQueue[list[Any] | None], worker: Worker, say: Callable[..., None]) -> None:
+    """Does what it is told, to the end of the input."""
+    while (command := queue.get()) is not None:
+        match command:
+            case ["list", operator]:
+                try:
+                    say("listed", worker.listed(operator))
+                except Exception as error:
+                    say("broken", "".join(format_exception(error)))
+            case ["run", operator, indices]:
+                worker.cases(operator)
+                say("began")
+                for index in indices:
+                    if _ended:
+                        return
+                    say("ran", worker.run(operator, index))
 
 
 _ended: list[bool] = []
@@ -151,8 +173,8 @@ def _read(commands: TextIO, queue: SimpleQueue[list[Any] | None]) -> None:
         queue.put(json.loads(line))
     _ended.append(True)
     queue.put(None)
-    sleep(GRACE)
-    os._exit(0)  # that a backend does not close is no failure
+    sleep(2 * GRACE)  # the run that started it waits half as long, unless it was killed
+    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.plugin import Tally, explanation, generated_from
 from dmlcts.conformance.runner.selection import selected_cases
+from dmlcts.reference.registry import references
 from dmlcts.reports.record import Mismatch, Result
 from dmlcts.spec.promises import spec_version
 
@@ -37,6 +38,7 @@ def under_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> 
     """Runs pytest on a folder; gives its exit code and its output."""
     monkeypatch.syspath_prepend(str(HOSTS))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    references()  # pytester forgets the modules that are first imported during its run, and stages can be named only once
 
     def run(folder: Path, *options: object) -> tuple[int, str]:
         done = pytester.runpytest_inprocess("-rA", "-p", "no:cacheprovider", "--rootdir", folder, folder, *map(str, options))
@@ -109,6 +111,11 @@ def test_a_session_in_several_processes_in_which_all_is_unsupported_is_no_succes
     monkeypatch.setenv("PYTHONPATH", str(HOSTS))
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider", modules, "-n", "1", "--dmlcts-backend", "python:unruly:Nothing")
     assert (done.ret, "cases are unsupported although the backend claims them" in str(done.stdout)) == (1, True)
+
+
+def test_a_backend_that_fails_to_close_is_an_error(modules: Path, under_pytest: Pytest) -> None:
+    code, output = under_pytest(modules, "--dmlcts-backend", "python:unruly:RaisesWhenClosed")
+    assert (code, "after the last case, the backend failed to close: " in output) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def test_a_fork_that_goes_on_runs_no_case_twice(tmp_path: Path) -> None:
 def test_a_crash_after_the_last_case_costs_this_case(tmp_path: Path) -> None:
     assert dmlcts("run", "-q", *SELECTED, "--backend", "inprocess:unruly:CrashesAtClose", "--out", tmp_path) == 1
     assert [result.status for result in results(tmp_path).values()] == ["pass"] * 3 + ["error"]
-    assert results(tmp_path)[OTHERS[-1]].message.startswith("the process that ran it died after it, with exit code ")
+    assert results(tmp_path)[OTHERS[-1]].message.startswith("after this case, the last one, its process died, with exit code ")
 
 
 def test_a_backend_that_changes_the_folder_changes_no_file_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,11 +308,34 @@ def test_a_device_for_one_process_says_so(tmp_path: Path) -> None:
     assert not Path(lock).exists()
 
 
-def test_what_close_raises_costs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert dmlcts("run", "-q", "--case", CASE, "--backend", "python:unruly:RaisesWhenClosed", "--out", tmp_path) == 0
-    assert capsys.readouterr().err == (
-        "dmlcts: the backend failed to close: the host ended with exit code 1 when it was asked to close: RuntimeError: closed already\n"
-    )
+@pytest.mark.parametrize("processes", [0, 1])
+@pytest.mark.parametrize("kind", ["python", "inprocess"])
+def test_a_backend_that_fails_to_close_costs_the_last_case(
+    kind: str, processes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backend = f"{kind}:unruly:RaisesWhenClosed"
+    assert dmlcts("run", "-q", "--case", CASE, "--backend", backend, "-n", processes, "--out", tmp_path) == 1
+    result = results(tmp_path)[CASE]
+    assert result.status == "error"
+    assert result.message.startswith("after this case, the last one, the backend failed to close: ")
+    assert result.message.endswith("closed already")
+    assert CASE in result.repro
+    capsys.readouterr()
+
+
+def test_a_backend_that_hangs_when_closed_costs_the_last_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNRULY_OUT", str(tmp_path))
+    assert dmlcts("run", "-q", "--case", CASE, "--backend", "inprocess:unruly:HangsWhenClosed", "--out", tmp_path / "out") == 1
+    assert results(tmp_path / "out")[CASE].message == "after this case, the last one, the backend did not close within 10 s"
+
+
+def test_what_a_dispatch_before_the_last_writes_later_is_an_error(tmp_path: Path) -> None:
+    selected = ("--level", "smoke", "-k", "BIT_OR/UINT8 and not negative")
+    assert dmlcts("run", "-q", *selected, "--backend", "python:unruly:WritesLater", "--out", tmp_path) == 1
+    found = list(results(tmp_path).values())
+    assert 1 < len(found) < 24, "or it would be found before the end"
+    assert [result.status for result in found] == [*["pass"] * (len(found) - 1), "error"]
+    assert "wrote to a resource after it had returned" in found[-1].message
 
 
 # What is not claimed

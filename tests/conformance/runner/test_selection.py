@@ -334,7 +334,7 @@ def test_a_process_that_dies_while_it_makes_cases_costs_the_case_that_a_backend_
     pool._bury(process, plan)
     assert plan.statuses == {plan.ids[OR][0]: "pass", last: "error"}
     (crash,) = (result for result in journal.read_parts(parts).results if result.status == "error")
-    assert (crash.case, crash.message) == (last, "the process that ran it died after it, with exit code 7")
+    assert (crash.case, crash.message) == (last, "after this case, the last one, its process died, with exit code 7")
 
 
 def test_an_operator_whose_name_has_a_word_of_the_expression_runs_first() -> None:
