@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dmlcts.reference.accumulation import OVERFLOW
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.region.samples import DOCUMENTED, MEASURED, Line, Samples, lines, numbers, samples, spans
 from dmlcts.reference.registry import reference
@@ -42,15 +43,16 @@ class Way:
 @reference("ROI_ALIGN")
 @reference("ROI_ALIGN1")
 def roi_align(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-    """The samples of each output element, reduced. Regions of a batch that there is not are not defined."""
+    """The samples of each output element, reduced. Regions of a batch that there is not are not defined, nor are averages whose sums overflow."""
     rows, columns = lines(desc, desc.tensor("InputTensor").sizes, desc.tensor("OutputTensor").sizes)
     image, valid = images(xp, inputs["InputTensor"], batches(xp, inputs["BatchIndicesTensor"]))
     beyond = float(xp.float32(desc.fields["OutOfBoundsInputValue"]))
     ways = list(placed(xp, inputs["ROITensor"], rows, columns))
     found, *others = (reduced(xp, desc, sampled(xp, desc, image, *way.places, beyond), *way.places) for way in ways)
     doubt = left_open(xp, found, others, ways[1:])
-    terms = _TERMS + rows.most * columns.most * (desc.fields["ReductionFunction"] == "AVERAGE")
-    defined = valid[:, None, None, None] & (found.largest < xp.inf)
+    added = rows.most * columns.most * (desc.fields["ReductionFunction"] == "AVERAGE")
+    terms = _TERMS + added
+    defined = valid[:, None, None, None] & (found.largest < OVERFLOW / max(1, added))
     answer = Answer(
         found.value, magnitude=found.largest, terms=terms, slack=doubt[DOCUMENTED], measured_slack=doubt[MEASURED], defined=defined
     )
