@@ -15,6 +15,7 @@ The end of its input ends it: also when the process that started it was killed.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -63,7 +64,9 @@ class Worker:
     def cases(self, operator: str) -> list[Case]:
         """The selected cases of an operator, made once as long as no other's are asked for."""
         if operator not in self.made:
+            gc.unfreeze()
             self.made = {operator: self.selection.cases(operator)}
+            gc.freeze()  # so many objects stay: a collection that goes through them takes a part of a second
         return self.made[operator]
 
     def listed(self, operator: str) -> list[str]:
@@ -90,6 +93,7 @@ class Worker:
         return self
 
     def __exit__(self, *_: object) -> None:
+        gc.unfreeze()
         if self.stream is not None:
             self.stream.close()
 
