@@ -329,8 +329,9 @@ class Model:
 
     @cached_property
     def data_names(self) -> tuple[str, ...]:
-        """The further random data of any tensor, by name."""
-        return tuple(dict.fromkeys(name for values in self.plan.operator.values.values() for name in values.data))
+        """The further random data of any tensor that are combined, by name."""
+        of_each = (values.data.items() for values in self.plan.operator.values.values())
+        return tuple(dict.fromkeys(name for data in of_each for name, other in data if other.combined))
 
     @cached_property
     def aliases(self) -> dict[str, Mapping[str, str]]:

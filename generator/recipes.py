@@ -92,6 +92,16 @@ def _outlier_last(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> 
     return values
 
 
+_LATE = 8
+"""Of `late`, so large a part of each row is not the value that masks: the end."""
+
+
+def _late(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    values, row = _uniform(raw, name, parameters), int(parameters["row"])
+    masked = np.arange(len(values)) % row < row - max(1, row // _LATE)
+    return np.where(masked, numpy_dtype(name).type(-np.inf), values)
+
+
 def _between(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     least, most = (cycled(np.asarray(parameters[end], np.float64), len(raw)) for end in ("least", "most"))
     share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
@@ -182,6 +192,8 @@ RECIPES: dict[str, Recipe] = {
     "uniform": Recipe(lambda name: 4, _uniform, frozenset({"low", "high"}), computed=frozenset({"low", "high"})),
     # The same, but for the last element of the tensor, which is `last`.
     "outlier-last": Recipe(lambda name: 4, _outlier_last, frozenset({"low", "high", "last"})),
+    # The same, but -infinity for all but the last eighth of each `row`, an expression over the desc: a mask that hides a row's first blocks.
+    "late": Recipe(lambda name: 4, _late, frozenset({"low", "high", "row"}), computed=frozenset({"row"})),
     # Integers from least to most. These may be expressions over the desc, with a value for each element: indices, lengths and offsets that
     # fit the desc's sizes.
     "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"}), by_place=True),

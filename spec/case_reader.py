@@ -100,8 +100,8 @@ class CaseReader(Reader):
 
     def random(self, entry: Mapping[str, Any]) -> RandomData:
         """A recipe with its parameters."""
-        parameters = {key: value for key, value in entry.items() if key not in ("recipe", "basis")}
-        return RandomData(entry["recipe"], parameters, entry.get("basis", DOCUMENTED))
+        parameters = {key: value for key, value in entry.items() if key not in ("recipe", "basis", "combined")}
+        return RandomData(entry["recipe"], parameters, entry.get("basis", DOCUMENTED), entry.get("combined", True))
 
     def values(self, path: Path_, name: str, entry: Mapping[str, Any]) -> tuple[str, Values]:
         """The content of an input, or of an output that is read before it is written."""

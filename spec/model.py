@@ -145,11 +145,16 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class RandomData:
-    """A recipe of generator/recipes and its parameters; ``basis`` says whether the documentation defines the result for such data."""
+    """A recipe of generator/recipes and its parameters; ``basis`` says whether the documentation defines the result for such data.
+
+    Data that are not ``combined`` are in cases of their own alone: of an operator with many tensors, each further factor of the covering array
+    takes minutes to compute.
+    """
 
     recipe: str
     parameters: Mapping[str, float | int | str] = field(default_factory=dict)
     basis: str = DOCUMENTED
+    combined: bool = field(default=True, metadata={"later": True})
 
 
 @dataclass(frozen=True, slots=True)

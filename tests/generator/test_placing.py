@@ -90,8 +90,10 @@ def test_offsets_and_slack_fit_everywhere_and_shared_inputs_where_there_are_two(
 
 
 def test_data_fit_where_a_tensor_has_such() -> None:
-    desc = OperatorDesc(SOFTMAX, {"InputTensor": THREE, "OutputTensor": THREE})
-    assert fit(SOFTMAX, desc, "data") == {"usual", *load(SOFTMAX).values["InputTensor"].data}
+    desc, of_input = OperatorDesc(SOFTMAX, {"InputTensor": THREE, "OutputTensor": THREE}), load(SOFTMAX).values["InputTensor"].data
+    assert (
+        fit(SOFTMAX, desc, "data") == {"usual", *(name for name, data in of_input.items() if data.combined)} < {"usual", *of_input}
+    )
     found, basis = data_of(load(SOFTMAX), desc, "outlier-last")
     assert found["InputTensor"].recipe == "outlier-last"
     assert basis == load(SOFTMAX).values["InputTensor"].data["outlier-last"].basis

@@ -210,6 +210,16 @@ def test_outlier_last_is_uniform_but_for_the_last_element(data_type_name: str, l
     assert made("uniform", data_type_name, raw, low=-3, high=3) == usual  # what was made before stays as it is
 
 
+@pytest.mark.parametrize(("row", "masked"), [(16, 14), (3, 2), (1, 0)])
+def test_late_rows_are_masked_but_for_their_end(row: int, masked: int) -> None:
+    raw = stream("late", 4 * 3 * row)
+    usual = made("uniform", "FLOAT16", raw, low=-1, high=1)
+    found = made("late", "FLOAT16", raw, low=-1, high=1, row=row)
+    for begin in range(0, 3 * row, row):
+        assert found[begin : begin + masked] == [-np.inf] * masked
+        assert found[begin + masked : begin + row] == usual[begin + masked : begin + row]
+
+
 def test_an_outlier_stands_at_the_end_of_a_tensor_in_its_own_order() -> None:
     tensor = TensorDesc("FLOAT32", (2, 3), (1, 2))
     found = array(Data("outlier-last", {"low": -1, "high": 1, "last": 9}), tensor, "a case")
