@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from dmlcts.generator.build import build, random_data
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.plain import FAR, Sizes, axes_of, plain_desc, plain_ways
-from dmlcts.generator.plain_data import further_data
+from dmlcts.generator.plain_data import Kind, further_data, of_kind
 from dmlcts.generator.plain_layouts import square
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.turning import Way, works_along
@@ -23,6 +22,10 @@ from dmlcts.spec.model import DOCUMENTED
 
 _SIDE = 7
 """The size of the dimensions of a short dispatch."""
+
+_ROWS, _COLUMN = (384, 640), 4099
+"""Rows of 3 and of 5 times 128 elements, which threads take in an odd number of rounds; and columns of more elements than a block has, and no multiple
+of 4, with each kind of data."""
 
 _SEVERAL = (31, 65, 33)
 """The last dimensions, which together have more than 16 bits count: none by itself, and none even."""
@@ -43,11 +46,14 @@ def axes_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             if case is not None:
                 yield case
             yield from _by_axes(plan, ways, label)
+            columns = (_of_line(plan, ways, label, place, _COLUMN) for place in (-2, -3, -4))
+            rows = (_of_line(plan, ways, label, -1, size) for size in _ROWS if index == 0)
+            yield from filter(None, (next(filter(None, columns), None), *rows))
 
 
 def _kinds(plan: Plan, way: Way) -> list[str]:
     desc = plain_desc(plan, way, {})
-    return [label for label, _, _ in further_data(plan, desc)] if desc else []
+    return [kind.label for kind in further_data(plan, desc)] if desc else []
 
 
 def _by_axes(plan: Plan, ways: list[Way], label: str) -> Iterator[Case]:
@@ -59,6 +65,20 @@ def _by_axes(plan: Plan, ways: list[Way], label: str) -> Iterator[Case]:
         if desc is not None and axes not in found and (case := _of(plan, desc, way[0], "short", label)):
             found.add(axes)
             yield case
+
+
+def _of_line(plan: Plan, ways: list[Way], label: str, place: int, size: int) -> Case | None:
+    """The case of the first way that works along this dimension alone, which is so long."""
+    model = model_of(plan)
+    name, at = next(((name, at) for name, at in model.dimensions.items() if at[1] == place), ("", ("", 0)))
+    if not name or model.largest(at[0]) < size:
+        return None
+    others = [each for each in model.dimensions.values() if each != at]
+    for choice, attributes in ways:
+        desc = plain_desc(plan, (choice, attributes), dict.fromkeys(others, 3) | {at: size})
+        if desc is not None and works_along(plan, desc, at) and not any(works_along(plan, desc, other) for other in others):
+            return _of(plan, desc, choice, f"{name}={size}", label)
+    return None
 
 
 def _made(plan: Plan, ways: list[Way], label: str, *, is_several: bool) -> Case | None:
@@ -79,16 +99,5 @@ def _made(plan: Plan, ways: list[Way], label: str, *, is_several: bool) -> Case 
 
 def _of(plan: Plan, desc: OperatorDesc, choice: TypeChoice, words: str, label: str) -> Case | None:
     """The case with that kind of data, where the operator has it for this desc."""
-    kinds = {own: (basis, data) for own, basis, data in further_data(plan, desc)} | {"random": (DOCUMENTED, {})}
-    if label not in kinds:
-        return None
-    basis, data = kinds[label]
-    return build(
-        "values",
-        ("values", f"{words}.of-{label}"),
-        desc,
-        choice,
-        level="full",
-        data=random_data(plan.operator, desc) | data,
-        basis=basis,
-    )
+    kinds = {kind.label: kind for kind in (*further_data(plan, desc), Kind("random", DOCUMENTED, {}))}
+    return of_kind(plan, desc, choice, f"{words}.", kinds[label]) if label in kinds else None

@@ -105,6 +105,7 @@ FURTHER: dict[str, Callable[[Sizes, int], Sizes]] = {
         if len(sizes) > 2
         else packed_strides(sizes)
     ),
+    "channels-part": lambda sizes, gap: packed_strides((*sizes[:1], sizes[1] + gap, *sizes[2:]) if len(sizes) > 2 else sizes),
     "broadcast-second": lambda sizes, gap: _broadcast(sizes, (1,)) if len(sizes) > 2 else packed_strides(sizes),
     "last-alone": lambda sizes, gap: (*(0 for _ in sizes[1:]), 1),
     "sliding": lambda sizes, gap: (
@@ -112,7 +113,7 @@ FURTHER: dict[str, Callable[[Sizes, int], Sizes]] = {
     ),
 }
 """Strides in plain dispatches alone: channels first, of a tensor whose last dimension is the channels; the two dimensions before the last exchanged, as
-heads and positions; some of the channels of a tensor that has channels last; a row for all rows, as a bias has it; and rows that begin one
+heads and positions; some of the channels of a tensor that has channels last, and of one that is packed; a row for all rows, as a bias has it; and rows that begin one
 element apart, as windows."""
 
 OVERLAPPING = ("broadcast-second", "last-alone", "sliding")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import count, islice, product
+from itertools import chain, count, cycle, islice, permutations, product
 from math import prod
 from random import Random
 
@@ -32,6 +32,16 @@ UNEVEN = (13, 31, 33, 47, 65)
 EIGHTS = (24, 40)
 """Sizes that a kernel takes whole by 8, and not by 16."""
 
+TILES = (80, 96)
+"""Sizes of two dimensions at once, beyond a tile of 64 and whole by 16."""
+
+MANY, SOLID, MOST_OF_MANY = ((80, 96, 72), (40, 48, 56)), (36, 40, 34), 1 << 18
+"""Sizes of all dimensions at once but batches and windows, in turn from the last one on, either these or those; such as the dimension before the last
+two has too; and the elements that all tensors have then at the most."""
+
+REST = 40
+"""The size of a dimension beside one of a single element, in several batches: a product by a vector is a kernel of its own."""
+
 UNITS, WINDOW = (32, 16, 8, 4), 3
 
 FAR, FARTHER = 65_537, (1 << 20) + 7
@@ -52,8 +62,8 @@ _BESIDE_CONTRACTED = (1, 16)
 _TRIES = 8
 """Of how many choices of data types and attributes one is looked for that sums along a dimension."""
 
-_WAYS = 10
-"""With how many choices of data types, enumerations and presence each dimension is uneven."""
+_WAYS, _WAYS_OF_TWO = 10, 4
+"""With how many choices of data types, enumerations and presence each dimension is uneven, and two are large."""
 
 Sizes = Mapping[Dimension, int]
 
@@ -66,6 +76,8 @@ class _Form:
     turned: Sizes
     others: Sizes
     ways: int
+    most: int = _MOST_ELEMENTS
+    """How many elements all tensors have at the most."""
     is_contracted: bool = False
     """Whether no output has so many elements as the long dimension: it is one along which the operator sums."""
 
@@ -81,7 +93,8 @@ def plain_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 def _sized(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterator[Case]:
     """The forms of sizes, each with as many ways as it says; of further configurations one, and none that is far beyond the others."""
     turns = count()
-    for form in _forms(model_of(plan)):
+    model = model_of(plan)
+    for form in chain(_forms(model), _forms_of_two(model), _forms_of_many(model)):
         if not is_first and max(form.turned.values()) > max(UNEVEN):
             continue
         tries = min(len(ways), _TRIES) if form.is_contracted else len(ways)
@@ -183,6 +196,42 @@ def _forms(model: Model) -> Iterator[_Form]:
             yield _form(f"{at[0]}={'x'.join(map(str, PLANE))}", {at: PLANE[0], (at[0], -1): PLANE[1]}, few, 2)
 
 
+def _forms_of_two(model: Model) -> Iterator[_Form]:
+    """Any two dimensions large; and of any two one with a single element and one with a rest, in several batches. Batches are never large."""
+    batches = {at: 3 for at in model.dimensions.values() if _is_leading(model, at)}
+    free = [(name, at) for name, at in model.dimensions.items() if at[0] not in model.growing and at not in batches]
+    for (name, at), (other, there) in permutations(free, 2):
+        if name < other and model.largest(at[0]) >= TILES[0] and model.largest(there[0]) >= TILES[1]:
+            turned = {at: TILES[0], there: TILES[1]}
+            yield _form(f"{name}={TILES[0]}.{other}={TILES[1]}", turned, even_sizes(model, turned), _WAYS_OF_TWO)
+        if model.largest(there[0]) >= REST:
+            turned = {at: 1, there: REST}
+            yield _form(f"{name}=1.{other}={REST}", turned, even_sizes(model, turned) | batches, _WAYS_OF_TWO)
+
+
+def _forms_of_many(model: Model) -> Iterator[_Form]:
+    """All dimensions large at once."""
+    solid = (_together(model, SOLID, lambda at: at[1] == -3 or not _is_leading(model, at)),)
+    for label, sizes in (*many(model), *solid):
+        if len(sizes) > 1:
+            yield replace(_form(label, sizes, even_sizes(model, sizes), _WAYS // len(UNEVEN)), most=MOST_OF_MANY)
+
+
+def many(model: Model) -> Iterator[tuple[str, Sizes]]:
+    """A label, and the sizes of all dimensions but batches that are large at once, where there are several."""
+    for sizes in MANY:
+        label, turned = _together(model, sizes, lambda at: not _is_leading(model, at))
+        if len(turned) > 1:
+            yield label, turned
+
+
+def _together(model: Model, sizes: Sequence[int], belongs: Callable[[Dimension], bool]) -> tuple[str, Sizes]:
+    """A label, and these sizes in turn for the dimensions that belong to them, may be as large, and are those of no window."""
+    free = [at for at in model.dimensions.values() if at[0] not in model.growing and belongs(at)]
+    turned = {at: size for at, size in zip(free, cycle(sizes), strict=False) if model.largest(at[0]) >= size}
+    return f"every={'x'.join(map(str, sizes))}", turned
+
+
 def _form(label: str, turned: Sizes, others: Sizes, ways: int) -> _Form:
     return _Form(f"{label}.beside-{max(others.values(), default=1)}", turned, others, ways)
 
@@ -214,7 +263,7 @@ def _made(plan: Plan, way: Way, form: _Form, has_layout: bool) -> Case | None:
         return None
     if any(size >= FAR for at, size in found.items() if at not in form.turned):
         return None  # the keys, and the queries stacked with them, would be long: a product of both is not what is asked
-    if sum(tensor.count for _, tensor in desc.tensors()) > _MOST_ELEMENTS:
+    if sum(tensor.count for _, tensor in desc.tensors()) > form.most:
         return None
     outputs = {field.name for field in plan.operator.outputs()}
     if FARTHER in form.turned.values() and plan.operator.turning and not any(works_along(plan, desc, at) for at in form.turned):

@@ -10,20 +10,25 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, count, product
 from random import Random
+from typing import NamedTuple, TypeVar
 
+from dmlcts.generator.attributes import Combination
 from dmlcts.generator.build import build, distinct, random_data
 from dmlcts.generator.case import Case, Data, beyond
 from dmlcts.generator.factors import Model, model_of
 from dmlcts.generator.layouts import laid_out
-from dmlcts.generator.plain import FAR, Sizes, even_sizes, first_made, plain_desc, plain_ways
+from dmlcts.generator.plain import FAR, PLANE, Sizes, even_sizes, first_made, plain_desc, plain_ways
 from dmlcts.generator.plain_layouts import square
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.tables import combined_sets, filled, other_data
 from dmlcts.generator.turning import Dimension, Way, works_along
+from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import MEASURED, RandomData
 from dmlcts.spec.rules import violations
+
+T = TypeVar("T")
 
 LONG = 1025
 """More than a group has threads."""
@@ -38,11 +43,19 @@ that the dispatch then has."""
 _UNEVEN = 95
 """Rows and columns of which a kernel that takes them in blocks of 16 or 32 fills the last up, for each choice of types."""
 
-_MOST_ROWS, _TRIES = 12, 12
-"""Of how many combinations of special sets, and of how many choices of types and attributes for each kind of data."""
+_MOST_ROWS, _TRIES, _WAYS = 12, 12, 3
+"""Of how many combinations of special sets, and of how many choices of types and attributes for each kind of data; and with how many such choices
+a plane is tried.
+"""
 
-_Kind = tuple[str, str, dict[str, Data]]
-"""A label, the basis, and the data by tensor."""
+
+class Kind(NamedTuple):
+    """Data by tensor, with what cases call it, their basis, and what is checked besides the values."""
+
+    label: str
+    basis: str
+    data: dict[str, Data]
+    checks: tuple[str, ...] = ()
 
 
 def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -54,11 +67,15 @@ def plain_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def _of_configuration(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterator[Case]:
-    turns, model, names = count(), model_of(plan), _names(plan, ways)
+    turns, model, (further, special) = count(), model_of(plan), _names(plan, ways)
+    names = [*further, *special]
     farthest = _LAST if plan.uniform and plan.operator.turning is None else _ALL
     forms = [("", None, even_sizes(model, {})), *_long(model, farthest, LONG)]
-    far = ((form, _indices(plan, ways)) for form in _long(model, farthest, FAR)) if is_first else ()
-    for (label, at, sizes), some in (*((form, names) for form in forms), *far):
+    far = [
+        ((form, _indices(plan, ways)) for form in _long(model, farthest, FAR)),
+        ((form, further) for form in [*_plane(model)] * _WAYS),
+    ]
+    for (label, at, sizes), some in chain(((form, names) for form in forms), *(far if is_first else ())):
         along = (True, False) if at and plan.operator.turning else (None,)
         made = [_once(partial(_sized, plan, sizes=sizes, at=at, along=each)) for each in along]
         for name, sized in product(some, made):
@@ -103,17 +120,30 @@ def _long(model: Model, farthest: int, length: int) -> Iterator[tuple[str, Dimen
             yield f"{name}={length}.", at, beside | turned
 
 
-def _names(plan: Plan, ways: list[Way]) -> list[str]:
-    """The kinds of data of any way, further random data first; of very many special sets a choice."""
+def _plane(model: Model) -> Iterator[tuple[str, Dimension, Sizes]]:
+    """A plane of more elements than 16 bits count, by neither of its sizes."""
+    for symbol in dict.fromkeys(symbol for symbol, at in model.dimensions.values() if at == -2 and symbol not in model.growing):
+        if model.largest(symbol) >= PLANE[0]:
+            plane: dict[Dimension, int] = {(symbol, -2): PLANE[0], (symbol, -1): PLANE[1]}
+            yield f"{symbol}={'x'.join(map(str, PLANE))}.", (symbol, -2), dict.fromkeys(model.dimensions.values(), 2) | plane
+
+
+def _names(plan: Plan, ways: list[Way]) -> tuple[list[str], list[str]]:
+    """The kinds of data of any way: further random data; and special sets, of very many a choice."""
     further, special = dict[str, None](), dict[str, None]()
     for way in ways[:_TRIES]:
         desc = plain_desc(plan, way, {})
         if desc is not None:
-            further |= dict.fromkeys(label for label, _, _ in further_data(plan, desc))
+            further |= dict.fromkeys(kind.label for kind in further_data(plan, desc))
             special |= dict.fromkeys(_label(names) for names, _ in combined_sets(plan, way[1]))
-    if len(special) > _MOST_ROWS:
-        special = dict.fromkeys(Random(plan.operator.name).sample(list(special), _MOST_ROWS))  # noqa: S311 (reproducible, no secret)
-    return [*further, *special]
+    return list(further), a_choice(plan, list(special))
+
+
+def a_choice(plan: Plan, special: list[T]) -> list[T]:
+    """Of very many special sets some."""
+    if len(special) <= _MOST_ROWS:
+        return special
+    return Random(plan.operator.name).sample(special, _MOST_ROWS)  # noqa: S311 (reproducible, no secret)
 
 
 def _indices(plan: Plan, ways: list[Way]) -> list[str]:
@@ -147,42 +177,42 @@ def _with_data(plan: Plan, desc_of: Callable[[Way], OperatorDesc | None], label:
     desc = desc_of(way)
     if desc is None:
         return None
-    further = ((*kind, ()) for kind in further_data(plan, desc))
-    special = ((*kind, ("zero-sign",) if kind[1] == MEASURED else ()) for kind in _special(plan, way, desc, name))
-    for own, basis, data, checks in chain(further, special):
-        if own == name:
-            return build(
-                "values",
-                ("values", f"{label}of-{name}"),
-                desc,
-                way[0],
-                level="full",
-                data=random_data(plan.operator, desc) | data,
-                basis=basis,
-                checks=checks,
-            )
-    return None
+    kinds = chain(further_data(plan, desc), special_data(plan, way[1], desc, name))
+    return next((of_kind(plan, desc, way[0], label, kind) for kind in kinds if kind.label == name), None)
 
 
-def further_data(plan: Plan, desc: OperatorDesc) -> Iterator[_Kind]:
-    """The further random data of one tensor at a time: a label, the basis, and the data by tensor."""
+def of_kind(plan: Plan, desc: OperatorDesc, choice: TypeChoice, label: str, kind: Kind, basis: str | None = None) -> Case:
+    """The case of a desc with a kind of data; ``basis`` is the case's where that of the data is documented."""
+    return build(
+        "values",
+        ("values", f"{label}of-{kind.label}"),
+        desc,
+        choice,
+        level="full",
+        data=random_data(plan.operator, desc) | kind.data,
+        basis=basis or kind.basis,
+        checks=kind.checks,
+    )
+
+
+def further_data(plan: Plan, desc: OperatorDesc) -> Iterator[Kind]:
+    """The further random data of one tensor at a time."""
     for tensor, name, other in other_data(plan.operator, desc):
-        yield (
-            _further_label(tensor, name, other),
-            other.basis,
-            {own: Data(other.recipe, other.parameters) for own, _ in desc.called(tensor)},
-        )
+        data = {own: Data(other.recipe, other.parameters) for own, _ in desc.called(tensor)}
+        yield Kind(_further_label(tensor, name, other), other.basis, data)
 
 
 def _further_label(tensor: str, name: str, _: RandomData) -> str:
     return f"{tensor.removesuffix('Tensor')}-{name}"
 
 
-def _special(plan: Plan, way: Way, desc: OperatorDesc, wanted: str) -> Iterator[_Kind]:
-    """The special sets of the wanted label, for all tensors that have some."""
-    for names, basis in combined_sets(plan, way[1]):
-        if _label(names) == wanted and (data := filled(plan, desc, names)):
-            yield wanted, basis, data
+def special_data(plan: Plan, attributes: Combination, desc: OperatorDesc, wanted: str = "") -> Iterator[Kind]:
+    """The special sets for all tensors that have some; of the wanted label alone, if it is not empty."""
+    for names, basis in combined_sets(plan, attributes):
+        if _label(names) == wanted or not wanted:
+            data = filled(plan, desc, names)
+            if data:
+                yield Kind(_label(names), basis, data, ("zero-sign",) if basis == MEASURED else ())
 
 
 def _label(names: dict[str, str]) -> str:

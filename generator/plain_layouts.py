@@ -13,7 +13,7 @@ from dmlcts.generator.build import build, distinct
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import Model, model_of, short
 from dmlcts.generator.layouts import BROADCAST, CHANNELS_LAST, FURTHER, OVERLAPPING, channels_last, laid_out, layouts_of
-from dmlcts.generator.plain import WINDOW, Sizes, axes_of, first_made, plain_desc, plain_ways
+from dmlcts.generator.plain import MOST_OF_MANY, WINDOW, Sizes, axes_of, even_sizes, first_made, many, plain_desc, plain_ways
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.turning import Way
@@ -21,13 +21,22 @@ from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.model import Field, Operator
 from dmlcts.spec.rules import violations
 
-_SIDES, _USUAL = (16, 19), 4
-"""All sizes but the batch of a dispatch whose layouts are unusual: such as kernels take whole, and such as leave a rest. And the usual dimension
-count, whose first is the batch."""
+_WHOLE, _REST, _USUAL, _BATCH = (16, 8), (19, 11), 4, 2
+"""All sizes but the batch of a dispatch whose layouts are unusual: such as kernels take whole, and such as leave a rest; the second where the first give
+too many elements. And the usual dimension count, whose first is the batch, and its size."""
 
-_TYPES, _FEW = ("FLOAT32", "FLOAT16"), 2
-"""The data types of networks have kernels of their own: of each, where there are no more axes than so many, each layout has a case of even sizes,
-and one of any other type."""
+_MOST_ELEMENTS = 1 << 17
+"""The elements of all tensors of such a dispatch, at most."""
+
+_ROWS, _ROW = 4, 128
+"""The sizes of a dispatch with rows that are whole vectors: a kernel may take them as one, or the tensor as fewer dimensions."""
+
+_TYPES, _FEW = ("FLOAT32", "FLOAT16", "INT8"), 2
+"""The data types of networks have kernels of their own, and bytes: of each, where there are no more axes than so many, each layout has a case of even
+sizes, and one of any other type."""
+
+_OF_MANY = ("transposed", "padded-rows")
+"""Layouts that each tensor has where all dimensions are large."""
 
 _OF_ONE = (CHANNELS_LAST, "transposed", "permuted")
 """Layouts in which the stride of a dimension of size 1 is not what it is in a packed tensor, though it is never used."""
@@ -43,11 +52,13 @@ def plain_layout_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 def _every(plan: Plan) -> Iterator[Case]:
     model = model_of(plan)
     for index, ways in enumerate(plain_ways(plan).values()):
-        whole, rest = ((f"of-{side}", square(model, side)) for side in _SIDES)
+        whole, rest = (_largest_square(plan, ways, sides) for sides in (_WHOLE, _REST))
         yield from _laid_out(plan, _apart(plan, ways, _TYPES), [whole]) if index == 0 else ()
         yield from _laid_out(plan, _apart(plan, ways), [rest])
         ones = [(f"{rest[0]}.{name}=1", {**rest[1], at: 1}) for name, at in model.dimensions.items() if at[1] > -_USUAL]
         yield from _laid_out(plan, _apart(plan, ways), ones, _OF_ONE) if index == 0 else ()
+        yield from _laid_out(plan, [ways], list(_rows(model))) if index == 0 else ()
+        yield from _laid_out(plan, [ways], _many(model), _OF_MANY) if index == 0 else ()
 
 
 def _laid_out(
@@ -78,13 +89,41 @@ def _apart(plan: Plan, ways: list[Way], types: Sequence[str] = ()) -> list[list[
     return list(found.values())
 
 
+def _largest_square(plan: Plan, ways: Sequence[Way], sides: Sequence[int]) -> tuple[str, Sizes]:
+    """A label, and sizes that are all alike: the first side with which a dispatch has few enough elements, or the last."""
+    model = model_of(plan)
+    for side in sides:
+        descs = (plain_desc(plan, way, square(model, side)) for way in ways)
+        desc = next(filter(None, descs), None)
+        if desc is not None and sum(tensor.count for _, tensor in desc.tensors()) <= _MOST_ELEMENTS:
+            break
+    return f"of-{side}", square(model, side)
+
+
 def square(model: Model, side: int) -> Sizes:
-    """A batch of 2, and all other sizes alike, so that layouts differ and one dimension may be taken for another; windows as ever."""
+    """Two batches, and all other sizes alike, so that layouts differ and one dimension may be taken for another; windows as ever."""
     first = next(iter(model.symbols))
     return {
-        at: WINDOW if at[0] in model.growing else 2 if at == (first, 0) or at[1] <= -_USUAL else min(side, model.largest(at[0]))
+        at: WINDOW
+        if at[0] in model.growing
+        else _BATCH
+        if at == (first, 0) or at[1] <= -_USUAL
+        else min(side, model.largest(at[0]))
         for at in model.dimensions.values()
     }
+
+
+def _rows(model: Model) -> Iterator[tuple[str, Sizes]]:
+    """A label, and one batch of few rows of whole vectors, where dimensions may be as long."""
+    ends = [at for at in model.dimensions.values() if at[1] == -1 and at[0] not in model.growing and model.largest(at[0]) >= _ROW]
+    few = {at: 1 if size == _BATCH else size for at, size in square(model, _ROWS).items()}
+    if ends:
+        yield f"of-{_ROWS}x{_ROW}", few | dict.fromkeys(ends, _ROW)
+
+
+def _many(model: Model) -> list[tuple[str, Sizes]]:
+    """All dimensions large at once."""
+    return [(f"of-{label}", {**even_sizes(model, sizes), **sizes}) for label, sizes in many(model)]
 
 
 def _layouts(operator: Operator, field: Field, is_last: bool) -> tuple[str, ...]:
@@ -112,7 +151,7 @@ def _may_overlap(operator: Operator, field: Field) -> bool:
 def _with_layout(
     plan: Plan, way: Way, desc: OperatorDesc | None, label: str, field: Field, layout: str, is_last: bool
 ) -> Case | None:
-    if desc is None:
+    if desc is None or sum(tensor.count for _, tensor in desc.tensors()) > MOST_OF_MANY:
         return None
     if is_last:
         desc = channels_last(plan.operator, desc)

@@ -1,4 +1,4 @@
-"""Sizes on which kernels turn: one less than a power of two, the power, and one more, in each dimension alone and in two at once.
+"""Sizes on which kernels turn: one less than a power of two, the power, one more, and halfway to the next, in each dimension alone and in two at once.
 
 A kernel takes so many elements, rows or channels at a time, and treats the rest apart. Which dimension it cuts, and into parts of which size,
 nobody outside knows: so every dimension that may be large has every one of these sizes, while the others are small.
@@ -24,7 +24,10 @@ from dmlcts.spec.rules import violations
 from dmlcts.spec.shape import FAILURES
 
 EDGES = (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-SIZES = tuple(dict.fromkeys(size for edge in EDGES for size in (edge - 1, edge, edge + 1) if size))
+BETWEEN = (48, 96, 192, 384, 768)
+"""Whole vectors of 16, as rows in networks have them, and no power of two, as threads that join their results in pairs would want."""
+
+SIZES = (*dict.fromkeys(size for edge in EDGES for size in (edge - 1, edge, edge + 1) if size), *BETWEEN)
 """The sizes on which kernels turn."""
 
 MOST_WORK = 1 << 17

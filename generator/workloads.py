@@ -1,4 +1,4 @@
-"""What networks compute: the spec's workloads, and what lies around each of them: other sizes, layouts and fused activations.
+"""What networks compute: the spec's workloads, and what lies around each of them: other sizes, layouts, data and fused activations.
 
 A kernel that is made for windows of 2 x 2 by steps of 2, or for heads of 64, has a rest, strides and activations of its own. Cases that turn on
 sizes, layouts and activations have the usual attributes, and never come there.
@@ -14,6 +14,7 @@ from dmlcts.generator.build import build, distinct
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import model_of, short
 from dmlcts.generator.layouts import BROADCAST, CHANNELS_LAST, channels_last, laid_out, laid_out_twice
+from dmlcts.generator.plain_data import Kind, a_choice, further_data, of_kind, special_data
 from dmlcts.generator.plain_layouts import layouts_alone
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.tables import HUGE_COUNT, usual_run
@@ -33,8 +34,8 @@ _TURNED = (6, 13, 24, 33, 65)
 _MOST_WORK, _MOST_ELEMENTS = 1 << 24, 1 << 18
 """The product of all sizes of what is run around a workload, and the elements of all its tensors, at most."""
 
-_MOST_FUSED = 1 << 22
-"""The product of all sizes of a workload that is run with each fused operator."""
+_MOST_FUSED, _MOST_CUT = 1 << 22, 1 << 18
+"""The product of all sizes of a workload that is run with each fused operator; and of one that is cut, for anything to lie around it."""
 
 _LAYOUTS = (
     *BROADCAST,
@@ -45,6 +46,7 @@ _LAYOUTS = (
     "padded-rows",
     "channels-last",
     "channels-slice",
+    "channels-part",
 )
 """What people pass on from other operators, by transposing, cutting or broadcasting."""
 
@@ -58,15 +60,29 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     Raises:
         NotGenerable: a workload has a data type that no table gives the first tensor, or breaks a rule.
     """
+    usual = {label: workload for label, workload in plan.operator.workloads.items() if not _takes_long(plan, workload)}
     for label, workload in plan.operator.workloads.items():
         if not beyond(workload.level, most):
             yield from _as_given(plan, label, workload)
-            yield from _laid_out(plan, label, workload)
+            yield from _laid_out(plan, label, workload) if label in usual else ()
     if beyond("full", most):
         return
     turns = count()
-    for label, workload in plan.operator.workloads.items():
-        yield from distinct((*_resized(plan, label, workload, turns), *_fused(plan, label, workload)))
+    for label, workload in usual.items():
+        if model_of(plan).work(_cut(plan, workload)) <= _MOST_CUT:
+            around = (
+                *_resized(plan, label, workload, turns),
+                *_fused(plan, label, workload),
+                *_of_other_data(plan, label, workload),
+            )
+            yield from distinct(around)
+
+
+def _takes_long(plan: Plan, workload: Workload) -> bool:
+    """Whether one of its sizes is beyond what the spec says is the largest otherwise: nothing lies around it then."""
+    model = model_of(plan)
+    each = ((symbol, size if isinstance(size, tuple) else (size,)) for symbol, size in workload.sizes.items())
+    return any(max(sizes) > model.largest(symbol) for symbol, sizes in each)
 
 
 def _choices(plan: Plan, label: str, workload: Workload, others: Sequence[TypeChoice] = ()) -> tuple[TypeChoice, ...]:
@@ -83,10 +99,13 @@ def _choices(plan: Plan, label: str, workload: Workload, others: Sequence[TypeCh
     return found
 
 
-def _desc(choice: TypeChoice, workload: Workload, sizes: _Sizes, more: Mapping[str, object] | None = None) -> OperatorDesc:
+def _attributes(choice: TypeChoice, workload: Workload, more: Mapping[str, object] | None = None) -> Combination:
     usual = choice.attributes[0]
-    attributes = Combination({**usual, **workload.attributes, **(more or {})}, usual.configuration)
-    return choice.desc(usual_run(workload.dimensions or choice.usual_count), attributes, sizes)
+    return Combination({**usual, **workload.attributes, **(more or {})}, usual.configuration)
+
+
+def _desc(choice: TypeChoice, workload: Workload, sizes: _Sizes, more: Mapping[str, object] | None = None) -> OperatorDesc:
+    return choice.desc(usual_run(workload.dimensions or choice.usual_count), _attributes(choice, workload, more), sizes)
 
 
 def _as_given(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
@@ -146,6 +165,24 @@ def _fused(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
                 if is_small:
                     choice = choices[next(turns) % len(choices)]
                     yield from _made(plan, choice, workload, label, workload.sizes, {field.name: value})
+
+
+def _of_other_data(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
+    """The workload as it is with each kind of further random data, and for one choice of types each with special values, unless it is large."""
+    choices, turns = _choices(plan, label, workload), count()
+    descs = {choice: _desc(choice, workload, workload.sizes) for choice in choices}
+    if any(map(_is_large, descs.values())) or model_of(plan).work(workload.sizes) > _MOST_WORK:
+        return
+    for choice, desc in descs.items():
+        for kind in further_data(plan, desc):
+            yield of_kind(plan, desc, choice, f"{label}.", kind, workload.basis)
+    special: dict[str, list[tuple[TypeChoice, Kind]]] = {}
+    for choice, desc in descs.items():
+        for kind in special_data(plan, _attributes(choice, workload), desc):
+            special.setdefault(kind.label, []).append((choice, kind))
+    for found in a_choice(plan, list(special.values())):
+        choice, kind = found[next(turns) % len(found)]
+        yield of_kind(plan, descs[choice], choice, f"{label}.", kind, workload.basis)
 
 
 def _made(

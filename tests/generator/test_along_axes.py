@@ -17,7 +17,11 @@ def cases(name: str) -> tuple[Case, ...]:
 
 
 def long(name: str) -> list[Case]:
-    return [case for case in cases(name) if "/short.of-" not in case.id]
+    return [case for case in cases(name) if f"={FAR}." in case.id or "x" in label(case).partition(".of-")[0]]
+
+
+def label(case: Case) -> str:
+    return case.id.split("/")[3]
 
 
 def reduced(case: Case) -> int:
@@ -41,6 +45,16 @@ def test_each_choice_of_axes_meets_them_where_dimensions_are_short() -> None:
     met = {(case.desc.fields["Function"], case.desc.fields["Axes"], case.data_type, case.id.split("/")[3]) for case in short}
     for axes in ((3,), (0,), (1,), (0, 2), (3, 1), (0, 1, 2, 3)):
         assert {("LOG_SUM_EXP", axes, "FLOAT16", f"short.of-Input-{kind}") for kind in ("wide", "negative")} <= met
+
+
+def test_rows_take_an_odd_number_of_rounds_and_columns_no_whole_blocks() -> None:
+    lines = {(label(case), case.data_type, case.desc.fields["Function"]): case for case in cases("REDUCE")}
+    for size in (384, 640):
+        for data_type in ("FLOAT32", "FLOAT16"):
+            assert reduced(lines[f"S[-1]={size}.of-random", data_type, "MAX"]) == size
+    columns = [case for case in cases("REDUCE") if "=4099.of-Input-negative" in case.id]
+    assert {case.desc.fields["Function"] for case in columns} >= {"SUM", "MAX", "LOG_SUM_EXP", "L2"}
+    assert all(reduced(case) == 4099 and case.desc.tensor("InputTensor").sizes[-1] == 3 for case in columns)
 
 
 def test_one_dimension_is_long_or_several_together() -> None:

@@ -96,6 +96,8 @@ def test_strides(layout: str, sizes: tuple[int, ...], expected: tuple[int, ...] 
         ("middle-exchanged", (3, 4), (4, 1)),
         ("channels-slice", (2, 3, 4, 5), (120, 1, 30, 6)),
         ("channels-slice", (3, 4), (4, 1)),
+        ("channels-part", (2, 3, 4, 5), (120, 20, 5, 1)),
+        ("channels-part", (3, 4), (4, 1)),
     ],
 )
 def test_strides_in_plain_dispatches(layout: str, sizes: tuple[int, ...], expected: tuple[int, ...]) -> None:

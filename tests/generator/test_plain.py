@@ -1,6 +1,7 @@
 """Plain dispatches: one thing of each is unusual, and nothing else; each kind of data comes in large sizes too."""
 
 from functools import cache
+from itertools import permutations
 from math import prod
 
 import pytest
@@ -9,7 +10,19 @@ from dmlcts.generator.case import Case
 from dmlcts.generator.data import inputs
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.layouts import layout_of
-from dmlcts.generator.plain import EIGHTS, FAR, FARTHER, PLANE, UNEVEN, UNITS, plain_cases, plain_ways
+from dmlcts.generator.plain import (
+    EIGHTS,
+    FAR,
+    FARTHER,
+    MOST_OF_MANY,
+    PLANE,
+    REST,
+    TILES,
+    UNEVEN,
+    UNITS,
+    plain_cases,
+    plain_ways,
+)  # fmt: skip
 from dmlcts.generator.plain_data import LONG, plain_data_cases
 from dmlcts.generator.plain_layouts import plain_layout_cases
 from dmlcts.generator.plan import plan_of
@@ -65,6 +78,29 @@ def test_one_size_is_uneven_and_the_others_are_even() -> None:
     assert seen == {name: {*UNEVEN, *EIGHTS} for name in ("A[-1]", "A[-2]", "A[-3]", "A[-4]", "N")}
 
 
+def test_two_sizes_are_large_at_once_and_batches_are_not() -> None:
+    plan = plan_of(load("GEMM"))
+    names = model_of(plan).dimensions
+    pairs = {label(case): case for case in cases("GEMM") if label(case).count("=") == 2}
+    assert {name.partition(".beside")[0] for name in pairs} == {
+        f"{one}={TILES[0]}.{other}={TILES[1]}" for one, other in (("A[-1]", "A[-2]"), ("A[-1]", "N"), ("A[-2]", "N"))
+    } | {f"{one}=1.{other}={REST}" for one, other in permutations(("A[-1]", "A[-2]", "N"), 2)}
+    for name, case in pairs.items():
+        wanted = {names[one]: int(size) for one, _, size in (part.partition("=") for part in name.split(".")[:2])}
+        sizes = sizes_of(plan, case.desc)
+        assert wanted.items() <= sizes.items()
+        assert {size for at, size in sizes.items() if at[1] < -2} == {3 if 1 in wanted.values() else 1}
+    bare = [case for case in pairs.values() if case.desc.fields["CTensor"] is case.desc.fields["FusedActivation"] is None]
+    assert any(case.desc.tensor("BTensor").count > 64 * 64 for case in bare)
+
+
+@pytest.mark.parametrize(("name", "dimensions"), [("GEMM", (1, 80, 96, 72)), ("ELEMENT_WISE_ADD", (1, 36, 40, 34))])
+def test_all_sizes_are_large_at_once(name: str, dimensions: tuple[int, ...]) -> None:
+    every = [case for case in cases(name) if label(case).startswith("every=")]
+    assert prod(dimensions) in {prod(sizes_of(plan_of(load(name)), case.desc).values()) for case in every}
+    assert all(sum(tensor.count for _, tensor in case.desc.tensors()) <= MOST_OF_MANY for case in every)
+
+
 def test_long_dimensions_and_planes_are_beyond_16_and_20_bits() -> None:
     found = [label(case) for case in cases("ELEMENT_WISE_ADD")]
     assert {f"S[{at}]={FAR}.beside-2" for at in (-1, -2, -3, -4)} <= set(found)
@@ -81,9 +117,7 @@ def test_a_long_sum_stands_alone_and_in_a_tile_of_sums() -> None:
 
 
 def test_one_tensor_has_an_unusual_layout_and_all_others_are_packed() -> None:
-    found = [
-        case for case in layout_cases("ELEMENT_WISE_ADD") if "all-channels-last" not in label(case) and "=1" not in label(case)
-    ]
+    found = [case for case in layout_cases("ELEMENT_WISE_ADD") if "all-channels-last" not in label(case) and "=" not in label(case)]
     assert {
         "A-permuted.of-16",
         "B-last-alone.of-16",
@@ -91,12 +125,20 @@ def test_one_tensor_has_an_unusual_layout_and_all_others_are_packed() -> None:
         "Output-transposed.of-16",
         "A-permuted.of-19",
         "Output-channels-first.of-19",
+        "A-middle-exchanged.of-4x128",
     } <= set(map(label, found))
     for case in found:
         strided = [name for name, tensor in case.desc.tensors() if tensor.strides is not None]
         assert strided == [f"{label(case).partition('-')[0]}Tensor"], case.id
-        side = int(label(case).rpartition("-")[2])
-        assert all(tensor.sizes == (2, side, side, side) for _, tensor in case.desc.tensors())
+        form = label(case).rpartition("-")[2]
+        sizes = (1, 4, 4, 128) if form == "4x128" else (2, *[int(form)] * 3)
+        assert all(tensor.sizes == sizes for _, tensor in case.desc.tensors())
+
+
+def test_tensors_are_transposed_and_have_padded_rows_where_all_sizes_are_large() -> None:
+    found = {label(case) for case in layout_cases("GEMM") if "of-every=80x96x72" in label(case)}
+    tensors = ("A", "B", "C", "Output")
+    assert found == {f"{tensor}-{layout}.of-every=80x96x72" for tensor in tensors for layout in ("transposed", "padded-rows")}
 
 
 def test_a_stride_that_counts_for_nothing_differs_from_the_packed_one() -> None:
@@ -186,9 +228,15 @@ def test_each_kind_of_data_comes_where_blocks_of_rows_and_columns_are_not_full()
     assert {size for case in found for size in case.desc.tensor("ATensor").sizes[-2:]} == {95}
 
 
+def test_further_random_data_come_in_planes_beyond_16_bits() -> None:
+    found = [case for case in data_cases("MEAN_VARIANCE_NORMALIZATION") if label(case) == "S=257x256.of-Input-outlier-last"]
+    assert {case.desc.fields["NormalizeVariance"] for case in found} == {True, False}
+    assert all(inputs(case)["InputTensor"][..., -1, -1].max() == 40 for case in found)
+
+
 def test_without_axes_the_last_two_dimensions_are_long() -> None:
     long = {label(case).partition("=")[0] for case in data_cases("ELEMENT_WISE_ADD") if "=" in label(case)}
-    assert long == {"S[-1]", "S[-2]"}
+    assert long - {"S"} == {"S[-1]", "S[-2]"}
 
 
 @pytest.mark.parametrize(("name", "places"), [("SCATTER", "InputTensor"), ("GATHER_ELEMENTS", "InputTensor")])
@@ -209,4 +257,4 @@ def _axis(case: Case) -> int:
 
 def test_they_are_a_small_part_of_level_full() -> None:
     found = sum(len(cases(name)) + len(layout_cases(name)) + len(data_cases(name)) for name in operator_names()[::8])
-    assert found < 550 * len(operator_names()[::8])
+    assert found < 700 * len(operator_names()[::8])

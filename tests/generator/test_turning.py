@@ -11,7 +11,7 @@ from product_operator import product_operator
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.plan import plan_of
-from dmlcts.generator.turning import EDGES, MOST_WORK, SIZES, turning_cases
+from dmlcts.generator.turning import BETWEEN, EDGES, MOST_WORK, SIZES, turning_cases
 from dmlcts.generator.workloads import workload_cases
 from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load, operator_names
@@ -35,9 +35,12 @@ def label(case: Case) -> str:
     return case.id.split("/")[3].removesuffix(LINE)
 
 
-def test_the_sizes_are_one_less_than_a_power_of_two_the_power_and_one_more() -> None:
-    assert set(SIZES) == {size for edge in EDGES for size in (edge - 1, edge, edge + 1)} - {0}
-    assert {1, 2, 3, 63, 64, 65, 1025} <= set(SIZES)
+def test_the_sizes_lie_about_powers_of_two_and_halfway_between_them() -> None:
+    about = {size for edge in EDGES for size in (edge - 1, edge, edge + 1)} - {0}
+    assert {1, 2, 3, 63, 64, 65, 1025} <= about < set(SIZES)
+    between = set(SIZES) - about
+    assert between == set(BETWEEN)
+    assert all(size % 16 == 0 and 2 * size / 3 in EDGES for size in between)
 
 
 def test_each_dimension_has_each_size_and_meets_its_neighbor_and_the_last_the_first() -> None:

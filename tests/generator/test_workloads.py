@@ -57,6 +57,22 @@ def test_a_small_workload_comes_as_it_is_with_each_fused_activation() -> None:
     ]
 
 
+def test_a_workload_comes_with_each_kind_of_data() -> None:
+    found = {case.id for case in workload_cases(plan_of(load("MULTIHEAD_ATTENTION"))) if "/values/next-of-300.of-" in case.id}
+    kinds = {case.split("/")[3].partition(".of-")[2] for case in found}
+    assert {"Key-far", "Value-large", "zeros"} <= kinds
+    assert {case.split("/")[1] for case in found if ".of-Key-far/" in case} == {"FLOAT32-INT32", "FLOAT16-INT32"}
+    large = cases("MULTIHEAD_ATTENTION")["heads-8-of-many-keys"].desc
+    assert sum(tensor.count for _, tensor in large.tensors()) > 1 << 18
+    assert not [label for label in cases("MULTIHEAD_ATTENTION") if label.startswith("heads-8-of-many-keys.of-")]
+
+
+def test_nothing_lies_around_a_workload_with_a_size_that_takes_long() -> None:
+    assert load("LSTM").largest["Steps"] < 400
+    assert [label for label in cases("LSTM") if label.startswith("many-steps")] == ["many-steps"]
+    assert [label for label in cases("LSTM") if label.startswith("many-rows.")]
+
+
 def test_a_workload_comes_with_all_tensors_channels_last() -> None:
     desc = cases("SLICE1")["turned.every-channels-last"].desc
     assert desc.fields["InputWindowStrides"] == (1, 1, -1, -1)
