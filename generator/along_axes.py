@@ -11,9 +11,10 @@ from itertools import chain
 
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import model_of
-from dmlcts.generator.plain import FAR, Sizes, axes_of, plain_desc, plain_ways
+from dmlcts.generator.plain import axes_of, plain_desc, plain_ways
 from dmlcts.generator.plain_data import Kind, further_data, of_kind
 from dmlcts.generator.plain_layouts import square
+from dmlcts.generator.plain_sizes import FAR, Sizes
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.turning import Way, works_along
 from dmlcts.generator.types import TypeChoice

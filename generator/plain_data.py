@@ -17,8 +17,9 @@ from dmlcts.generator.build import build, distinct, random_data
 from dmlcts.generator.case import Case, Data, beyond
 from dmlcts.generator.factors import Model, model_of
 from dmlcts.generator.layouts import laid_out
-from dmlcts.generator.plain import FAR, PLANE, Sizes, even_sizes, first_made, plain_desc, plain_ways
+from dmlcts.generator.plain import first_made, plain_desc, plain_ways
 from dmlcts.generator.plain_layouts import square
+from dmlcts.generator.plain_sizes import FAR, PLANE, Sizes, even_sizes
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.tables import combined_sets, filled, other_data

@@ -13,7 +13,8 @@ from dmlcts.generator.build import build, distinct
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import Model, model_of, short
 from dmlcts.generator.layouts import BROADCAST, CHANNELS_LAST, FURTHER, OVERLAPPING, channels_last, laid_out, layouts_of
-from dmlcts.generator.plain import MOST_OF_MANY, WINDOW, Sizes, axes_of, even_sizes, first_made, many, plain_desc, plain_ways
+from dmlcts.generator.plain import axes_of, first_made, plain_desc, plain_ways
+from dmlcts.generator.plain_sizes import MOST_OF_MANY, WINDOW, Sizes, even_sizes, many
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.turning import Way

@@ -5,7 +5,7 @@ from math import prod
 
 from dmlcts.generator.along_axes import axes_cases
 from dmlcts.generator.case import Case
-from dmlcts.generator.plain import FAR
+from dmlcts.generator.plain_sizes import FAR
 from dmlcts.generator.plan import plan_of
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.rules import violations

@@ -10,21 +10,10 @@ from dmlcts.generator.case import Case
 from dmlcts.generator.data import inputs
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.layouts import layout_of
-from dmlcts.generator.plain import (
-    EIGHTS,
-    FAR,
-    FARTHER,
-    MOST_OF_MANY,
-    PLANE,
-    REST,
-    TILES,
-    UNEVEN,
-    UNITS,
-    plain_cases,
-    plain_ways,
-)  # fmt: skip
+from dmlcts.generator.plain import plain_cases, plain_ways
 from dmlcts.generator.plain_data import LONG, plain_data_cases
 from dmlcts.generator.plain_layouts import plain_layout_cases
+from dmlcts.generator.plain_sizes import EIGHTS, FAR, FARTHER, MOST_OF_MANY, PLANE, REST, TILES, UNEVEN, UNITS
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.turning import sizes_of
 from dmlcts.spec.desc import packed_strides
