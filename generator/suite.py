@@ -28,7 +28,7 @@ from dmlcts.generator.random_cases import find_random, random_cases
 from dmlcts.generator.single import single_cases
 from dmlcts.generator.tables import data_cases, example_cases, size_cases, usual_cases, value_cases
 from dmlcts.generator.turning import turning_cases
-from dmlcts.generator.workloads import workload_cases
+from dmlcts.generator.workloads import workload_cases, workload_data_cases
 from dmlcts.spec.abi import FeatureLevel, feature_level
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import DOCUMENTED, Operator
@@ -42,6 +42,7 @@ MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     data_cases,
     plain_data_cases,
     axes_cases,
+    workload_data_cases,
     size_cases,
     turning_cases,
     plain_cases,

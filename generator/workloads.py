@@ -60,7 +60,7 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     Raises:
         NotGenerable: a workload has a data type that no table gives the first tensor, or breaks a rule.
     """
-    usual = {label: workload for label, workload in plan.operator.workloads.items() if not _takes_long(plan, workload)}
+    usual = _usual(plan)
     for label, workload in plan.operator.workloads.items():
         if not beyond(workload.level, most):
             yield from _as_given(plan, label, workload)
@@ -70,12 +70,18 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     turns = count()
     for label, workload in usual.items():
         if model_of(plan).work(_cut(plan, workload)) <= _MOST_CUT:
-            around = (
-                *_resized(plan, label, workload, turns),
-                *_fused(plan, label, workload),
-                *_of_other_data(plan, label, workload),
-            )
-            yield from distinct(around)
+            yield from distinct((*_resized(plan, label, workload, turns), *_fused(plan, label, workload)))
+
+
+def workload_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """The spec's workloads with each kind of data, at level full."""
+    for label, workload in () if beyond("full", most) else _usual(plan).items():
+        yield from distinct(_of_other_data(plan, label, workload))
+
+
+def _usual(plan: Plan) -> dict[str, Workload]:
+    """The workloads around which others lie."""
+    return {label: workload for label, workload in plan.operator.workloads.items() if not _takes_long(plan, workload)}
 
 
 def _takes_long(plan: Plan, workload: Workload) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from dmlcts.generator.case import Case
 from dmlcts.generator.layouts import laid_out, layout_of
 from dmlcts.generator.plan import plan_of
-from dmlcts.generator.workloads import workload_cases
+from dmlcts.generator.workloads import workload_cases, workload_data_cases
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.rules import violations
@@ -58,13 +58,14 @@ def test_a_small_workload_comes_as_it_is_with_each_fused_activation() -> None:
 
 
 def test_a_workload_comes_with_each_kind_of_data() -> None:
-    found = {case.id for case in workload_cases(plan_of(load("MULTIHEAD_ATTENTION"))) if "/values/next-of-300.of-" in case.id}
+    every = [case.id for case in workload_data_cases(plan_of(load("MULTIHEAD_ATTENTION")))]
+    found = {case for case in every if "/values/next-of-300.of-" in case}
     kinds = {case.split("/")[3].partition(".of-")[2] for case in found}
     assert {"Key-far", "Value-large", "zeros"} <= kinds
     assert {case.split("/")[1] for case in found if ".of-Key-far/" in case} == {"FLOAT32-INT32", "FLOAT16-INT32"}
     large = cases("MULTIHEAD_ATTENTION")["heads-8-of-many-keys"].desc
     assert sum(tensor.count for _, tensor in large.tensors()) > 1 << 18
-    assert not [label for label in cases("MULTIHEAD_ATTENTION") if label.startswith("heads-8-of-many-keys.of-")]
+    assert not [case for case in every if "/heads-8-of-many-keys." in case]
 
 
 def test_nothing_lies_around_a_workload_with_a_size_that_takes_long() -> None:
