@@ -45,6 +45,7 @@ _LAYOUTS = (
     "transposed",
     "padded-rows",
     "channels-last",
+    "middle-exchanged",
     "channels-slice",
     "channels-part",
 )
