@@ -19,14 +19,14 @@ from dmlcts.generator.factors import Model, model_of
 from dmlcts.generator.layouts import laid_out
 from dmlcts.generator.plain import first_made, plain_desc, plain_ways
 from dmlcts.generator.plain_layouts import square
-from dmlcts.generator.plain_sizes import FAR, PLANE, Sizes, even_sizes
+from dmlcts.generator.plain_sizes import FAR, PLANE, Sizes, even_sizes, plane_of
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.tables import combined_sets, filled, other_data
 from dmlcts.generator.turning import Dimension, Way, works_along
 from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.model import MEASURED, RandomData
+from dmlcts.spec.model import DOCUMENTED, MEASURED, RandomData
 from dmlcts.spec.rules import violations
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ def _of_configuration(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterato
     forms = [("", None, even_sizes(model, {})), *_long(model, farthest, LONG)]
     far = [
         ((form, _indices(plan, ways)) for form in _long(model, farthest, FAR)),
-        ((form, further) for form in [*_plane(model)] * _WAYS),
+        ((form, further) for form in [*_planes(model)] * _WAYS),
     ]
     for (label, at, sizes), some in chain(((form, names) for form in forms), *(far if is_first else ())):
         along = (True, False) if at and plan.operator.turning else (None,)
@@ -121,12 +121,12 @@ def _long(model: Model, farthest: int, length: int) -> Iterator[tuple[str, Dimen
             yield f"{name}={length}.", at, beside | turned
 
 
-def _plane(model: Model) -> Iterator[tuple[str, Dimension, Sizes]]:
-    """A plane of more elements than 16 bits count, by neither of its sizes."""
-    for symbol in dict.fromkeys(symbol for symbol, at in model.dimensions.values() if at == -2 and symbol not in model.growing):
-        if model.largest(symbol) >= PLANE[0]:
-            plane: dict[Dimension, int] = {(symbol, -2): PLANE[0], (symbol, -1): PLANE[1]}
-            yield f"{symbol}={'x'.join(map(str, PLANE))}.", (symbol, -2), dict.fromkeys(model.dimensions.values(), 2) | plane
+def _planes(model: Model) -> Iterator[tuple[str, Dimension, Sizes]]:
+    """The last two sizes of each symbol that stands for several, all others 2."""
+    for symbol, at in model.dimensions.values():
+        if at == -2 and symbol not in model.growing and model.largest(symbol) >= max(PLANE):
+            label, plane = plane_of(symbol)
+            yield f"{label}.", (symbol, -2), {**dict.fromkeys(model.dimensions.values(), 2), **plane}
 
 
 def _names(plan: Plan, ways: list[Way]) -> tuple[list[str], list[str]]:
@@ -183,7 +183,7 @@ def _with_data(plan: Plan, desc_of: Callable[[Way], OperatorDesc | None], label:
 
 
 def of_kind(plan: Plan, desc: OperatorDesc, choice: TypeChoice, label: str, kind: Kind, basis: str | None = None) -> Case:
-    """The case of a desc with a kind of data; ``basis`` is the case's where that of the data is documented."""
+    """The case of a desc with a kind of data. A desc with a ``basis`` gives it to data that are documented."""
     return build(
         "values",
         ("values", f"{label}of-{kind.label}"),
@@ -191,7 +191,7 @@ def of_kind(plan: Plan, desc: OperatorDesc, choice: TypeChoice, label: str, kind
         choice,
         level="full",
         data=random_data(plan.operator, desc) | kind.data,
-        basis=basis or kind.basis,
+        basis=basis if basis and kind.basis == DOCUMENTED else kind.basis,
         checks=kind.checks,
     )
 

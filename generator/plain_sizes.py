@@ -89,7 +89,12 @@ def _forms_of_one(model: Model) -> Iterator[Form]:
         if largest >= FARTHER and (at[1] == -1 or at == (list(model.symbols)[-1], 0)):
             yield _form(f"{name}={FARTHER}", {at: FARTHER}, dict.fromkeys(few, 1), 1)
         if largest >= FAR and at[1] == -2:
-            yield _form(f"{at[0]}={'x'.join(map(str, PLANE))}", {at: PLANE[0], (at[0], -1): PLANE[1]}, few, 2)
+            yield _form(*plane_of(at[0]), few, 2)
+
+
+def plane_of(symbol: str) -> tuple[str, Sizes]:
+    """A label, and the last two sizes of a symbol that stands for several."""
+    return f"{symbol}={'x'.join(map(str, PLANE))}", {(symbol, -2): PLANE[0], (symbol, -1): PLANE[1]}
 
 
 def _forms_of_two(model: Model) -> Iterator[Form]:
