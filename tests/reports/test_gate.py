@@ -10,9 +10,9 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from commands import dmlcts
 from records import negative, result, run
 
-from dmlcts.conformance.commands.cli import main
 from dmlcts.reports.gate import SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, write_record
 from dmlcts.reports.waivers import Waiver
@@ -247,13 +247,6 @@ def test_foreign_text_is_one_short_line() -> None:
 
 
 # ---- The command
-
-
-def dmlcts(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 def test_the_command_exits_as_a_ci_expects_and_writes_its_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

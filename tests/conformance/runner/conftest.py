@@ -1,9 +1,10 @@
-"""For the tests of runs that signals end."""
+"""For the tests of runs: signals as in a terminal, and backends that misbehave."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -18,3 +19,9 @@ def _as_in_a_terminal() -> Iterator[None]:
     yield
     for number in ignored:
         signal.signal(number, signal.SIG_IGN)
+
+
+@pytest.fixture
+def hosts_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The modules of tests/hosts can be imported."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "hosts"))

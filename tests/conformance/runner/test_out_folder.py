@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import dmlcts
 
-from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.conformance.runner.out_folder import LOCK, claimed
@@ -18,13 +18,6 @@ from dmlcts.reports.record import Record
 
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
 RUN = ("run", "-q", "--case", CASE, "--out")
-
-
-def dmlcts(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 def content(folder: Path) -> dict[str, bytes]:

@@ -15,10 +15,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from commands import dmlcts
 from records import listed_cases
 from rich.console import Console
 
-from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner.options import RunOptions, UsageError
 from dmlcts.conformance.runner.progress import Progress
 from dmlcts.conformance.runner.run import run
@@ -36,14 +36,6 @@ NAME = "vergleich ä [b]" + ("\\n" if os.name == "posix" else "")
 
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
-
-
-def dmlcts(*arguments: object) -> int:
-    """The exit code of a command in this process."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 def started(*arguments: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -13,12 +13,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from commands import dmlcts
 
-from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.generator.suite import operator_cases
 from dmlcts.reports.record import Result, read_record
+
+pytestmark = pytest.mark.usefixtures("hosts_at_hand")
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
@@ -29,19 +31,6 @@ OTHERS = ("ELEMENT_WISE_BIT_OR/UINT32/4d", "ELEMENT_WISE_BIT_OR/INT8/4d", "ELEME
 
 SELECTED = tuple(word for case in (CASE, *OTHERS) for word in ("--case", case))
 """A case in which the unruly backends misbehave."""
-
-
-@pytest.fixture(autouse=True)
-def _at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HOSTS))
-
-
-def dmlcts(*arguments: object) -> int:
-    """The exit code of a command in this process."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 def started(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -14,9 +14,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from commands import dmlcts
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.run import manifest_of
@@ -39,14 +39,6 @@ LEAST = 5
 def total() -> int:
     """How many cases a run has."""
     return len(selected_cases(CHOICE))
-
-
-def dmlcts(*arguments: object) -> int:
-    """The exit code of a command in this process."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 def begun(out: Path, processes: int) -> subprocess.Popen[str]:

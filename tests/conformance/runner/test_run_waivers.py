@@ -8,27 +8,15 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+from commands import dmlcts
 
-from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.reports.record import Result, read_record
 
-HOSTS = Path(__file__).parents[2] / "hosts"
+pytestmark = pytest.mark.usefixtures("hosts_at_hand")
+
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
 """A case in which the backends of tests/hosts/unruly.py misbehave."""
-
-
-@pytest.fixture(autouse=True)
-def _at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HOSTS))
-
-
-def dmlcts(*arguments: object) -> int:
-    """The exit code of a command in this process."""
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 def results(folder: Path) -> dict[str, Result]:

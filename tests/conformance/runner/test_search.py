@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import dmlcts
 from rich.console import Console
 
-from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.execution.execute import outcome_of
 from dmlcts.conformance.mutants.catalogue import find_mutant
 from dmlcts.conformance.mutants.mutant import MutantBackend
@@ -35,13 +35,6 @@ OR, ADD = "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ADD"
 CASES = 3 * BATCH - 5
 FAULT = f"{ADD}/if-1-0"
 """Strides of the output are ignored where a size and a number are large."""
-
-
-def dmlcts(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from commands import dmlcts
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions, UsageError
 from dmlcts.conformance.runner.plan import Plan
@@ -27,22 +27,12 @@ from dmlcts.generator import suite
 from dmlcts.reports.record import Record, read_record, write_record
 from dmlcts.spec.loader import operator_names
 
+pytestmark = pytest.mark.usefixtures("hosts_at_hand")
+
 HOSTS = Path(__file__).parents[2] / "hosts"
 OR = "ELEMENT_WISE_BIT_OR"
 CASE = f"{OR}/UINT8/4d"
 WRONG = ("run", "-q", "--level", "smoke", "--backend", "python:unruly:Wrong")
-
-
-@pytest.fixture(autouse=True)
-def _at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HOSTS))
-
-
-def dmlcts(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
 
 
 def statuses(folder: Path) -> dict[str, str]:
