@@ -1,8 +1,8 @@
 """ScaleBias: ``f(x * Scale + Bias)``, and what the rounding of that argument may do to the result.
 
 The documentation gives the formula and no precision. An implementation computes the argument in FLOAT32 (of FLOAT16 tensors too, unless it
-was allowed half precision), with one rounding or two; the reference computes it exactly, and says how far the result may lie off because
-of it, beside the function's own bound.
+was allowed half precision), with one rounding or two, and may flush a denormal on the way; the reference computes it exactly, and says how far
+the result may lie off because of it, beside the function's own bound.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ Function = Callable[[Any, Array], Array]
 ROUNDOFF = 2.0**-23
 """Of an argument computed in FLOAT32, where truncation is allowed."""
 
+SMALLEST = 2.0**-126
+"""The smallest normal FLOAT32: what is below it may be flushed to 0."""
+
 LARGEST = (2.0 - 2.0**-23) * 2.0**127
 """The largest FLOAT32: operators on FLOAT32 and FLOAT16 overflow beyond it on their way."""
 
@@ -37,7 +40,13 @@ def scaled(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
     scale, bias = (float(xp.float32(number)) for number in pair)  # as the desc holds them
     product = x * scale
     argument = product + bias
-    return argument, ROUNDOFF * (xp.abs(product) + xp.abs(argument))
+    rounding = ROUNDOFF * (xp.abs(product) + xp.abs(argument))
+    return argument, xp.maximum(rounding, xp.maximum(_flushed(xp, product), _flushed(xp, argument)))
+
+
+def _flushed(xp: Any, number: Array) -> Array:
+    """What is lost of a number that FLOAT32 may flush."""
+    return xp.where(xp.abs(number) < SMALLEST, xp.abs(number), 0.0)
 
 
 def through(xp: Any, function: Function, argument: Array, error: Array | None) -> Answer:

@@ -25,6 +25,7 @@ from dmlcts.conformance.mutants.hunt import Hunter, Kill
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.generator.case import REJECTION
 from dmlcts.reference.registry import compute
+from dmlcts.reference.scale_bias import SMALLEST
 from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
@@ -187,9 +188,19 @@ def _scaled(operator: Operator) -> Iterator[tuple[str, Fault]]:
         with np.errstate(all="ignore"):
             return argument if error is None else (_single(x) * _single(pair[0]) + _single(pair[1])).astype(np.float64), error
 
+    def flushed(right: Callable[..., Any], xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
+        argument, error = right(xp, desc, x)
+        return np.where(np.abs(argument) < SMALLEST, np.copysign(0.0, argument), argument), error
+
     if any(field.type == "SCALE_BIAS" for field in operator.fields):
         does = "rounds the product with Scale to FLOAT32 before it adds Bias"
         yield "scale-then-bias", Fault(does, types=REALS, stages={"scale_bias.argument": rounded_twice}, when=_odd)
+        does = "flushes what it has scaled, where that is a denormal"
+        yield "scaled-denormals-flushed", Fault(does, types=REALS, stages={"scale_bias.argument": flushed}, when=_is_scaled)
+
+
+def _is_scaled(desc: OperatorDesc) -> bool:
+    return desc.fields.get("ScaleBias") is not None
 
 
 def _running(right: Callable[..., Array], xp: Any, x: Array, operation: str) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.element_wise.function import applied
 from dmlcts.reference.registry import Reference, reference
-from dmlcts.reference.scale_bias import Function, scaled
+from dmlcts.reference.scale_bias import SMALLEST, Function, scaled
 from dmlcts.spec.desc import OperatorDesc, ScaleBias
 
 _NO_FRACTION = 2.0**52
@@ -36,15 +36,17 @@ def element_wise_round(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array])
 
 
 def scaled_to_round(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
-    """As ``scaled``, but without an error where FLOAT32 holds input, product and sum: any error, however small, could give another integer."""
+    """As ``scaled``, but without an error where FLOAT32 holds input, product and sum, none of them a denormal: any error, however small,
+    could give another integer.
+    """
     argument, error = scaled(xp, desc, x)
     pair = desc.fields.get("ScaleBias")
     if error is None or not isinstance(pair, ScaleBias):
         return argument, error
     x = x.astype(xp.float64)
-    held = xp.ones(x.shape, dtype=xp.bool)
-    for number in (x, x * float(xp.float32(pair[0])), argument):
-        held = held & (number.astype(xp.float32) == number)
+    held = x.astype(xp.float32) == x
+    for number in (x * float(xp.float32(pair[0])), argument):
+        held = held & (number.astype(xp.float32) == number) & ((number == 0) | (xp.abs(number) >= SMALLEST))
     return argument, xp.where(held, 0.0, 2 * error)  # twice: an integer input may be rounded too
 
 

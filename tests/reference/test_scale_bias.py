@@ -11,7 +11,7 @@ from dmlcts.reference.answer import Answer
 from dmlcts.reference.fused import activated
 from dmlcts.reference.registry import compute
 from dmlcts.reference.scale_bias import ROUNDOFF, scaled, through, unary
-from dmlcts.spec.desc import OperatorDesc, ScaleBias
+from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
 
 Array = np.ndarray
 
@@ -58,6 +58,28 @@ def test_scale_and_bias_are_those_of_the_desc_which_holds_them_as_float32() -> N
 def test_an_argument_of_float16_is_not_rounded_to_float16() -> None:
     argument, _ = scaled(np, with_pair(1, 2.0**-13), np.array([1.0], np.float16))
     assert argument.tolist() == [1 + 2.0**-13]
+
+
+@pytest.mark.parametrize(("scale", "bias"), [(0.75, 0), (-0.75, 0), (1, 2.0**-130), (2.0**-30, 2.0**-120)])
+def test_a_denormal_on_the_way_may_be_flushed(scale: float, bias: float) -> None:
+    x = np.array([2.0**-126, -(2.0**-126), 2.0**-110], np.float32)
+    argument, error = scaled(np, with_pair(scale, bias), x)
+    product = x * np.float32(scale).astype(np.float64)
+    flushed = np.where(np.abs(product) < 2.0**-126, 0, product) + bias
+    flushed = np.where(np.abs(flushed) < 2.0**-126, 0, flushed)
+    assert (np.abs(argument - flushed) <= error).all()
+    assert (error < 2.0**-125).all()
+
+
+@pytest.mark.parametrize("operator", ["ELEMENT_WISE_CEIL", "ELEMENT_WISE_FLOOR"])
+def test_a_flushed_argument_rounds_to_0(operator: str) -> None:
+    x = np.array([2.0**-126, -(2.0**-126), 0.5, 4], np.float32)
+    tensor = TensorDesc("FLOAT32", x.shape)
+    desc = OperatorDesc(operator, {"InputTensor": tensor, "OutputTensor": tensor, "ScaleBias": ScaleBias(0.75, 0)})
+    answer = compute(desc, {"InputTensor": x})["OutputTensor"]
+    slack = np.asarray(answer.slack)
+    assert (np.abs(answer.value[:2]) <= slack[:2]).all()
+    assert slack[2:].tolist() == [0, 0]
 
 
 def truncated(value: Fraction) -> Fraction:
