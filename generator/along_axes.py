@@ -6,8 +6,8 @@ zeros shows where all elements are positive or all negative; a count shows in an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import model_of
@@ -27,6 +27,9 @@ _SIDE = 7
 _ROWS, _COLUMN = (384, 640), 4099
 """Rows of 3 and of 5 times 128 elements, which threads take in an odd number of rounds; and columns of more elements than a block has, and no multiple
 of 4, with each kind of data."""
+
+_LINES: tuple[tuple[int, Mapping[int, int]], ...] = ((-1, {-2: FAR, -1: 33}), (-2, {-3: FAR, -2: 2, -1: 4}))
+"""A dimension to work along, and sizes: more rows, or planes, than a dimension of a dispatch has groups of threads, each the work of a group."""
 
 _SEVERAL = (31, 65, 33)
 """The last dimensions, which together have more than 16 bits count: none by itself, and none even."""
@@ -50,6 +53,9 @@ def axes_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             columns = (_of_line(plan, ways, label, place, _COLUMN) for place in (-2, -3, -4))
             rows = (_of_line(plan, ways, label, -1, size) for size in _ROWS if index == 0)
             yield from filter(None, (next(filter(None, columns), None), *rows))
+    halves = (ways for ways in alike.values() if ways[0][0].main == "FLOAT16")
+    for ways in islice(chain(halves, alike.values()), 1):
+        yield from filter(None, (_of_many_lines(plan, ways, place, sizes) for place, sizes in _LINES))
 
 
 def _kinds(plan: Plan, way: Way) -> list[str]:
@@ -79,6 +85,21 @@ def _of_line(plan: Plan, ways: list[Way], label: str, place: int, size: int) -> 
         desc = plain_desc(plan, (choice, attributes), dict.fromkeys(others, 3) | {at: size})
         if desc is not None and works_along(plan, desc, at) and not any(works_along(plan, desc, other) for other in others):
             return _of(plan, desc, choice, f"{name}={size}", label)
+    return None
+
+
+def _of_many_lines(plan: Plan, ways: list[Way], place: int, sizes: Mapping[int, int]) -> Case | None:
+    """The case of the first way that works along this dimension alone, with these sizes of the first symbol, all others 1."""
+    model = model_of(plan)
+    symbol = next(iter(model.symbols))
+    lengths = {(symbol, at): size for at, size in sizes.items()}
+    if symbol in model.growing or model.largest(symbol) < FAR:
+        return None
+    for choice, attributes in ways:
+        desc = plain_desc(plan, (choice, attributes), dict.fromkeys(model.dimensions.values(), 1) | lengths)
+        along = [at for at in lengths if desc is not None and works_along(plan, desc, at)]
+        if desc is not None and along == [(symbol, place)]:
+            return _of(plan, desc, choice, f"{symbol}={'x'.join(map(str, sizes.values()))}", "random")
     return None
 
 

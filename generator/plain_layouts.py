@@ -14,7 +14,7 @@ from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import Model, model_of, short
 from dmlcts.generator.layouts import BROADCAST, CHANNELS_LAST, FURTHER, OVERLAPPING, channels_last, laid_out, layouts_of
 from dmlcts.generator.plain import axes_of, first_made, plain_desc, plain_ways
-from dmlcts.generator.plain_sizes import MOST_OF_MANY, WINDOW, Sizes, even_sizes, many
+from dmlcts.generator.plain_sizes import FAR, MOST_OF_MANY, WINDOW, Sizes, even_sizes, many
 from dmlcts.generator.plan import Plan
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.turning import Way
@@ -36,8 +36,14 @@ _TYPES, _FEW = ("FLOAT32", "FLOAT16", "INT8"), 2
 """The data types of networks have kernels of their own, and bytes: of each, where there are no more axes than so many, each layout has a case of even
 sizes, and one of any other type."""
 
-_OF_MANY = ("transposed", "padded-rows")
-"""Layouts that each tensor has where all dimensions are large."""
+_COLUMNS, _OF_FAR = 3, ("padded-rows", "transposed", "broadcast-first", "broadcast-last")
+"""How many elements each of more rows has than a dimension of a dispatch has groups of threads, and layouts that keep rows apart."""
+
+_MOST_OF_FAR = 1 << 20
+"""The elements of all tensors with so many rows, at most."""
+
+_OF_MANY = ("transposed", "padded-rows", "broadcast-all", "broadcast-first", "broadcast-last")
+"""Layouts that each tensor has where all dimensions are large: of an addend also a single element, a row and a column."""
 
 _OF_ONE = (CHANNELS_LAST, "transposed", "permuted")
 """Layouts in which the stride of a dimension of size 1 is not what it is in a packed tensor, though it is never used."""
@@ -60,10 +66,15 @@ def _every(plan: Plan) -> Iterator[Case]:
         yield from _laid_out(plan, _apart(plan, ways), ones, _OF_ONE) if index == 0 else ()
         yield from _laid_out(plan, [ways], list(_rows(model))) if index == 0 else ()
         yield from _laid_out(plan, [ways], _many(model), _OF_MANY) if index == 0 else ()
+        yield from _laid_out(plan, [ways], list(_far(model)), _OF_FAR, _MOST_OF_FAR) if index == 0 else ()
 
 
 def _laid_out(
-    plan: Plan, groups: Sequence[list[Way]], forms: Sequence[tuple[str, Sizes]], layouts: Collection[str] | None = None
+    plan: Plan,
+    groups: Sequence[list[Way]],
+    forms: Sequence[tuple[str, Sizes]],
+    layouts: Collection[str] | None = None,
+    most: int = MOST_OF_MANY,
 ) -> Iterator[Case]:
     """Each layout of each tensor, all others packed, with a way of each group; and with channels last, one input broadcast."""
     turns, known = count(), dict[tuple[str, int], OperatorDesc | None]()
@@ -75,8 +86,8 @@ def _laid_out(
         return known[key]
 
     for (label, sizes), is_last, field, own in product(forms, (False, True), plan.operator.fields, groups):
-        for layout in _layouts(plan.operator, field, is_last) if layouts is None else () if is_last else layouts:
-            laid = partial(_with_layout, plan, label=label, field=field, layout=layout, is_last=is_last)
+        for layout in _layouts(plan.operator, field, is_last, layouts):
+            laid = partial(_with_layout, plan, label=label, field=field, layout=layout, is_last=is_last, most=most)
             yield from first_made(own, turns, len(own), lambda way: laid(way, packed(way, label, sizes)))  # noqa: B023 (called at once)
 
 
@@ -127,8 +138,18 @@ def _many(model: Model) -> list[tuple[str, Sizes]]:
     return [(f"of-{label}", {**even_sizes(model, sizes), **sizes}) for label, sizes in many(model)]
 
 
-def _layouts(operator: Operator, field: Field, is_last: bool) -> tuple[str, ...]:
-    """The layouts that a tensor has by itself; with all others' channels last, what people broadcast to those."""
+def _far(model: Model) -> Iterator[tuple[str, Sizes]]:
+    """A label, and more rows than a dimension of a dispatch has groups of threads, where there may be as many."""
+    for symbol, at in model.dimensions.values():
+        if at == -2 and symbol not in model.growing and model.largest(symbol) >= FAR:
+            ones = dict.fromkeys(model.dimensions.values(), 1)
+            yield f"of-{FAR}x{_COLUMNS}", {**ones, (symbol, -2): FAR, (symbol, -1): _COLUMNS}
+
+
+def _layouts(operator: Operator, field: Field, is_last: bool, layouts: Collection[str] | None) -> tuple[str, ...]:
+    """The layouts that a tensor has by itself, or those of ``layouts`` among them; with all others' channels last, what people broadcast to those."""
+    if layouts is not None:
+        return () if is_last else tuple(layout for layout in layouts_alone(operator, field) if layout in layouts)
     if not is_last:
         return layouts_alone(operator, field)
     return () if not field.is_tensor or field.packed else ("", *(BROADCAST if _may_overlap(operator, field) else ()))
@@ -150,9 +171,9 @@ def _may_overlap(operator: Operator, field: Field) -> bool:
 
 
 def _with_layout(
-    plan: Plan, way: Way, desc: OperatorDesc | None, label: str, field: Field, layout: str, is_last: bool
+    plan: Plan, way: Way, desc: OperatorDesc | None, label: str, field: Field, layout: str, is_last: bool, most: int
 ) -> Case | None:
-    if desc is None or sum(tensor.count for _, tensor in desc.tensors()) > MOST_OF_MANY:
+    if desc is None or sum(tensor.count for _, tensor in desc.tensors()) > most:
         return None
     if is_last:
         desc = channels_last(plan.operator, desc)

@@ -92,6 +92,8 @@ def judge(
     # Integers are exact: the spec says wrap or saturate, and the classes for real numbers apply to float types.
     if not output.is_float and name not in ("discrete", "check"):
         name = "exact"
+    if name == "accumulate":  # the sign of a sum of zeros follows from what it begins with, and from how it is rounded on its way
+        checks = set(checks) - {ZERO_SIGN}
     if name in ("exact", "check") and expected is not None and _all_equal(actual, expected, tolerance, output, checks):
         return Verdict(True, 0, _count(answer, actual))
     with np.errstate(all="ignore"):

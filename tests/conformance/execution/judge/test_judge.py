@@ -250,6 +250,12 @@ def test_sign_of_zero(name: str) -> None:
     assert not real([-0.0], **flushed, checks=(ZERO_SIGN,)).ok
 
 
+def test_the_sign_of_a_sum_of_zeros_is_not_checked() -> None:
+    answer = Answer(np.array([0.0, -0.0]), magnitude=np.array([0.0, 0.0]), terms=np.array([1, 2]))
+    actual = np.array([-0.0, 0.0], np.float32)
+    assert judge(actual, answer, Tolerance("accumulate"), "FLOAT32", PRESERVE, checks=(ZERO_SIGN,)).ok
+
+
 def test_integers_are_exact_in_every_class() -> None:
     answer, tolerance = Answer(np.array([5])), Tolerance("ulp", "value", {"ulps": 4})
     assert judge(np.array([5], np.int32), answer, tolerance, "INT32", PRESERVE).ok
