@@ -149,7 +149,7 @@ def _far(model: Model) -> Iterator[tuple[str, Sizes]]:
 def _layouts(operator: Operator, field: Field, is_last: bool, layouts: Collection[str] | None) -> tuple[str, ...]:
     """The layouts that a tensor has by itself, or those of ``layouts`` among them; with all others' channels last, what people broadcast to those."""
     if layouts is not None:
-        return () if is_last else tuple(layout for layout in layouts_alone(operator, field) if layout in layouts)
+        return () if is_last else tuple(layout for layout in layouts if layout in layouts_alone(operator, field))
     if not is_last:
         return layouts_alone(operator, field)
     return () if not field.is_tensor or field.packed else ("", *(BROADCAST if _may_overlap(operator, field) else ()))

@@ -19,7 +19,7 @@ EIGHTS = (24, 40)
 TILES = (80, 96)
 """Sizes of two dimensions at once, beyond a tile of 64 and whole by 16."""
 
-MANY, SOLID, MOST_OF_MANY = ((80, 96, 72), (40, 48, 56), (64, 128, 64)), (36, 40, 34), 1 << 18
+MANY, SOLID, MOST_OF_MANY = ((80, 96, 72), (40, 48, 56), (64, 64, 128)), (36, 40, 34), 1 << 18
 """Sizes of all dimensions at once but batches and windows, in turn from the last one on, any of these: such as leave a rest, and whole tiles; such as the
 dimension before the last two has too; and the elements that all tensors have then at the most."""
 

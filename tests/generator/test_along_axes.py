@@ -17,7 +17,7 @@ def cases(name: str) -> tuple[Case, ...]:
 
 
 def long(name: str) -> list[Case]:
-    return [case for case in cases(name) if f"={FAR}." in case.id or "x" in label(case).partition(".of-")[0]]
+    return [case for case in cases(name) if f"={FAR}." in case.id or "=31x65x33" in case.id]
 
 
 def label(case: Case) -> str:
@@ -65,6 +65,16 @@ def test_one_dimension_is_long_or_several_together() -> None:
 
 def test_an_operator_with_a_single_axis_has_one_long_dimension() -> None:
     assert {case.desc.tensor("InputTensor").sizes[-1] for case in long("CUMULATIVE_SUMMATION")} == {FAR}
+
+
+def test_so_many_rows_and_planes_that_groups_of_threads_are_counted_beyond_16_bits() -> None:
+    for name in ("REDUCE", "CUMULATIVE_SUMMATION", "ACTIVATION_SOFTMAX1"):
+        found = {label(case): case for case in cases(name) if f"S={FAR}x" in case.id}
+        rows, planes = found[f"S={FAR}x33.of-random"], found[f"S={FAR}x2x4.of-random"]
+        assert rows.data_type.startswith("FLOAT16")
+        assert rows.desc.tensor("InputTensor").sizes == (1, 1, FAR, 33)
+        assert planes.desc.tensor("InputTensor").sizes == (1, FAR, 2, 4)
+    assert {case.desc.fields["Axis"] for case in cases("CUMULATIVE_SUMMATION") if f"S={FAR}x2x4" in case.id} == {2}
 
 
 def test_operators_without_axes_and_levels_below_full_have_none() -> None:

@@ -12,7 +12,7 @@ from dmlcts.generator.factors import model_of
 from dmlcts.generator.layouts import layout_of
 from dmlcts.generator.plain import plain_cases, plain_ways
 from dmlcts.generator.plain_data import LONG, plain_data_cases
-from dmlcts.generator.plain_layouts import plain_layout_cases
+from dmlcts.generator.plain_layouts import _OF_FAR, plain_layout_cases
 from dmlcts.generator.plain_sizes import EIGHTS, FAR, FARTHER, MOST_OF_MANY, PLANE, REST, TILES, UNEVEN, UNITS
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.turning import sizes_of
@@ -106,7 +106,11 @@ def test_a_long_sum_stands_alone_and_in_a_tile_of_sums() -> None:
 
 
 def test_one_tensor_has_an_unusual_layout_and_all_others_are_packed() -> None:
-    found = [case for case in layout_cases("ELEMENT_WISE_ADD") if "all-channels-last" not in label(case) and "=" not in label(case)]
+    found = [
+        case
+        for case in layout_cases("ELEMENT_WISE_ADD")
+        if "all-channels-last" not in label(case) and "=" not in label(case) and "65537" not in label(case)
+    ]
     assert {
         "A-permuted.of-16",
         "B-last-alone.of-16",
@@ -127,7 +131,19 @@ def test_one_tensor_has_an_unusual_layout_and_all_others_are_packed() -> None:
 def test_tensors_are_transposed_and_have_padded_rows_where_all_sizes_are_large() -> None:
     found = {label(case) for case in layout_cases("GEMM") if "of-every=80x96x72" in label(case)}
     tensors = ("A", "B", "C", "Output")
-    assert found == {f"{tensor}-{layout}.of-every=80x96x72" for tensor in tensors for layout in ("transposed", "padded-rows")}
+    assert found == {f"{tensor}-{layout}.of-every=80x96x72" for tensor in tensors for layout in ("transposed", "padded-rows")} | {
+        f"{tensor}-broadcast-{which}.of-every=80x96x72" for tensor in tensors[:3] for which in ("all", "first", "last")
+    }
+    whole = {label(case): case for case in layout_cases("GEMM") if "of-every=64x64x128" in label(case)}
+    assert whole["C-broadcast-last.of-every=64x64x128"].desc.tensor("CTensor").sizes[-2:] == (64, 128)
+
+
+def test_rows_beyond_16_bits_are_kept_apart_by_their_layout() -> None:
+    found = {label(case): case.desc for case in layout_cases("ELEMENT_WISE_ADD") if f"of-{FAR}x3" in label(case)}
+    assert found.keys() == {f"{tensor}-{layout}.of-{FAR}x3" for tensor in ("A", "B") for layout in _OF_FAR} | {
+        f"Output-{layout}.of-{FAR}x3" for layout in ("padded-rows", "transposed")
+    }
+    assert found[f"A-broadcast-last.of-{FAR}x3"].tensor("ATensor").strides == (FAR, FAR, 1, 0)
 
 
 def test_a_stride_that_counts_for_nothing_differs_from_the_packed_one() -> None:
