@@ -129,7 +129,7 @@ def command(
             planted = list(spread(names, interactions).items())
             raise click.exceptions.Exit(_hunt_interactions(mapped, planted, seed, level, basis, as_json, out, table_file))
         if legal:
-            raise click.exceptions.Exit(_hunt_alarms(mapped, names, level, basis, as_json))
+            raise click.exceptions.Exit(_hunt_alarms(mapped, names, level, basis, expression, as_json))
         no_faults = everything or bool(expression)
         chosen = {name: [m for m in wanted(mutants_of(name).values(), basis) if matching(m.label)] for name in names}
         easy = {name: set() if no_faults else left_out(name, _all(name)) for name in names}
@@ -217,9 +217,11 @@ def _hunt_interactions(
     return 1 if too_few(fates) else 0
 
 
-def _hunt_alarms(mapped: Mapper, names: Sequence[str], level: str, basis: str, as_json: bool) -> int:
+def _hunt_alarms(mapped: Mapper, names: Sequence[str], level: str, basis: str, expression: str, as_json: bool) -> int:
     """Runs all cases on legal variations and prints which fail. The exit code: 1 if any does."""
-    alarmed = dict(zip(names, _tracked(mapped, partial(_alarms, level, basis), names), strict=True))
+    alarmed = dict(zip(names, _tracked(mapped, partial(_alarms, level, basis, expression), names), strict=True))
+    if expression and not any(count for count, _ in alarmed.values()):
+        raise UsageError(f"no legal variation matches '{expression}'")
     show_alarms(alarmed, as_json)
     return 1 if any(alarms for _, alarms in alarmed.values()) else 0
 
@@ -237,8 +239,8 @@ def _interacting(seed: int, level: str, basis: str, work: tuple[str, Sequence[in
     return hunt_interactions(operator, seed, numbers, level, basis)
 
 
-def _alarms(level: str, basis: str, operator: str) -> tuple[int, list[FalseAlarm]]:
-    return false_alarms(operator, level, basis)
+def _alarms(level: str, basis: str, expression: str, operator: str) -> tuple[int, list[FalseAlarm]]:
+    return false_alarms(operator, level, basis, expression)
 
 
 def _hardest(operator: str) -> list[str]:

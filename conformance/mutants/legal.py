@@ -24,6 +24,7 @@ from dmlcts.conformance.mutants.fault import HALF, SINGLE, Array, Fault, Faults,
 from dmlcts.conformance.mutants.hunt import Hunter, Kill
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.generator.case import REJECTION
+from dmlcts.generator.matching import matcher
 from dmlcts.reference.registry import compute
 from dmlcts.reference.scale_bias import SMALLEST
 from dmlcts.spec.desc import OperatorDesc
@@ -301,9 +302,10 @@ class FalseAlarm:
     relation: str = ""
 
 
-def false_alarms(operator: str, level: str, basis: str) -> tuple[int, list[FalseAlarm]]:
-    """How many legal variations an operator has, and every case that fails on one. Raises ReferenceFails."""
-    mutants = legal_of(operator)
+def false_alarms(operator: str, level: str, basis: str, expression: str = "") -> tuple[int, list[FalseAlarm]]:
+    """How many legal variations an operator has whose labels match, and every case that fails on one. Raises ReferenceFails."""
+    matching = matcher(expression)
+    mutants = {label: mutant for label, mutant in legal_of(operator).items() if matching(mutant.label)}
     if not mutants:
         return 0, []
     found = []

@@ -67,3 +67,8 @@ def test_names() -> None:
         assert all(any(fnmatchcase(name, glob) for name in mutated_operators()) for glob in globs.split())
     assert find_mutant(f"{POOL}/legal/toward-zero") is legal_of(POOL)["legal/toward-zero"]
     assert legal_of("ELEMENT_WISE_BIT_OR") == {}
+
+
+def test_some_variations_alone_are_run() -> None:
+    assert false_alarms("ELEMENT_WISE_CEIL", "smoke", MEASURED, "scaled-denormals")[0] == 1
+    assert false_alarms("ELEMENT_WISE_CEIL", "smoke", MEASURED, "no-such-variation") == (0, [])
