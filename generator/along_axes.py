@@ -7,7 +7,7 @@ zeros shows where all elements are positive or all negative; a count shows in an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain
 
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import model_of
@@ -54,8 +54,8 @@ def axes_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             rows = (_of_line(plan, ways, label, -1, size) for size in _ROWS if index == 0)
             yield from filter(None, (next(filter(None, columns), None), *rows))
     halves = (ways for ways in alike.values() if ways[0][0].main == "FLOAT16")
-    for ways in islice(chain(halves, alike.values()), 1):
-        yield from filter(None, (_of_many_lines(plan, ways, place, sizes) for place, sizes in _LINES))
+    first = next(chain(halves, alike.values()), [])
+    yield from filter(None, (_of_many_lines(plan, first, place, sizes) for place, sizes in _LINES))
 
 
 def _kinds(plan: Plan, way: Way) -> list[str]:

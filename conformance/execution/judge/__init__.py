@@ -36,8 +36,7 @@ reaches across it.
 For every class: any NaN matches NaN; infinities must have the right sign; an overflowing reference, or an infinite result, counts as
 2^(emax+1); both zeros are equal unless the case checks ``zero-sign`` of something other than a sum; a result that is denormal, or may be by its
 error, may be a zero of its sign unless the backend preserves denormals. None of this applies to ``compare: bits``. Elements that
-``Answer.defined`` excludes are not judged. Integer
-outputs are exact in every class except ``discrete`` and ``check``.
+``Answer.defined`` excludes are not judged. Integer outputs are exact in every class except ``discrete`` and ``check``.
 """
 
 from dmlcts.conformance.execution.judge.bounds import CLASSES
