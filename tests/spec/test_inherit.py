@@ -224,7 +224,7 @@ def test_one_operator_reads_its_own_file_and_those_that_it_extends(monkeypatch: 
     assert "MAX_POOLING2" in operator_names()
     assert opened == []
     load("MAX_POOLING2")
-    assert opened == ["max_pooling2", "max_pooling1", "max_pooling"]
+    assert opened == ["max_pooling2", "max_pooling1", "max_pooling", "pooling"]
 
 
 @pytest.mark.usefixtures("nothing_loaded")
@@ -278,3 +278,8 @@ def test_a_file_of_another_form_is_seen(old: str, new: str, problem: str) -> Non
     found = list(file_form.problems(text.replace(old, new, 1), file))
     assert len(found) == 1
     assert problem in found[0]
+
+
+def test_no_profile_has_the_name_of_an_operator() -> None:
+    """``extends`` and the words of ids find either by its name, whatever the case."""
+    assert not {file.stem.upper() for file in profiles_folder().glob("*.yaml")} & set(operator_names())
