@@ -37,9 +37,13 @@ _ALIGNED = 16
 _APART = 37 * _ALIGNED
 """How far the offsets of a case lie from each other that are none of OFFSETS: no multiple of a power of two above 16."""
 
-GUARD_BYTE, _GAP_BYTE, _INPUT_BYTE = 0xA5, 0xC3, 0x3C
-"""Fill bytes before and after an output, between its elements, and around and between those of an input. They differ, so that an operator
-that writes past the end (OR, AND, MIN and copies among them) does not write a guard's own value over it."""
+GUARD_BYTE, _GAP_BYTE = 0xA5, 0xC3
+"""Fill bytes before and after an output, and between its elements."""
+
+_INPUT_BYTES = (0x3C, 0xFF)
+"""Fill bytes around and between the elements of an input, in one case in two each: small numbers, and NaN, as who multiplies what it reads beyond
+the end by 0 gets NaN. All fill bytes differ, so that an operator that writes past the end (OR, AND, MIN and copies among them) does not write
+a guard's own value over it."""
 
 _PERIOD, _STARTS = 65_521, 4_093
 """The random part of what outputs hold begins again after so many elements, and anywhere among the first of them. Primes, so that no row repeats another."""
@@ -101,13 +105,14 @@ def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answe
     for place in found.values():
         lengths[place.of] = max(lengths.get(place.of, 0), place.begin + place.length)
     resources = {of: np.empty(length, np.uint8) for of, length in lengths.items()}
+    around = _INPUT_BYTES[crc32(case.id.encode()) % len(_INPUT_BYTES)]
     for name, place in found.items():
         if name in case.in_place:
             continue
         written = name in outputs or name in case.in_place.values()
         part = resources[place.of][place.begin : place.begin + place.length]
-        part[...] = GUARD_BYTE if written else _INPUT_BYTE
-        part[place.offset : place.offset + place.size] = _GAP_BYTE if written else _INPUT_BYTE
+        part[...] = GUARD_BYTE if written else around
+        part[place.offset : place.offset + place.size] = _GAP_BYTE if written else around
         content = inputs.get(name)
         if content is None and name in answers and name in outputs:
             content = poison(answers[name], tensors[name], crc32(f"{case.id}/{name}".encode()))
