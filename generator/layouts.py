@@ -17,7 +17,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
@@ -116,6 +117,9 @@ FURTHER: dict[str, Callable[[Sizes, int], Sizes]] = {
 heads and positions; some of the channels of a tensor that has channels last, and of one that is packed; a row for all rows, as a bias has it; and rows that begin one
 element apart, as windows."""
 
+ALIGNED_ROWS, _VECTOR = "aligned-rows", 8
+"""Rows as images have them, with a pitch: each begins at a multiple of the elements of a vector. A kernel that asks for that finds it, with a rest in each row."""
+
 OVERLAPPING = ("broadcast-second", "last-alone", "sliding")
 """Those of them in which elements share memory, for inputs alone."""
 
@@ -167,6 +171,18 @@ def channels_last(operator: Operator, desc: OperatorDesc) -> OperatorDesc:
         (name, tensor) for field, name, tensor in desc.by_field() if _has_channels(tensor) and not operator.field(field).packed
     )
     return desc.with_tensors({name: laid_out(tensor, CHANNELS_LAST) for name, tensor in fitting})
+
+
+def aligned_rows(operator: Operator, desc: OperatorDesc, of: Collection[str] | None = None) -> OperatorDesc:
+    """The desc with aligned rows in every tensor that need not be packed, or in those of some fields alone."""
+    fitting = (
+        (name, tensor)
+        for field, name, tensor in desc.by_field()
+        if not operator.field(field).packed and (of is None or field in of) and tensor.sizes[-1] % _VECTOR
+    )
+    return desc.with_tensors(
+        {name: replace(tensor, strides=_gapped(tensor.sizes, 1, -tensor.sizes[-1] % _VECTOR)) for name, tensor in fitting}
+    )
 
 
 def _has_channels(tensor: TensorDesc) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from dmlcts.generator.layouts import FURTHER, LAYOUTS, LETTERS
+from dmlcts.generator.layouts import ALIGNED_ROWS, FURTHER, LAYOUTS, LETTERS
 from dmlcts.spec.abi import abi
 from dmlcts.spec.loader import operators_folder, short_form
 
@@ -128,6 +128,7 @@ def _constants(name: str) -> str:
             WORDS,
             *LAYOUTS,
             *FURTHER,
+            ALIGNED_ROWS,
             *LETTERS.values(),
             *abi().data_types,
             *fused,

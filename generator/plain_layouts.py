@@ -12,7 +12,17 @@ from itertools import count, product
 from dmlcts.generator.build import build, distinct
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import Model, model_of, short
-from dmlcts.generator.layouts import BROADCAST, CHANNELS_LAST, FURTHER, OVERLAPPING, channels_last, laid_out, layouts_of
+from dmlcts.generator.layouts import (
+    ALIGNED_ROWS,
+    BROADCAST,
+    CHANNELS_LAST,
+    FURTHER,
+    OVERLAPPING,
+    aligned_rows,
+    channels_last,
+    laid_out,
+    layouts_of,
+)
 from dmlcts.generator.plain import axes_of, first_made, plain_desc, plain_ways
 from dmlcts.generator.plain_sizes import FAR, MOST_OF_MANY, WINDOW, Sizes, even_sizes, many
 from dmlcts.generator.plan import Plan
@@ -67,6 +77,7 @@ def _every(plan: Plan) -> Iterator[Case]:
         yield from _laid_out(plan, [ways], list(_rows(model))) if index == 0 else ()
         yield from _laid_out(plan, [ways], _many(model), _OF_MANY) if index == 0 else ()
         yield from _laid_out(plan, [ways], list(_far(model)), _OF_FAR, _MOST_OF_FAR) if index == 0 else ()
+        yield from _aligned(plan, _apart(plan, ways, _TYPES), *rest) if index == 0 else ()
 
 
 def _laid_out(
@@ -89,6 +100,26 @@ def _laid_out(
         for layout in _layouts(plan.operator, field, is_last, layouts):
             laid = partial(_with_layout, plan, label=label, field=field, layout=layout, is_last=is_last, most=most)
             yield from first_made(own, turns, len(own), lambda way: laid(way, packed(way, label, sizes)))  # noqa: B023 (called at once)
+
+
+def _aligned(plan: Plan, groups: Sequence[list[Way]], label: str, sizes: Sizes) -> Iterator[Case]:
+    """Aligned rows of each tensor, all others packed, and of all tensors, with a way of each group."""
+    turns = count()
+    fields = [field.name for field in plan.operator.fields if field.is_tensor and not field.packed]
+    for name, own in product((*fields, ""), groups):
+
+        def made(way: Way, name: str = name) -> Case | None:
+            desc = plain_desc(plan, way, sizes)
+            laid = None if desc is None else aligned_rows(plan.operator, desc, [name] if name else None)
+            if desc is None or laid is None or laid == desc or violations(plan.operator, laid):
+                return None
+            return _case(way, laid, f"{short(name) if name else 'all'}-{ALIGNED_ROWS}.{label}")
+
+        yield from first_made(own, turns, len(own), made)
+
+
+def _case(way: Way, desc: OperatorDesc, words: str) -> Case:
+    return build("sizes", ("sizes", words), desc, way[0], level="full", covers=[f"sizes/{words}"])
 
 
 def _apart(plan: Plan, ways: list[Way], types: Sequence[str] = ()) -> list[list[Way]]:
@@ -185,5 +216,4 @@ def _with_layout(
     if violations(plan.operator, desc):
         return None
     parts = ("all-channels-last" if is_last else "", f"{short(field.name)}-{layout}" if layout else "", label)
-    words = ".".join(filter(None, parts))
-    return build("sizes", ("sizes", words), desc, way[0], level="full", covers=[f"sizes/{words}"])
+    return _case(way, desc, ".".join(filter(None, parts)))

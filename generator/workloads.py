@@ -13,7 +13,7 @@ from dmlcts.generator.attributes import Combination, NotGenerable
 from dmlcts.generator.build import build, distinct
 from dmlcts.generator.case import Case, beyond
 from dmlcts.generator.factors import model_of, short
-from dmlcts.generator.layouts import BROADCAST, CHANNELS_LAST, channels_last, laid_out, laid_out_twice
+from dmlcts.generator.layouts import ALIGNED_ROWS, BROADCAST, CHANNELS_LAST, aligned_rows, channels_last, laid_out, laid_out_twice
 from dmlcts.generator.plain_data import Kind, a_choice, further_data, of_kind, special_data
 from dmlcts.generator.plain_layouts import layouts_alone
 from dmlcts.generator.plan import Plan
@@ -208,16 +208,17 @@ def _made(
 
 
 def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
-    """The workload itself, each tensor by itself in each layout that it may have, and all with channels last; for one choice of types, and unless
+    """The workload itself, each tensor by itself in each layout that it may have, and all with channels last, and with aligned rows; for one choice of types, and unless
     it is large.
     """
     choice = _choices(plan, label, workload)[0]
     desc = _desc(choice, workload, workload.sizes)
     if _is_large(desc) or model_of(plan).work(workload.sizes) > _MOST_WORK:
         return
-    everywhere = channels_last(plan.operator, desc)
-    if everywhere != desc and not violations(plan.operator, everywhere):
-        yield _case(workload, f"{label}.every-{CHANNELS_LAST}", everywhere, choice, level=workload.level)
+    for layout, lay_out, level in ((CHANNELS_LAST, channels_last, workload.level), (ALIGNED_ROWS, aligned_rows, "full")):
+        everywhere = lay_out(plan.operator, desc)
+        if everywhere != desc and not violations(plan.operator, everywhere):
+            yield _case(workload, f"{label}.every-{layout}", everywhere, choice, level=level)
     for field in plan.operator.fields:
         own = {name: tensor for each, name, tensor in desc.by_field() if each == field.name}
         for layout in layouts_alone(plan.operator, field) if own else ():
