@@ -109,7 +109,7 @@ def test_one_tensor_has_an_unusual_layout_and_all_others_are_packed() -> None:
     found = [
         case
         for case in layout_cases("ELEMENT_WISE_ADD")
-        if "all-channels-last" not in label(case) and "=" not in label(case) and f"of-{FAR}" not in label(case)
+        if not label(case).startswith("all-") and "=" not in label(case) and f"of-{FAR}" not in label(case)
     ]
     assert {
         "A-permuted.of-16",
@@ -264,3 +264,11 @@ def _axis(case: Case) -> int:
 def test_they_are_a_small_part_of_level_full() -> None:
     found = sum(len(cases(name)) + len(layout_cases(name)) + len(data_cases(name)) for name in operator_names()[::8])
     assert found < 700 * len(operator_names()[::8])
+
+
+def test_rows_may_begin_at_multiples_of_a_vector_and_have_a_rest() -> None:
+    found = {label(case): dict(case.desc.tensors()) for case in layout_cases("ELEMENT_WISE_ADD") if "aligned-rows" in label(case)}
+    assert set(found) == {f"{name}-aligned-rows.of-19" for name in ("A", "B", "Output", "all")}
+    every = found["all-aligned-rows.of-19"]
+    assert {tensor.strides for tensor in every.values()} == {(19 * 19 * 24, 19 * 24, 24, 1)}
+    assert [name for name, tensor in found["B-aligned-rows.of-19"].items() if tensor.strides is not None] == ["BTensor"]
