@@ -208,8 +208,8 @@ def _made(
 
 
 def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
-    """The workload itself, each tensor by itself in each layout that it may have, and all with channels last, and with aligned rows; for one choice of types, and unless
-    it is large.
+    """The workload itself, each tensor by itself in each layout that it may have, all with channels last, and all with aligned rows; for one
+    choice of types, and unless it is large.
     """
     choice = _choices(plan, label, workload)[0]
     desc = _desc(choice, workload, workload.sizes)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.mutants.legal import false_alarms, legal_of
+from dmlcts.conformance.mutants.mutant import MutantBackend
 from dmlcts.conformance.mutants.winograd import by_transforms
+from dmlcts.generator.suite import find_case
 from dmlcts.reference.convolution.windows import Geometry, Index, Layer, accumulate, forward
+from dmlcts.reports.record import FAIL
 from dmlcts.spec.model import DOCUMENTED, MEASURED
 
 
@@ -48,6 +52,12 @@ def test_other_windows_are_left_to_the_reference(window: Index, strides: Index) 
     assert (by_transforms(of_reference, np, of) == accumulate(np, of)).all()
 
 
-def test_documented_cases_call_it_legal_and_a_measured_one_may_tell() -> None:
-    assert legal_of("CONVOLUTION")["legal/winograd"].basis == MEASURED
+def test_documented_cases_call_it_legal() -> None:
     assert false_alarms("CONVOLUTION", "core", DOCUMENTED, "winograd") == (1, [])
+
+
+def test_what_tells_it_near_overflow_is_measured() -> None:
+    case = find_case("CONVOLUTION/FLOAT32/values/uneven-3x3.of-magnitudes-x-ones/StartPadding=1,2/EndPadding=0,1")
+    backend = MutantBackend(legal_of("CONVOLUTION")["legal/winograd"])
+    assert execute(case, backend, backend.describe()).status == FAIL
+    assert (case.basis, backend.mutant.basis) == (MEASURED, MEASURED)
