@@ -106,3 +106,15 @@ def test_one_that_inverts_what_it_finds_fails(case: str, mask: str) -> None:
     result = run(case, Good(instead=inverting))
     assert result.status == "fail"
     assert result.wrong > result.elements * 0.9
+
+
+def test_what_lies_before_an_input_is_nan_in_some_cases_and_a_number_in_others() -> None:
+    """Who multiplies by 0 what it reads outside must be seen, and so must who takes what is no NaN for an element."""
+    found = set()
+    for number in range(8):
+        case = replace(find_case(ROUND), id=f"{ROUND}/{number}")
+        layout = lay_out(case, inputs(case), {})
+        binding = layout.dispatch.bindings["InputTensor"]
+        before = layout.resources[binding.resource][binding.offset - 16 : binding.offset]
+        found.add(bool(np.isnan(before.view(np.float32)).all()))
+    assert found == {False, True}
