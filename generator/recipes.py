@@ -102,6 +102,19 @@ def _late(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     return np.where(masked, numpy_dtype(name).type(-np.inf), values)
 
 
+_RARE = 2048
+"""Of `rare`, one element in so many is none of the usual, at least one of a tensor."""
+
+
+def _rare(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    values = _uniform(raw, name, parameters).copy()
+    if data_type(name).is_float:
+        numbers, points = np.ascontiguousarray(raw).view("<u4")[:, 0], _points(name, parameters)
+        places = numbers[: 1 + len(values) // _RARE] % np.uint32(max(1, len(values)))
+        values[places] = np.roll(points, int(numbers[-1:].sum()) % len(points))[np.arange(len(places)) % len(points)]
+    return values
+
+
 def _between(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     least, most = (cycled(np.asarray(parameters[end], np.float64), len(raw)) for end in ("least", "most"))
     share = np.ascontiguousarray(raw).view("<u4")[:, 0] / 2.0**32
@@ -194,6 +207,8 @@ RECIPES: dict[str, Recipe] = {
     "outlier-last": Recipe(lambda name: 4, _outlier_last, frozenset({"low", "high", "last"})),
     # The same, but -infinity for all but the last eighth of each `row`, an expression over the desc: a mask that hides a row's first blocks.
     "late": Recipe(lambda name: 4, _late, frozenset({"low", "high", "row"}), computed=frozenset({"row"})),
+    # The same, but for few elements anywhere, which take `points` in turn: one NaN in a long row, and rows without. Integers are all the same.
+    "rare": Recipe(lambda name: 4, _rare, frozenset({"low", "high", "points"}), computed=frozenset({"low", "high"})),
     # Integers from least to most. These may be expressions over the desc, with a value for each element: indices, lengths and offsets that
     # fit the desc's sizes.
     "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"}), by_place=True),

@@ -166,6 +166,16 @@ def magnitudes(name: str) -> Array:
     return np.concatenate([found, -found])
 
 
+def far_above(name: str) -> Array:
+    """Numbers above the largest of FLOAT16, with which a search for the least must not begin; empty for types that have none."""
+    return point_values(["100000", "300001", "1000000", "70001", "2000000000"], name)
+
+
+def far_below(name: str) -> Array:
+    """Numbers below the least of FLOAT16, with which a search for the largest must not begin; empty for types that have none."""
+    return point_values(["-100000", "-300001", "-1000000", "-70001", "-2000000000"], name)
+
+
 def every_exponent(name: str) -> Array:
     """Of floats wider than 16 bits three normal numbers of every exponent, of both signs; empty for other types."""
     if not data_type(name).is_float or data_type(name).bits == 16:
@@ -214,6 +224,8 @@ SPECIAL: dict[str, Callable[[str], Array]] = {
     "every-exponent": every_exponent,
     "every-finite": every_finite,
     "every-half": all_float16,
+    "far-above": far_above,
+    "far-below": far_below,
     "halves": ties,
     "infinities": infinities,
     "integer-ends": integer_ends,

@@ -47,6 +47,10 @@ class SpecError(ValueError):
         field = f": {dotted(path)}" if path else ""
         super().__init__(f"{place}{field}: {problem}")
 
+    def __reduce__(self) -> tuple[type[SpecError], tuple[object, ...]]:
+        """By what it is made of: a worker process passes it on."""
+        return SpecError, (self.file, self.line, self.path, self.problem)
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

@@ -438,6 +438,27 @@ def test_in_turn_takes_them_in_their_order() -> None:
     assert made("in-turn", "UINT32", bytes(range(2)), points="1 2 3") == [1, 2]
 
 
+def test_rare_has_few_of_its_points_anywhere() -> None:
+    places = set()
+    for seed in range(20):
+        found = np.array(made("rare", "FLOAT32", stream(f"rare {seed}", 4 * 9000), low=1, high=2, points="nan inf"))
+        assert (np.isnan(found).sum(), np.isinf(found).sum()) in {(3, 2), (2, 3), (2, 2)}  # one in 2,048; two may fall together
+        rest = found[np.isfinite(found)]
+        assert len(np.unique(rest)) > 0.99 * len(rest)
+        assert rest.min() >= 1
+        assert rest.max() < 2
+        places |= {int(place) * 3 // 9000 for place in np.flatnonzero(~np.isfinite(found))}
+    assert places == {0, 1, 2}
+
+
+def test_rare_has_one_of_its_points_in_any_tensor() -> None:
+    found = [made("rare", "FLOAT16", stream(f"rare {seed}", 4 * 5), low=-1, high=1, points="inf -inf") for seed in range(50)]
+    assert {sum(math.isinf(value) for value in values) for values in found} == {1}
+    assert {value for values in found for value in values if math.isinf(value)} == {math.inf, -math.inf}
+    assert {values.index(value) for values in found for value in values if math.isinf(value)} == set(range(5))
+    assert set(made("rare", "INT32", stream("rare", 4 * 5000), low=-2, high=2, points="nan")) == {-2, -1, 0, 1}
+
+
 def test_a_bound_that_cannot_be_computed_is_an_error_for_a_valid_desc_alone() -> None:
     bound = Data("between", {"least": 0, "most": "Missing - 1"})
     case = next(case for case in operator_cases("ELEMENT_WISE_BIT_OR", "smoke") if case.kind == "table")

@@ -249,6 +249,20 @@ def test_magnitudes_are_normal_numbers_from_the_smallest_to_the_largest(name: st
     assert sum(pattern & 1 for pattern in sizes) > len(sizes) / 4  # odd mantissas, which nothing narrower holds
 
 
+@pytest.mark.parametrize("name", ["FLOAT32", "FLOAT64", "INT32", "INT64"])
+def test_numbers_far_above_and_below_are_beyond_float16(name: str) -> None:
+    above, below = special_values("far-above", name), special_values("far-below", name)
+    assert len(set(above.tolist())) == len(set(below.tolist())) == 5
+    assert above.min() > 65504
+    assert below.max() < -65504
+
+
+def test_what_float16_and_small_integers_hold_is_not_far() -> None:
+    assert not any(len(special_values(label, name)) for label in ("far-above", "far-below") for name in ("FLOAT16", "INT16", "UINT8"))
+    assert len(special_values("far-above", "UINT32")) == 5
+    assert len(special_values("far-below", "UINT32")) == 0
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_wide_floats_have_numbers_of_every_exponent(name: str) -> None:
     _, width, digits = FORMATS[name]

@@ -1,6 +1,8 @@
 """YAML as spec files have it: aliases, merge keys, scalars, and the lines of values."""
 
+import pickle
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,13 @@ def test_aliases_and_merge_keys() -> None:
 def test_an_alias_inside_itself_has_an_end(text: str) -> None:
     with pytest.raises(SpecError, match=r"1: a.*nested deeper than 32 levels"):
         parse(text)
+
+
+def test_an_error_of_a_worker_process_arrives_as_it_is() -> None:
+    error = SpecError(Path("spec/x.yaml"), 7, ("cases", "values"), "no such recipe")
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is SpecError
+    assert (str(copy), copy.file, copy.line, copy.path) == (str(error), error.file, error.line, error.path)
 
 
 @pytest.mark.parametrize("opened", ["[", "{a: ", "- ", "? "])

@@ -131,6 +131,9 @@ def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
         right, error = np.where(special, same, right), np.where(special, np.where(same, 0.0, np.inf), error)
     excused = None
     if not right.all():
+        # Where inputs are NaN, so is the bound, but a contested answer may be a number: that number alone is right.
+        allowed = np.where(np.isnan(allowed), 0.0, allowed)
+        right |= error == 0
         excused = np.zeros_like(right)
         if bound.overflow is not None:
             infinite, nonfinite = bound.overflow()

@@ -43,6 +43,13 @@ def real(
     return judge(output, Answer(value, **more), Tolerance(name, "value", parameters), data_type, info, checks=checks)
 
 
+def test_a_number_is_right_where_inputs_were_nan_and_so_is_the_bound() -> None:
+    nan = np.array([np.nan, 1.0])
+    for actual, wrong in (([-1.0, 3.0], 0), ([-1.0000001, 3.0], 1), ([np.nan, 3.0], 1)):
+        found = real(actual, [-1.0, 3.0], "FLOAT32", {}, name="accumulate", magnitude=nan, terms=np.array([3.0, 3.0]))
+        assert (found.ok, found.wrong) == (wrong == 0, wrong)
+
+
 # exact
 
 
