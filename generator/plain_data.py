@@ -148,7 +148,7 @@ def a_choice(plan: Plan, special: list[T]) -> list[T]:
 
 
 def _indices(plan: Plan, ways: list[Way]) -> list[str]:
-    """The further random data that are indices, which a kernel may hold in 16 bits."""
+    """The further random data that are indices, or whose places are, which a kernel may hold in 16 bits."""
     desc = plain_desc(plan, ways[0], {}) if ways else None
     return (
         []

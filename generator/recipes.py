@@ -29,8 +29,8 @@ class Recipe:
 
     ``parameters`` are the names that a spec must give, ``optional`` those that it may; those in ``computed`` may be expressions over the desc.
     ``make`` finds the tensor desc among them as ``tensor``: where an element stands may matter. ``bits`` says that the values are bit patterns,
-    which a relation treats as unsigned integers for any type, ``differ`` that elements may not be equal, ``by_place`` that what is valid
-    depends on where an element stands.
+    which a relation treats as unsigned integers for any type, ``differ`` that elements may not be equal, ``by_place`` that it matters where an
+    element stands: for what is valid, or for what a kernel that counts in 16 bits does not find.
     """
 
     width: Callable[[str], int]
@@ -206,9 +206,9 @@ RECIPES: dict[str, Recipe] = {
     # The same, but for the last element of the tensor, which is `last`.
     "outlier-last": Recipe(lambda name: 4, _outlier_last, frozenset({"low", "high", "last"})),
     # The same, but -infinity for all but the last eighth of each `row`, an expression over the desc: a mask that hides a row's first blocks.
-    "late": Recipe(lambda name: 4, _late, frozenset({"low", "high", "row"}), computed=frozenset({"row"})),
+    "late": Recipe(lambda name: 4, _late, frozenset({"low", "high", "row"}), computed=frozenset({"row"}), by_place=True),
     # The same, but for few elements anywhere, which take `points` in turn: one NaN in a long row, and rows without. Integers are all the same.
-    "rare": Recipe(lambda name: 4, _rare, frozenset({"low", "high", "points"}), computed=frozenset({"low", "high"})),
+    "rare": Recipe(lambda name: 4, _rare, frozenset({"low", "high", "points"}), computed=frozenset({"low", "high"}), by_place=True),
     # Integers from least to most. These may be expressions over the desc, with a value for each element: indices, lengths and offsets that
     # fit the desc's sizes.
     "between": Recipe(lambda name: 4, _between, frozenset({"least", "most"}), computed=frozenset({"least", "most"}), by_place=True),

@@ -22,6 +22,7 @@ from dmlcts.reference.resampling.resample import (
     resampled,
     row_of,
     scaled_axes,
+    shrinking_first,
 )
 from dmlcts.reference.stage import stage
 from dmlcts.spec.desc import OperatorDesc
@@ -35,17 +36,19 @@ def resample3(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     shrinks = any(1 / axis.scale > 2 for axis in axes)
     if not (desc.fields["Antialiased"] and shrinks and desc.fields["InterpolationMode"] == "LINEAR"):
         return {"OutputTensor": resampled(xp, desc, x, axes)}
-    value, defined = stretched(xp, x, axes)
+    found, defined = stretched(xp, x, axes)
+    answer = interpolated_answer(xp, desc, anything_at_ends(xp, x, axes, found, defined))
+    stored = interpolated_answer(xp, desc, found).stored
     in_steps = interpolated_answer(xp, desc, interpolated(xp, x, steps(axes)))
-    return {"OutputTensor": replace(interpolated_answer(xp, desc, value), defined=defined, contested={MEASURED: in_steps})}
+    return {"OutputTensor": replace(answer, result=stored, defined=found.finite, contested={MEASURED: in_steps})}
 
 
 @stage("resampling.stretched")
 def stretched(xp: Any, x: Array, axes: Sequence[Axis]) -> tuple[Interpolated, Array]:
-    """Each dimension weighted with a triangle that reaches 1 / Scale to both sides; where it reaches beyond the input is not defined."""
+    """Each dimension weighted with a triangle that reaches 1 / Scale to both sides, and where it does not reach beyond the input."""
     found = interpolated(xp, x, [])
     defined: Array = xp.ones((1,) * x.ndim, dtype=bool)
-    for axis in axes:
+    for axis in shrinking_first(axes):
         if 1 / axis.scale <= 2:
             found = along(xp, axis, coordinates(xp, axis), found)
             continue
@@ -60,7 +63,16 @@ def stretched(xp: Any, x: Array, axes: Sequence[Axis]) -> tuple[Interpolated, Ar
         # an error of the coordinate moves each weight as far as the triangle is steep, and so their sum
         moved = 4 * xp.max(at.error) * axis.scale * (1 + axis.scale) * xp.max(found.largest)
         found = Interpolated(value, largest, slack + moved, finite, found.terms + axis.size + 4)
-    return found, xp.logical_and(defined, found.finite)
+    return found, defined
+
+
+def anything_at_ends(xp: Any, x: Array, axes: Sequence[Axis], found: Interpolated, defined: Array) -> Interpolated:
+    """Where the triangle reaches beyond the input, anything between the least and the largest of 0 and the elements along the axes."""
+    wide, among = x.astype(xp.float64), tuple(axis.axis for axis in axes)
+    low = xp.minimum(xp.min(wide, axis=among, keepdims=True), 0.0)
+    high = xp.maximum(xp.max(wide, axis=among, keepdims=True), 0.0)
+    middle, half = (low + high) / 2, (high - low) / 2
+    return replace(found, value=xp.where(defined, found.value, middle), slack=xp.where(defined, found.slack, found.slack + half))
 
 
 def steps(axes: Sequence[Axis]) -> list[Axis]:

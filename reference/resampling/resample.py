@@ -105,6 +105,7 @@ def selected(
 
     Where FLOAT32 does not decide which one that is, what lies between the two is right; if they are not both finite, nothing is defined.
     """
+    axes = shrinking_first(axes)
     at = [coordinates(xp, axis) for axis in axes]
     value = x
     for axis, here in zip(axes, at, strict=True):
@@ -151,12 +152,20 @@ def chosen(xp: Any, axis: Axis, index: Array) -> Array:
 
 
 def interpolated(xp: Any, x: Array, axes: Sequence[Axis]) -> Interpolated:
-    """The input interpolated along all axes."""
+    """The input interpolated along all axes, along some of them perhaps several times."""
     value = x.astype(xp.float64)
     found = Interpolated(value, xp.abs(value), xp.zeros(x.shape), xp.abs(value) < 2.0**126)
-    for axis in axes:
+    for axis in shrinking_first(axes):
         found = along(xp, axis, coordinates(xp, axis), found)
     return found
+
+
+def shrinking_first(axes: Sequence[Axis]) -> list[Axis]:
+    """Those that shrink the most first, so that nothing in between is larger than both the input and the output; the steps of one in their order."""
+    growth: dict[int, float] = {}
+    for axis in axes:
+        growth[axis.axis] = growth.get(axis.axis, 1.0) * axis.count / axis.size
+    return sorted(axes, key=lambda axis: growth[axis.axis])
 
 
 @stage("resampling.linear")

@@ -258,7 +258,9 @@ def test_numbers_far_above_and_below_are_beyond_float16(name: str) -> None:
 
 
 def test_what_float16_and_small_integers_hold_is_not_far() -> None:
-    assert not any(len(special_values(label, name)) for label in ("far-above", "far-below") for name in ("FLOAT16", "INT16", "UINT8"))
+    assert not any(
+        len(special_values(label, name)) for label in ("far-above", "far-below") for name in ("FLOAT16", "INT16", "UINT8")
+    )
     assert len(special_values("far-above", "UINT32")) == 5
     assert len(special_values("far-below", "UINT32")) == 0
 

@@ -6,6 +6,7 @@ import pytest
 from dmlcts.reference.registry import compute
 from dmlcts.reference.resampling.antialiased import steps
 from dmlcts.reference.resampling.coordinates import Axis, coordinates
+from dmlcts.reference.resampling.resample import shrinking_first
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
 TYPES = {"float32": "FLOAT32", "int8": "INT8"}
@@ -85,3 +86,24 @@ def test_steps_of_antialiasing(size: int, count: int, sizes: list[int]):
 def test_all_dimensions_take_as_many_steps():
     found = steps([Axis(0, 20, 2, 0.1, 0.5, -0.5), Axis(1, 8, 3, 0.4, 0.5, -0.5)])
     assert [step.count for step in found if step.axis == 1] == [4, 3, 3, 3]
+
+
+def test_where_the_stretched_filter_leaves_the_input_any_number_among_the_elements_is_right():
+    x = np.array([4.0, -2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10], np.float32)
+    found = answer_of(x, 3, 0.25, "LINEAR", "RESAMPLE3", Antialiased=True, InputPixelOffsets=(0.5,), OutputPixelOffsets=(-0.5,))
+    low, high = found.value - found.slack, found.value + found.slack
+    assert (low[1] > 0.9, high[1] < 1.1) == (True, True)  # the filter ends within the input
+    assert low[[0, 2]] == pytest.approx([-2, -2], abs=0.01)
+    assert high[[0, 2]] == pytest.approx([10, 10], abs=0.01)
+    assert found.defined.all()
+    assert np.all(np.abs(found.stored) < 5)  # what the reference itself gives is weighted
+
+
+def test_nothing_in_between_is_larger_than_both_ends():
+    axes = [
+        Axis(0, 1, 40, 40.0, 0.5, -0.5),
+        Axis(1, 64, 8, 0.125, 0.5, -0.5),
+        Axis(1, 8, 1, 0.125, 0.5, -0.5),
+        Axis(2, 6, 3, 0.5, 0.5, -0.5),
+    ]
+    assert [(axis.axis, axis.count) for axis in shrinking_first(axes)] == [(1, 8), (1, 1), (2, 3), (0, 40)]
