@@ -44,7 +44,7 @@ that the dispatch then has."""
 _UNEVEN = 95
 """Rows and columns of which a kernel that takes them in blocks of 16 or 32 fills the last up, for each choice of types."""
 
-_MOST_ROWS, _TRIES, _WAYS = 12, 12, 3
+_MOST_ROWS, _TRIES, _WAYS = 16, 12, 3
 """Of how many combinations of special sets, and of how many choices of types and attributes for each kind of data; and with how many such choices
 a plane is tried.
 """
@@ -74,7 +74,7 @@ def _of_configuration(plan: Plan, ways: list[Way], *, is_first: bool) -> Iterato
     forms = [("", None, even_sizes(model, {})), *_long(model, farthest, LONG)]
     far = [
         ((form, _indices(plan, ways)) for form in _long(model, farthest, FAR)),
-        ((form, further) for form in [*_planes(model)] * _WAYS),
+        ((form, [name]) for name in further for form in [*_planes(model)] * _WAYS),  # in a row, so that the ways differ
     ]
     for (label, at, sizes), some in chain(((form, names) for form in forms), *(far if is_first else ())):
         along = (True, False) if at and plan.operator.turning else (None,)
