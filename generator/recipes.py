@@ -98,8 +98,9 @@ _LATE = 8
 
 def _late(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     values, row = _uniform(raw, name, parameters), int(parameters["row"])
-    masked = np.arange(len(values)) % row < row - max(1, row // _LATE)
-    return np.where(masked, numpy_dtype(name).type(-np.inf), values)
+    last = int(parameters.get("last", max(1, row // _LATE)))
+    masked = np.arange(len(values)) % row < row - last
+    return np.where(masked, numpy_dtype(name).type(float(parameters.get("mask", -np.inf))), values)
 
 
 _RARE = 2048
@@ -205,8 +206,9 @@ RECIPES: dict[str, Recipe] = {
     "uniform": Recipe(lambda name: 4, _uniform, frozenset({"low", "high"}), computed=frozenset({"low", "high"})),
     # The same, but for the last element of the tensor, which is `last`.
     "outlier-last": Recipe(lambda name: 4, _outlier_last, frozenset({"low", "high", "last"})),
-    # The same, but -infinity for all but the last eighth of each `row`, an expression over the desc: a mask that hides a row's first blocks.
-    "late": Recipe(lambda name: 4, _late, frozenset({"low", "high", "row"}), computed=frozenset({"row"}), by_place=True),
+    # The same, but `mask`, or -infinity, for all but the `last`, or the last eighth, of each `row`, an expression over the desc: what hides a
+    # row's first blocks.
+    "late": Recipe(lambda name: 4, _late, frozenset({"low", "high", "row"}), computed=frozenset({"row"}), by_place=True, optional=_LAST | {"mask"}),
     # The same, but for few elements anywhere, which take `points` in turn: one NaN in a long row, and rows without. Integers are all the same.
     "rare": Recipe(lambda name: 4, _rare, frozenset({"low", "high", "points"}), computed=frozenset({"low", "high"}), by_place=True),
     # Integers from least to most. These may be expressions over the desc, with a value for each element: indices, lengths and offsets that
