@@ -208,7 +208,14 @@ RECIPES: dict[str, Recipe] = {
     "outlier-last": Recipe(lambda name: 4, _outlier_last, frozenset({"low", "high", "last"})),
     # The same, but `mask`, or -infinity, for all but the `last`, or the last eighth, of each `row`, an expression over the desc: what hides a
     # row's first blocks.
-    "late": Recipe(lambda name: 4, _late, frozenset({"low", "high", "row"}), computed=frozenset({"row"}), by_place=True, optional=_LAST | {"mask"}),
+    "late": Recipe(
+        lambda name: 4,
+        _late,
+        frozenset({"low", "high", "row"}),
+        computed=frozenset({"row"}),
+        by_place=True,
+        optional=_LAST | {"mask"},
+    ),
     # The same, but for few elements anywhere, which take `points` in turn: one NaN in a long row, and rows without. Integers are all the same.
     "rare": Recipe(lambda name: 4, _rare, frozenset({"low", "high", "points"}), computed=frozenset({"low", "high"}), by_place=True),
     # Integers from least to most. These may be expressions over the desc, with a value for each element: indices, lengths and offsets that
