@@ -109,7 +109,7 @@ def test_one_that_inverts_what_it_finds_fails(case: str, mask: str) -> None:
 
 
 def test_what_lies_before_an_input_is_nan_in_some_cases_and_a_number_in_others() -> None:
-    """Who multiplies by 0 what it reads outside must be seen, and so must who takes what is no NaN for an element."""
+    """NaN shows a kernel that multiplies what it reads outside by 0, a number one that treats it as an element."""
     found = set()
     for number in range(8):
         case = replace(find_case(ROUND), id=f"{ROUND}/{number}")
