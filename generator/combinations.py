@@ -7,6 +7,7 @@ no desc can have is not feasible. Sizes are drawn within their classes (generato
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -25,17 +26,17 @@ from dmlcts.generator.factors import CLASSES, RESOURCES, USUAL, Model, model_of,
 from dmlcts.generator.layouts import LETTERS
 from dmlcts.generator.measures import row_of, structure_of
 from dmlcts.generator.placing import bound, data_of, fits, offset_of, owned_inputs
-from dmlcts.generator.plan import Plan
+from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.tuples import NONE, Row, Values
 from dmlcts.generator.types import TypeChoice
 from dmlcts.spec.desc import OperatorDesc, field_of
-from dmlcts.spec.model import ABSENT, DOCUMENTED, PRESENT
+from dmlcts.spec.model import ABSENT, DOCUMENTED, PRESENT, Operator
 from dmlcts.spec.promises import promises
 from dmlcts.spec.rules import violations
 from dmlcts.spec.shape import FAILURES
 
-VERSION = 7
-"""To be raised when rows become other cases: stored arrays are stale then."""
+_FORM = 7
+"""Part of every stored digest. It is not raised by hand: where code makes other cases of the same rows, the pin shows it (generator/pin)."""
 
 _DECIDING = (
     *("fields", "support", "constraints", "shapes", "in_place", "configurations", "layouts"),
@@ -63,8 +64,20 @@ def space_of(plan: Plan) -> Combinations:
 
 @cache
 def array_of(plan: Plan, most: str) -> CoveringArray:
-    """The operator's covering array as it is stored; computed up to a level where none is, or one of another spec."""
-    return stored(plan.operator.name, digest(model_of(plan))) or computed(plan, most)
+    """The operator's covering array as it is stored; computed up to a level, with a warning, where none is, or one of another spec."""
+    found = stored(plan.operator.name, digest(model_of(plan)))
+    if found is None:
+        name = plan.operator.name
+        print(
+            f"dmlcts: the rows of {name} are stale: computed anew, which may take minutes: `dmlcts spec arrays {name}`",
+            file=sys.stderr,
+        )
+    return found or computed(plan, most)
+
+
+def is_stale(operator: Operator) -> bool:
+    """Whether no covering array is stored for an operator's spec as it is: its cases take seconds to minutes to make then."""
+    return stored(operator.name, digest(model_of(plan_of(operator)))) is None
 
 
 def computed(plan: Plan, most: str = "full") -> CoveringArray:
@@ -97,7 +110,7 @@ def apart(space: Combinations, rows: Iterable[Row]) -> dict[Row, Case]:
 def digest(model: Model) -> str:
     """What a stored array depends on: what decides whether a desc is valid, the factors, and how rows become cases."""
     valid = {name: part for name, part in promises(model.plan.operator).items() if name in _DECIDING}
-    found = [VERSION, valid, [(factor.name, factor.values) for factor in model.factors]]
+    found = [_FORM, valid, [(factor.name, factor.values) for factor in model.factors]]
     return sha256(json.dumps(found).encode()).hexdigest()[:12]
 
 

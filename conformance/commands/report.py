@@ -8,7 +8,7 @@ import click
 
 from dmlcts.conformance.commands.summary import print_summary
 from dmlcts.conformance.commands.supplement import SpecSupplement
-from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain
+from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain, unexplained
 from dmlcts.conformance.runner.journal import read_run
 from dmlcts.conformance.runner.out_folder import claimed
 from dmlcts.conformance.runner.run import exit_code
@@ -26,6 +26,10 @@ def command(results: Path, out: Path) -> None:
     that of an interrupted run, 130.
     """
     record = read_run(results)
+    for name in unexplained(record):
+        click.echo(
+            f"dmlcts: the rows of {name} are stale, so its failures are not explained: `dmlcts spec arrays {name}`", err=True
+        )
     with claimed(out):
         explanations = explain(record, MOST_OPERATORS)
         write_all(record, out, SpecSupplement(record.manifest.level), explanations)

@@ -11,11 +11,13 @@ import click
 from rich.markup import escape
 from rich.table import Table
 
-from dmlcts.conformance.commands import spec_coverage, spec_factors, spec_findings, spec_new, spec_site
+from dmlcts.conformance.commands import spec_coverage, spec_factors, spec_findings, spec_new, spec_pin, spec_site
 from dmlcts.conformance.commands.common import json_option, operator_named, print_json, sound
 from dmlcts.conformance.commands.spec_show import print_operator
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.conformance.runner.terminal import console, counted
+from dmlcts.generator.attributes import NotGenerable
+from dmlcts.generator.combinations import is_stale
 from dmlcts.generator.recipes import RECIPES
 from dmlcts.generator.special import SPECIAL
 from dmlcts.spec import file_form
@@ -41,6 +43,7 @@ command.add_command(spec_new.command)
 command.add_command(spec_factors.factors)
 command.add_command(spec_factors.arrays)
 command.add_command(spec_coverage.command)
+command.add_command(spec_pin.command)
 command.add_command(spec_findings.command)
 command.add_command(spec_site.command)
 
@@ -121,11 +124,23 @@ def _problems(file: Path) -> Iterator[str]:
         if file.parent.name == "profiles":
             load_document(read(file), file)
         else:
-            yield from unknown_names(load_file(file))
+            operator = load_file(file)
+            yield from unknown_names(operator)
+            yield from _stale_rows(operator, file)
         if file.resolve().is_relative_to(file_form.spec_folder()):
             yield from file_form.problems(read(file), file.resolve())
     except SpecError as error:
         yield str(error)
+
+
+def _stale_rows(operator: Operator, file: Path) -> Iterator[str]:
+    """Of an operator of the package: that its stored rows are those of another state of its spec."""
+    own = file.resolve().is_relative_to(operators_folder())
+    try:
+        if own and is_stale(operator):
+            yield f"{file}: the stored rows of {operator.name} are stale: `dmlcts spec arrays {operator.name}` computes them anew"
+    except NotGenerable as error:
+        yield f"{file}: its cases cannot be made: {error}"
 
 
 def unknown_names(operator: Operator) -> list[str]:

@@ -10,7 +10,7 @@ from dmlcts.conformance.commands.common import json_option, mapper, names_given,
 from dmlcts.conformance.mutants.interactions.choosing import chosen
 from dmlcts.conformance.runner.terminal import console
 from dmlcts.generator.arrays import store, stored
-from dmlcts.generator.combinations import computed, digest
+from dmlcts.generator.combinations import computed, digest, is_stale
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.plan import plan_of
 from dmlcts.generator.random_cases import with_random
@@ -52,7 +52,7 @@ def factors(operator: str, as_json: bool) -> None:
 def arrays(operators: tuple[str, ...], check: bool, processes: int) -> None:
     """Computes the covering arrays of operators whose promises or factors have changed, and stores them."""
     names = names_given(operators) or list(operator_names())
-    stale = [name for name in names if _is_stale(name)]
+    stale = [name for name in names if is_stale(load(name))]
     if check:
         for name in stale:
             click.echo(f"{name}: its covering array is stale; `dmlcts spec arrays {name}` computes it anew")
@@ -61,10 +61,6 @@ def arrays(operators: tuple[str, ...], check: bool, processes: int) -> None:
     with mapper(processes) as mapped:
         for name, ends in zip(stale, mapped(_store, stale), strict=True):
             click.echo(f"{name}: {', '.join(f'{rows} rows at level {level}' for level, rows in ends.items())}")
-
-
-def _is_stale(name: str) -> bool:
-    return stored(name, digest(model_of(plan_of(load(name))))) is None
 
 
 def _store(name: str) -> dict[str, int]:

@@ -11,6 +11,7 @@ from rich.console import Console
 from dmlcts.conformance.commands.spec_show import print_operator
 from dmlcts.conformance.dxdispatch.write import model_text
 from dmlcts.generator.case import REFERENCE, VALUES, Case, from_json
+from dmlcts.generator.combinations import is_stale
 from dmlcts.generator.data import inputs
 from dmlcts.generator.suite import operator_cases
 from dmlcts.reports.record import Result
@@ -56,7 +57,7 @@ class SpecSupplement:
         example = result.evidence.get("example")
         if example is not None:
             return from_json(example, load)
-        if result.operator not in operator_names():
+        if result.operator not in operator_names() or is_stale(load(result.operator)):  # a report computes no rows
             return None
         return _cases(result.operator, self._level).get(result.case) or _cases(result.operator, "full").get(result.case)
 

@@ -10,6 +10,7 @@ import numpy as np
 from dmlcts.conformance.runner.terminal import command_text
 from dmlcts.generator.attributes import NotGenerable
 from dmlcts.generator.case import AGREEMENT, LEVELS, REJECTION, RELATION, Case
+from dmlcts.generator.combinations import is_stale
 from dmlcts.generator.conditions import Conditions, Facts, Flags, conditions, facts_of, shared_facts
 from dmlcts.generator.drawn import KIND as DRAWN
 from dmlcts.generator.numbered import Seen, find_numbered
@@ -18,7 +19,7 @@ from dmlcts.reports.explanation import DISPATCHES, LAWS, REJECTIONS, UNKNOWN, Ex
 from dmlcts.reports.record import ERROR, FAIL, FAILURES, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, Result
 from dmlcts.reports.separation import Separation, separations
 from dmlcts.spec.document import SpecError
-from dmlcts.spec.loader import operator_names
+from dmlcts.spec.loader import load, operator_names
 
 GROUPS = {REJECTION: REJECTIONS, RELATION: LAWS, AGREEMENT: LAWS}
 """The group of a case by what it expects; every other is dispatched."""
@@ -87,6 +88,12 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     return found
 
 
+def unexplained(record: Record) -> list[str]:
+    """The operators whose failures are not explained since their rows are stale: to compute these would take minutes."""
+    failing = {result.operator for result in record.results if result.status in FAILURES} & set(operator_names())
+    return sorted(name for name in failing if is_stale(load(name)))
+
+
 def _chosen(failing: Sequence[str], names: Iterable[str]) -> list[str]:
     """Of operators that fail, most failures first, those with the most, and of the others some, spread evenly."""
     passing = [name for name in names if name not in failing]
@@ -101,10 +108,12 @@ def _drawn(results: Iterable[Result]) -> dict[str, Case]:
 
 
 def _cases(operator: str, level: str) -> dict[str, Case]:
-    """An operator's cases by id; none if this version of the suite does not have the operator."""
+    """An operator's cases by id; none if this version of the suite does not have the operator, or would have to compute its rows anew."""
     if operator not in operator_names():
         return {}
     try:
+        if is_stale(load(operator)):
+            return {}
         cases = Seen(operator).draw(0, _AHEAD, lambda case: True) if level == SEARCH else operator_cases(operator, level)
         return {case.id: case for case in cases}
     except (SpecError, NotGenerable):

@@ -13,7 +13,17 @@ from dmlcts.generator import arrays
 from dmlcts.generator.arrays import CoveringArray, store, stored
 from dmlcts.generator.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
 from dmlcts.generator.checks.ids import ID
-from dmlcts.generator.combinations import Combinations, Packed, apart, array_of, combination_cases, computed, digest, space_of
+from dmlcts.generator.combinations import (
+    Combinations,
+    Packed,
+    apart,
+    array_of,
+    combination_cases,
+    computed,
+    digest,
+    is_stale,
+    space_of,
+)
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.interactions import interactions, random_rows
 from dmlcts.generator.layouts import layout_of, layouts_of
@@ -148,13 +158,19 @@ def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.M
     assert [(level, len(part)) for level, part in SMALL.levels("core")] == [("smoke", 1), ("core", 1)]
 
 
-def test_a_stale_array_is_computed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stale_array_is_computed_anew_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(arrays, "FOLDER", tmp_path)
     now = computed(plan(ROUND), "smoke")
     store(ROUND, replace(now, digest="of another spec", rows=now.rows[:1]))
+    assert is_stale(load(ROUND))
     assert array_of.__wrapped__(plan(ROUND), "smoke") == now
+    assert f"the rows of {ROUND} are stale" in capsys.readouterr().err
     store(ROUND, replace(now, rows=now.rows[:1]))
+    assert not is_stale(load(ROUND))
     assert len(array_of.__wrapped__(plan(ROUND), "smoke").rows) == 1
+    assert capsys.readouterr().err == ""
 
 
 def test_the_digest_depends_on_what_decides_which_rows_can_be() -> None:

@@ -11,7 +11,7 @@ from records import run
 
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import explaining
-from dmlcts.conformance.runner.explaining import explain
+from dmlcts.conformance.runner.explaining import explain, unexplained
 from dmlcts.generator.case import REFERENCE, REJECTION, RELATION, VALUES, Case
 from dmlcts.generator.layouts import layout_of
 from dmlcts.generator.suite import operator_cases
@@ -138,6 +138,15 @@ def test_what_the_suite_does_not_have_is_left_out_and_counted() -> None:
     gone = Result(f"{ADD}/gone", ADD, "", "", "documented", "1_0", FAIL)
     assert [each.text for each in explain(run(gone, *record(lambda case: PASS).results))] == [message]
     assert explain(record(lambda case: PASS)) == []
+
+
+def test_no_rows_are_computed_for_an_explanation(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = record(lambda case: FAIL if transposed(case) else PASS)
+    assert unexplained(found) == []
+    monkeypatch.setattr(explaining, "is_stale", lambda operator: operator.name == ADD)
+    monkeypatch.setattr(explaining, "operator_cases", None)
+    assert unexplained(found) == [ADD]
+    assert all(not each.conditions for each in explain(found))
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
