@@ -13,9 +13,10 @@ import pytest
 from records import ALL_SEVEN, MANIFEST, negative, of, result, run
 
 from dmlcts.reports import write_all
-from dmlcts.reports.claim import claim_json, claim_of, required, share_text
+from dmlcts.reports.claim import claim_of, required, share_text
+from dmlcts.reports.claim_json import claim_json
 from dmlcts.reports.markdown import markdown, plain
-from dmlcts.reports.policies import DEFAULTS
+from dmlcts.reports.policies import policies
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record
 from dmlcts.reports.verdict import WORDS, interruption
 
@@ -307,18 +308,32 @@ def test_claim_json_has_operators_by_data_type_and_what_is_declared() -> None:
     backend = {**MANIFEST.backend, "operators": ["GEMM"], "validates": False}
     data = claim_json(run(result(), result(FAIL, 1), result(number=2, basis="measured"), backend=backend))
     supports = {"operators": ["GEMM"], "data_types": ["FLOAT32"], "validates": False}
-    assert data["implementation"]["declares"] == {**supports, **DEFAULTS}
+    assert data["implementation"]["declares"] == {**supports, **policies({})}
     assert data["statements"][0]["operators"] == {ROUND: {"FLOAT16": {PASS: 1, FAIL: 1}}}
     assert (data["statements"][0]["holds"], data["statements"][0]["share_supported"]) == (False, 1.0)
     assert data["scope"] == {"whole": True, "selection": "", "shard": "", "complete": True}
 
 
-@pytest.mark.parametrize(("bits", "named"), [(10, True), (22, True), (0, False), (23, False), (52, False)])
-def test_a_claim_names_sums_of_fewer_bits_than_float32_has(bits: int, named: bool) -> None:
-    record = run(result(), backend={**MANIFEST.backend, "accumulator": bits})
-    assert (f", with sums in {bits} mantissa bits" in claim_of(record).claim) is named
-    assert (f"sums in {bits} mantissa bits with any rounding" in markdown(record)) is (bits > 0)
-    assert claim_json(record)["implementation"]["declares"]["accumulator"] == bits
+@pytest.mark.parametrize(
+    ("declared", "named"),
+    [
+        ({"accumulator": 10}, "sums in 10 mantissa bits"),
+        ({"accumulator": 52}, "sums in 52 mantissa bits"),
+        ({"accumulator": 0}, ""),
+        ({"accumulator": 23}, ""),
+        ({"half_store": "truncate"}, "FLOAT16 stores that truncate"),
+        ({"half_store": "nearest"}, ""),
+        ({"half_store": "truncate", "accumulator": 10}, "FLOAT16 stores that truncate, sums in 10 mantissa bits"),
+        ({"denormals": "preserve", "nearest": True}, ""),
+        ({"denormals": "flush", "nearest": False}, ""),
+    ],
+)
+def test_a_claim_names_every_declared_property_that_widens_a_bound(declared: dict[str, object], named: str) -> None:
+    record = run(result(), backend={**MANIFEST.backend, **declared})
+    claim = claim_of(record).claim
+    assert claim.endswith(f"in 1 data type (FLOAT16), with {named}" if named else "in 1 data type (FLOAT16)")
+    assert all(part in markdown(record) for part in named.split(", "))
+    assert claim_json(record)["implementation"]["declares"].items() >= declared.items()
 
 
 def test_the_schema_is_valid_and_refuses_what_it_does_not_know() -> None:
