@@ -20,7 +20,7 @@ def write_all(record: Record, folder: Path, supplement: Supplement | None = None
         OSError: the folder cannot be written; the message names it.
     """
     # Imported here, so that who only reads records does not load a template engine.
-    from dmlcts.reports.claim import write_claim
+    from dmlcts.reports.claim_json import write_claim
     from dmlcts.reports.ctrf import write_ctrf
     from dmlcts.reports.files import writing
     from dmlcts.reports.html import write_html

@@ -14,24 +14,30 @@ refutes the claim. Level ``smoke`` is a first look, and a random search
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import file_digest
-from pathlib import Path
-from typing import Any
 
-from dmlcts.reports.files import write_text
-from dmlcts.reports.policies import coarse_sums, policies
-from dmlcts.reports.record import FAILURES, MEMORY, NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, WAIVED, Manifest, Record, Result
+from dmlcts.reports.excused import mostly_waived, mostly_waived_text
+from dmlcts.reports.policies import loose_policies
+from dmlcts.reports.record import (
+    FAILURES,
+    MEMORY,
+    NEGATIVE,
+    NOT_RUN,
+    PASS,
+    SEARCH,
+    STATUSES,
+    UNSUPPORTED,
+    WAIVED,
+    Manifest,
+    Record,
+    Result,
+)
 from dmlcts.reports.verdict import Counts, backend_name, counts_text, data_types, level_text, matrix, missing_results, numbered
 
 MEASURED_VERSION = "DirectML 1.15.4"
 """The version on which the facts of basis ``measured`` were measured."""
-
-FORMAT = "dmlcts-claim-1"
-"""The form of ``claim.json``: reports/schema/claim.schema.json."""
 
 VALIDATION = "validation"
 """The requirement, and the declared part, of negative cases."""
@@ -42,7 +48,11 @@ REQUIRED = "required"
 NEGATIVE_ALONE = "only negative cases passed"
 """Why passes may show nothing."""
 
-_DOCUMENTED, _NEGATIVE = "documented", "negative"
+_DOCUMENTED = "documented"
+
+WHOLE = "1/1"
+"""The shard that is the whole run."""
+
 _NO_CLAIM = {"smoke": "first look", SEARCH: "random search, seed {seed}"}
 """The levels that claim nothing, and what they are."""
 _OPTIONAL = {"data type"}
@@ -96,15 +106,16 @@ class Claim:
     """The claim of a run.
 
     ``counts`` has every status; cases that were selected and have no result count as ``not_run``. ``unsupported`` counts unsupported cases
-    within what the implementation claims. ``untested`` are requirements that no case tested. ``ok``: everything that was selected ran, nothing
-    failed or was unsupported within the claim, every requirement was tested, and something passed: not negative cases alone, unless no other
-    was selected.
+    within what the implementation claims. ``untested`` are requirements that no case tested. ``mostly_waived`` are the operators of which more
+    cases are waived than pass. ``ok``: everything that was selected ran, nothing failed or was unsupported within the claim, every requirement
+    was tested, no operator is mostly waived, and something passed: not negative cases alone, unless no other was selected.
     """
 
     statements: tuple[Statement, ...]
     counts: Counts
     unsupported: int
     untested: tuple[str, ...]
+    mostly_waived: tuple[str, ...]
     ok: bool
 
     @property
@@ -125,7 +136,8 @@ def claim_of(record: Record) -> Claim:
     """The claim of ``record``, which is known if it was the last one asked for: every report has it, and of a long record it takes a second.
 
     It holds only if every case ran, none failed, crashed, passed unexpectedly or was unsupported within what the implementation claims, and
-    some passed that are not negative; waived cases are counted in the sentence. An implementation that contradicts the documentation behaves like nobody.
+    some passed that are not negative; waived cases are counted in the sentence, and of no operator may more be waived than pass. An
+    implementation that contradicts the documentation behaves like nobody.
     """
     global _last
     if _last is None or _last[0] is not record:
@@ -141,12 +153,13 @@ def _claim_of(record: Record) -> Claim:
         counts[status] += number
     unfinished = manifest.interrupted or not manifest.finished or bool(manifest.unlisted) or counts[NOT_RUN] > 0
     unsupported = record.counts()[UNSUPPORTED] - sum(_undeclared(record.results).values())
-    untested = (
-        () if manifest.shard else tuple(name for name in manifest.required if not any(_tests(name, r) for r in record.results))
-    )
+    untested = tuple(name for name in manifest.required if not any(_tests(name, r) for r in record.results))
+    if manifest.shard not in ("", WHOLE):
+        untested = ()  # another shard may test them
+    waived = _mostly_waived(record, counts)
     failed = any(counts[status] for status in FAILURES)
     if manifest.level in _NO_CLAIM:
-        statements = [_no_claim(record, counts)]
+        statements = [_no_claim(record, counts, waived)]
     else:
         statements = list(_statements(record, "the run did not finish" if unfinished else ""))
     if untested:
@@ -156,8 +169,24 @@ def _claim_of(record: Record) -> Claim:
         counts=counts,
         unsupported=unsupported,
         untested=untested,
-        ok=not (failed or unfinished or unsupported or untested or nothing_shown(record)),
+        mostly_waived=waived,
+        ok=not (failed or unfinished or unsupported or untested or waived or nothing_shown(record)),
     )
+
+
+def _mostly_waived(record: Record, counts: Counts) -> tuple[str, ...]:
+    """The operators of which more cases of a basis are waived than pass. A search does not keep all that pass: there, all count together."""
+    if record.manifest.level == SEARCH:
+        return ("all operators together",) if counts[WAIVED] > counts[PASS] else ()
+    return tuple(sorted({name for results in _by_basis(record.results) for name in mostly_waived(results)}))
+
+
+def _by_basis(results: Iterable[Result]) -> tuple[list[Result], list[Result]]:
+    """The documented results, and the measured and contested ones."""
+    found: tuple[list[Result], list[Result]] = ([], [])
+    for result in results:
+        found[result.basis != _DOCUMENTED].append(result)
+    return found
 
 
 def nothing_shown(record: Record) -> str:
@@ -167,14 +196,14 @@ def nothing_shown(record: Record) -> str:
     passed = [result for result in record.results if result.status == PASS]
     if not passed:
         return "nothing passed"
-    others = any(result.kind != _NEGATIVE for result in record.results)
+    others = any(result.kind != NEGATIVE for result in record.results)
     return NEGATIVE_ALONE if others and not any(_computed(passed)) else ""
 
 
 def required(requirement: str, result: Result) -> bool:
     """Whether a requirement (OPERATOR/TYPE, with ``*`` for all, or ``validation``) covers a result."""
     if requirement == VALIDATION:
-        return result.kind == _NEGATIVE
+        return result.kind == NEGATIVE
     if result.undeclared == VALIDATION:
         return False
     operator, _, data_type = requirement.partition("/")
@@ -183,7 +212,7 @@ def required(requirement: str, result: Result) -> bool:
 
 def _tests(requirement: str, result: Result) -> bool:
     """Whether a case tests a requirement. A negative one does not test an operator or data type."""
-    return required(requirement, result) and (requirement == VALIDATION or result.kind != _NEGATIVE)
+    return required(requirement, result) and (requirement == VALIDATION or result.kind != NEGATIVE)
 
 
 def share_text(part: int, whole: int) -> str:
@@ -194,20 +223,18 @@ def share_text(part: int, whole: int) -> str:
 
 def _statements(record: Record, reason: str) -> Iterator[Statement]:
     """One for each basis that ran; conformance for a run without cases. A non-empty ``reason`` forbids any claim."""
-    groups: dict[bool, list[Result]] = {True: [], False: []}
-    for result in record.results:
-        groups[result.basis == _DOCUMENTED].append(result)
+    documented, others = _by_basis(record.results)
     who, manifest = backend_name(record.manifest), record.manifest
     reason = reason or ("" if record.results else "no case was run")
-    if groups[True] or not groups[False]:
+    if documented or not others:
         words = ("conforms to", "does NOT conform to", f"the documentation at {level_text(manifest)}", "documented cases")
-        conforms = _statement(manifest, who, _DOCUMENTED, words, groups[True], reason)
+        conforms = _statement(manifest, who, _DOCUMENTED, words, documented, reason)
         yield conforms
         who, reason = "it", reason or ("" if conforms.claim else "its documented cases support no claim")
-    if groups[False]:
+    if others:
         target = f"{MEASURED_VERSION} where the documentation is silent or contested"
         words = ("behaves like", "does NOT behave like", target, "measured and contested cases")
-        yield _statement(manifest, who, "measured", words, groups[False], reason)
+        yield _statement(manifest, who, "measured", words, others, reason)
 
 
 def _statement(
@@ -225,7 +252,7 @@ def _statement(
     numbers = f"of {total:,} {cases}, {passed:,} passed{f', {rest}' if rest else ''} ({supported} supported)" if total else ""
     covered = list(_computed(results))
     nothing = "" if covered else NEGATIVE_ALONE if passed else "nothing passed"
-    reason = reason or ("" if failed or lacking else nothing)
+    reason = reason or ("" if failed or lacking else nothing or mostly_waived_text(mostly_waived(results)))
     if reason:
         sentence = f"No claim that {who} {verb} {target}, since {reason}{f': {numbers}' if total else ''}."
         return Statement(basis, None, "", sentence, tuple(results))
@@ -235,22 +262,22 @@ def _statement(
         return Statement(basis, False, "", f"{subject} {negated} {target}{_within(manifest)}: {numbers}{why}.", tuple(results))
     partial = ", which is not the whole feature level" if undeclared.keys() - _OPTIONAL else ""
     declared = f", within what it declares{partial}" if undeclared else ""
-    sums = f", with {coarse}" if (coarse := coarse_sums(manifest.backend)) else ""
-    claim = f"{verb} {target}, for {_scope(covered)}{declared}{sums}{_within(manifest)}"
+    judged = f", with {loose}" if (loose := loose_policies(manifest.backend)) else ""
+    claim = f"{verb} {target}, for {_scope(covered)}{declared}{judged}{_within(manifest)}"
     aside = f"; {rest}, which the claim excludes" if rest else ""
     sentence = f"{subject} {claim}: {passed:,} of {total:,} {cases} passed, {supported} supported{aside}."
     return Statement(basis, True, claim, sentence, tuple(results))
 
 
-def _no_claim(record: Record, counts: Counts) -> Statement:
+def _no_claim(record: Record, counts: Counts, waived: Sequence[str]) -> Statement:
     passed, rest = counts[PASS], counts_text({**counts, PASS: 0})
     total = sum(counts.values())
     who = f"{backend_name(record.manifest)}, {level_text(record.manifest)}"
-    alone = f"; {nothing}" if (nothing := nothing_shown(record)) and passed else ""
+    why = (nothing_shown(record) if passed else "") or mostly_waived_text(waived)
     apart = sum(record.manifest.further.values())
     kept = f", of which {apart:,} are counted only" if apart else ""
     what = _NO_CLAIM[record.manifest.level].format(seed=record.manifest.seed)
-    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_within(record.manifest)}{alone}; {record.manifest.level} makes no claim."
+    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_within(record.manifest)}{f'; {why}' if why else ''}; {record.manifest.level} makes no claim."
     return Statement(record.manifest.basis, None, "", sentence, record.results)
 
 
@@ -262,7 +289,7 @@ def _scope(results: Iterable[Result]) -> str:
 
 def _computed(results: Iterable[Result]) -> Iterator[Result]:
     """The cases that passed by computing something right. Who rejects everything passes all negative ones."""
-    return (result for result in results if result.status == PASS and result.kind != _NEGATIVE)
+    return (result for result in results if result.status == PASS and result.kind != NEGATIVE)
 
 
 def _listed(names: Sequence[str], noun: str) -> str:
@@ -289,83 +316,3 @@ def _supported(results: Iterable[Result]) -> int:
 
 def _undeclared(results: Iterable[Result]) -> Counts:
     return dict(Counter(result.undeclared for result in results if result.status == UNSUPPORTED and result.undeclared))
-
-
-# As data
-
-
-def write_claim(record: Record, file: Path, results: Path) -> None:
-    """Writes the claim as JSON; ``results`` is the results file, whose hash it contains. Raises OSError if it cannot."""
-    with results.open("rb") as stream:
-        digest = file_digest(stream, "sha256").hexdigest()
-    write_text(file, json.dumps(claim_json(record, digest), indent=1) + "\n")
-
-
-def claim_json(record: Record, results_sha256: str = "") -> dict[str, Any]:
-    """The claim as data, in the form of reports/schema/claim.schema.json."""
-    claim, manifest = claim_of(record), record.manifest
-    backend = manifest.backend
-    return {
-        "format": FORMAT,
-        "claim": claim.claim,
-        "sentence": claim.sentence,
-        "ok": claim.ok,
-        "implementation": {
-            "name": str(backend.get("name") or manifest.backend_spec),
-            "version": str(backend.get("version") or ""),
-            "device": str(backend.get("device") or ""),
-            "declares": {
-                "operators": _names(backend.get("operators")),
-                "data_types": _names(backend.get("data_types")),
-                "validates": backend.get("validates") is not False,
-                **policies(backend),
-            },
-        },
-        "feature_level": manifest.feature_level,
-        "level": manifest.level,
-        "basis": manifest.basis,
-        "scope": {
-            "whole": not (manifest.selection or manifest.shard),
-            "selection": manifest.selection,
-            "shard": manifest.shard,
-            "complete": not (manifest.interrupted or not manifest.finished or claim.counts[NOT_RUN]),
-        },
-        "counts": claim.counts,
-        "statements": [_statement_json(statement) for statement in claim.statements],
-        "required": list(manifest.required),
-        "untested": list(claim.untested),
-        "waivers": {"files": [dict(entry) for entry in manifest.waivers], "applied": _applied(record.results)},
-        "versions": {"suite": manifest.suite_version, "spec": manifest.spec_version, "measured": MEASURED_VERSION},
-        "results_sha256": results_sha256,
-        "run": {name: getattr(manifest, name) for name in ("backend_spec", "command", "seed", "started", "finished", "platform")},
-    }
-
-
-def _statement_json(statement: Statement) -> dict[str, Any]:
-    total, supported = len(statement.results), statement.supported
-    cells = {
-        operator: {name: {status: number for status, number in cell.items() if number} for name, cell in row.items()}
-        for operator, row in sorted(matrix(statement.results).items())
-    }
-    return {
-        "basis": statement.basis,
-        "holds": statement.holds,
-        "claim": statement.claim,
-        "sentence": statement.sentence,
-        "cases": total,
-        "supported": supported,
-        "share_supported": supported / total if total else 0.0,
-        "undeclared": statement.undeclared,
-        "claimed": statement.claimed,
-        "operators": cells,
-    }
-
-
-def _applied(results: Iterable[Result]) -> list[dict[str, Any]]:
-    reasons = Counter(result.waiver for result in results if result.status == WAIVED)
-    return [{"reason": reason, "cases": number} for reason, number in sorted(reasons.items())]
-
-
-def _names(value: object) -> list[str] | None:
-    """A declared list; None for no restriction."""
-    return [str(name) for name in value] if isinstance(value, list | tuple) and value else None

@@ -7,12 +7,13 @@ comparable; they are never green, whatever the results are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
-from dmlcts.reports.claim import claim_of, nothing_shown
+from dmlcts.reports.claim import WHOLE, claim_of, nothing_shown
+from dmlcts.reports.excused import grown
 from dmlcts.reports.markdown import code, plain
 from dmlcts.reports.policies import looser
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
@@ -123,22 +124,28 @@ class Gate:
             if self.worse
             else "no regression"
             if not self.problems
-            else "incomplete or not comparable"
+            else numbered(len(self.problems), "problem")
         )
         changes = ", ".join(f"{number:,} {KINDS[kind]}" for kind, number in self.counts.items() if number)
         return f"{'PASS' if self.ok else 'FAIL'}: {what} in {numbered(self.cases, 'case')}{f' ({changes})' if changes else ''}"
 
 
-def compare(new: Record, baseline: Record, waivers: Sequence[Waiver], today: date, max_slowdown: float | None = None) -> Gate:
-    """Compares a run with an older one. ``waivers`` excuse failures of the new run.
+def compare(
+    new: Record,
+    baseline: Record,
+    waivers: Sequence[Waiver],
+    today: date,
+    max_slowdown: float | None = None,
+    files: Collection[str] = (),
+    reviewed: bool = False,
+) -> Gate:
+    """Compares a run with an older one. ``waivers`` excuse failures of the new run; ``files`` are the SHA-256 of the files that they are from.
 
     What a random search did not draw again says nothing: no case vanishes from one. A case that became slower (SLOWDOWN, SLOW_FLOOR) is a regression only with ``max_slowdown``, which replaces the factor.
+    ``reviewed`` says that somebody looked at what changed in the waivers, so that they may excuse more than before.
     """
     before = {result.case: result for result in baseline.results}
-    after = {
-        result.case: apply_waivers(result, waivers, today) if result.status in (FAIL, ERROR, PASS) else result
-        for result in new.results
-    }
+    after = {result.case: _settled(result, (FAIL, ERROR, PASS), waivers, today) for result in new.results}
     cases = after if new.manifest.level == SEARCH else before | after
     changes = [change for case in cases if (change := _change(before.get(case), after.get(case), max_slowdown or SLOWDOWN))]
     order = list(KINDS)
@@ -146,11 +153,16 @@ def compare(new: Record, baseline: Record, waivers: Sequence[Waiver], today: dat
         new.manifest,
         baseline.manifest,
         len(after),
-        tuple(_problems(new, baseline, after)),
-        tuple(_warnings(new, baseline)),
+        (*_problems(new, baseline, after), *_more_waived(new, baseline, after, waivers, today, files, reviewed)),
+        tuple(_warnings(new, baseline, today)),
         tuple(sorted(changes, key=lambda change: (order.index(change.kind), change.operator, change.case))),
         _REGRESSIONS | ({"slower"} if max_slowdown else set()),
     )
+
+
+def _settled(result: Result, statuses: Collection[str], waivers: Sequence[Waiver], today: date) -> Result:
+    """A result under the gate's own waivers, if it has one of these statuses."""
+    return apply_waivers(result, waivers, today) if result.status in statuses else result
 
 
 def _change(old: Result | None, new: Result | None, slowdown: float) -> Change | None:
@@ -204,7 +216,7 @@ def _problems(new: Record, baseline: Record, after: Mapping[str, Result]) -> Ite
     if manifest == old:
         yield "the baseline is the new run itself"
     for name, record in (("new run", new), ("baseline", baseline)):
-        if record.manifest.shard:
+        if record.manifest.shard not in ("", WHOLE):
             yield f"the {name} is only shard {record.manifest.shard}; merge all shards with `dmlcts merge`"
         if not record.results:
             yield f"the {name} has no results"
@@ -220,8 +232,42 @@ def _problems(new: Record, baseline: Record, after: Mapping[str, Result]) -> Ite
         yield f"the new run does not require what the baseline does: {clean(', '.join(missing))}"
 
 
-def _warnings(new: Record, baseline: Record) -> Iterator[str]:
+def _more_waived(
+    new: Record,
+    baseline: Record,
+    after: Mapping[str, Result],
+    waivers: Sequence[Waiver],
+    today: date,
+    files: Collection[str],
+    reviewed: bool,
+) -> Iterator[str]:
+    """Why it is not green that waivers excuse a larger share of an operator's cases. The gate's own waivers hold for the baseline's failures, too.
+
+    A file that did not change cannot explain that: then a waiver of old covers new failures. What a search draws differs each time.
+    """
+    if new.manifest.level == SEARCH:
+        return
+    before = (_settled(result, (FAIL, ERROR), waivers, today) for result in baseline.results)
+    known = {entry["sha256"] for entry in baseline.manifest.waivers}
+    changed = not known.issuperset({*files, *(entry["sha256"] for entry in new.manifest.waivers)})
+    more = list(grown(after.values(), before))
+    if more and not (changed and reviewed):
+        why = (
+            "review what changed in the waivers, then give --waivers-reviewed"
+            if changed
+            else "no waiver file changed, so new failures fall under old waivers; narrow these, or give the failures a waiver of their own"
+        )
+        shown = f"{'; '.join(more[:_SHOWN_CASES])}{f' and {len(more) - _SHOWN_CASES} more operators' if len(more) > _SHOWN_CASES else ''}"
+        yield f"more cases are waived: {clean(shown)}: {why}"
+
+
+def _warnings(new: Record, baseline: Record, today: date) -> Iterator[str]:
     manifest, old = new.manifest, baseline.manifest
+    for name, run in (("new run", manifest), ("baseline", old)):
+        if run.started[:10] > (today + timedelta(days=1)).isoformat():
+            yield f"the {name} began in the future, at {clean(run.started)}: the clock of its machine is wrong, and waivers may have expired"
+    if manifest.started[:10] < old.started[:10]:
+        yield f"the new run began before the baseline, at {clean(manifest.started)}: is each given in its place?"
     for name, words in _SHOULD.items():
         if getattr(manifest, name) != getattr(old, name):
             yield f"another {words}: {clean(getattr(manifest, name) or 'none')}, in the baseline {clean(getattr(old, name) or 'none')}"
@@ -298,7 +344,7 @@ def markdown(gate: Gate) -> Iterator[str]:
 
 def github_annotations(gate: Gate) -> Iterator[str]:
     """Workflow commands of GitHub Actions: an error for each problem and each operator with regressions, a warning for what does not decide."""
-    errors = [("incomplete or not comparable", problem) for problem in gate.problems]
+    errors = [("problem", problem) for problem in gate.problems]
     warnings = [("gate", warning) for warning in gate.warnings]
     for kind, changes in _by_kind(gate):
         if kind in ("fixed", "still_fails", "newly_waived"):

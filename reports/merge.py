@@ -1,13 +1,18 @@
-"""Several shards of one run into one record, or searches with different seeds."""
+"""Several shards of one run into one record, or searches with different seeds.
+
+Shards must have run the same code under the same options: one of an older build would bring old results, in which what fails since then still passes.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 
-from dmlcts.reports.policies import DEFAULTS
+from dmlcts.reports.policies import POLICIES
 from dmlcts.reports.record import SEARCH, Manifest, Record
+from dmlcts.reports.verdict import numbered
 
 
 class MergeError(ValueError):
@@ -28,7 +33,7 @@ _SAME = (
 )
 """Manifest entries that must be equal in all shards of a run."""
 
-_SAME_BACKEND = ("name", "version", "feature_level", "operators", "data_types", "validates", *DEFAULTS)
+_SAME_BACKEND = ("name", "version", "feature_level", "operators", "data_types", "validates", *POLICIES)
 """Entries of the backends' descriptions that must be equal; the device may differ between machines."""
 
 
@@ -38,7 +43,8 @@ def merge(records: Sequence[Record]) -> Record:
     Random searches are alike but for their seeds, of which each is there once.
 
     Raises:
-        MergeError: there are none, the manifests disagree, a shard is missing or given twice, or two shards have the same case.
+        MergeError: there are none, the manifests disagree, the shards ran other code or options, a shard is missing or given twice, or two shards
+            have the same case.
     """
     if not records:
         raise MergeError("no records to merge")
@@ -55,6 +61,7 @@ def merge(records: Sequence[Record]) -> Record:
             if record.manifest.backend.get(name) != first.backend.get(name):
                 values = f"{first.backend.get(name)!r} and {record.manifest.backend.get(name)!r}"
                 raise MergeError(f"not shards of one run: the backends differ, {name} is {values}")
+    _check_code([record.manifest for record in records])
     if search:
         _check_seeds([record.manifest.seed for record in records])
     else:
@@ -74,12 +81,58 @@ def merge(records: Sequence[Record]) -> Record:
         interrupted=any(m.interrupted for m in manifests),
         unused_waivers=_unused_in_all(manifests),
         unlisted=list(dict.fromkeys(name for m in manifests for name in m.unlisted)),
-        inputs="",
         resumed=sorted({time for m in manifests for time in m.resumed}),
         further=dict(sum((Counter(m.further) for m in manifests), Counter())),
         command=f"dmlcts merge, of {len(records)} {'searches' if search else 'shards'}",
     )
     return Record(manifest, tuple(results))
+
+
+LONGEST_APART = timedelta(days=1)
+"""Shards of one run start together, or wait hours for a machine. Whose starts are further apart may be of several runs."""
+
+
+def apart(records: Sequence[Record]) -> str:
+    """A sentence about shards whose starts are far apart, empty if they are not: one may be left from an older run. Searches may be of any time."""
+    manifests = [record.manifest for record in records if record.manifest.level != SEARCH]
+    if len(manifests) < 2:
+        return ""
+    first, last = (choose(manifests, key=_started) for choose in (min, max))
+    if (distance := _started(last) - _started(first)) <= LONGEST_APART:
+        return ""
+    return (
+        f"shard {first.shard} began at {first.started} and shard {last.shard} at {last.started}, {numbered(distance.days, 'day')} apart: "
+        "is one left from an older run?"
+    )
+
+
+def _started(manifest: Manifest) -> datetime:
+    return datetime.fromisoformat(manifest.started)
+
+
+def _check_code(manifests: Sequence[Manifest]) -> None:
+    """Raises MergeError if shards ran other code or options: what `inputs` is a hash of, or another DLL."""
+    for name, what, value in _CODE:
+        shards: dict[str, list[str]] = {}
+        for manifest in manifests:
+            shards.setdefault(value(manifest), []).append(manifest.shard or f"seed {manifest.seed}")
+        if len(shards) > 1:
+            found = " and ".join(f"{value or 'unknown'} in {', '.join(names)}" for value, names in shards.items())
+            raise MergeError(
+                f"not shards of one run: {name} is {found}; {what} must be the same in all, or a shard of an older build hides what fails since "
+                "then: run these shards again, with one build"
+            )
+
+
+_CODE: tuple[tuple[str, str, Callable[[Manifest], str]], ...] = (
+    (
+        "inputs",
+        "the waivers, the case files, --timeout, and the backend's module, or its program and script,",
+        lambda manifest: manifest.inputs,
+    ),
+    ("the DLL's sha256", "the DLL", lambda manifest: str(manifest.backend.get("details", {}).get("sha256", ""))),
+)
+"""What tells the code of one build from that of another: the entry, what it stands for, and its value."""
 
 
 def _check_seeds(seeds: Sequence[str]) -> None:

@@ -22,6 +22,9 @@ PASS, FAIL, WAIVED, UNEXPECTED_PASS, UNSUPPORTED, ERROR, NOT_RUN = (
 SEARCH = "fuzz"
 """The level of a random search (`dmlcts fuzz`) in its manifest."""
 
+NEGATIVE = "negative"
+"""The kind of a case whose desc or bindings are invalid: only a rejection passes."""
+
 MEMORY = "memory"
 """Why a case is unsupported that the backend does not exclude: the machine lacks memory for it."""
 

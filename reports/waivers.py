@@ -5,13 +5,13 @@
         reason: the driver truncates FLOAT16 stores
         issue: https://example.org/issues/12
         expires: 2027-03-01
-        message: "*0x80004001*"
+        message: "*refused at compile with 0x80004001*"
 
 ``cases`` is a pattern or a list of them. A failing case that a waiver matches is ``waived``; a passing one is an
 ``unexpected_pass``, so that outdated waivers are removed. An expired waiver has no effect; the failure's message mentions it. A pattern that
 matches no case of a run is mentioned in its reports. With ``message``, a pattern, only failures with such a message are waived, and a case that
-passes is none of its business: for failures that depend on what a pattern of ids cannot tell. A message must have text besides its
-wildcards: else a waiver could excuse every failure, and no pass would show it.
+passes is none of its business: for failures that depend on what a pattern of ids cannot tell. A message must have two words beside each other,
+of three letters or digits at least: else a waiver could excuse every failure, and no pass would show it.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def read_waivers(file: Path) -> tuple[Waiver, ...]:
     """The waivers of a YAML file: one for each pattern of each entry.
 
     Raises:
-        WaiverError: it cannot be read, is malformed, not in the form of schema/waivers.schema.json, or a message has only
-            wildcards; the message names the line.
+        WaiverError: it cannot be read, is malformed, not in the form of schema/waivers.schema.json, or a message lacks two words
+            beside each other; the message names the line.
     """
     try:
         document = parse(read(file), file, dates=True)
@@ -96,11 +96,17 @@ _HINTS = {
 }
 
 
+_WORDS = re.compile(r"[^\W_]{3,}[^*?\w]+[^\W_]{3,}")
+"""Two words beside each other, without a wildcard between them."""
+
+
 def _message(document: Document, index: int, text: str | None) -> str:
-    """The pattern of messages of an entry, empty if it has none. Raises SpecError if it has only wildcards."""
-    if text is not None and not re.search(r"\w", text):
+    """The pattern of messages of an entry, empty if it has none. Raises SpecError if it would match failures of any cause."""
+    if text is not None and not _WORDS.search(text):
         raise document.error(
-            ("waivers", index, "message"), f"{shortened(text)!r} has only wildcards: it would excuse every failure"
+            ("waivers", index, "message"),
+            f"{shortened(text)!r} could excuse failures of any cause; give two words of the message that stand beside each other, of three letters "
+            "or digits at least, such as '*actual nan*'",
         )
     return text or ""
 

@@ -31,6 +31,11 @@ def _finite(context: click.Context, option: click.Parameter, value: float | None
     "--markdown", "markdown_file", type=click.Path(path_type=Path, dir_okay=False), help="write a comment for a pull request"
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="write the comparison as JSON")
+@click.option(
+    "--waivers-reviewed",
+    is_flag=True,
+    help="accept that more cases of an operator are waived than before, if a waiver file changed: somebody reviewed it",
+)
 @click.option("--github", is_flag=True, help="also print annotations for GitHub Actions")
 def command(
     new: Path,
@@ -39,18 +44,21 @@ def command(
     max_slowdown: float | None,
     markdown_file: Path | None,
     json_file: Path | None,
+    waivers_reviewed: bool,
     github: bool,
 ) -> None:
     """Compares a run with an older one: what newly fails, vanished, became unsupported or slower, and what was fixed.
 
     NEW and OLD are results files, or output folders of runs. A NEW run that is incomplete, or not comparable with OLD (another level, basis,
-    feature level, selection of cases or spec), is never green.
+    feature level, selection of cases or spec), is never green. Neither is one in which waivers excuse a larger share of an operator's cases, but
+    with --waivers-reviewed.
 
     \b
-    Exit codes: 0 no regression, 1 a regression or not comparable, 2 usage or input error.
+    Exit codes: 0 no regression, 1 a regression, not comparable, or more is waived, 2 usage or input error.
     """
     # Imported here, so that `--help` is quick.
     from datetime import UTC, datetime
+    from hashlib import sha256
 
     from dmlcts.conformance.runner.journal import read_run
     from dmlcts.reports.files import write_text
@@ -58,7 +66,9 @@ def command(
     from dmlcts.reports.waivers import read_waivers
 
     excused = [waiver for file in waivers for waiver in read_waivers(file)]
-    gate = compare(read_run(new), read_run(baseline), excused, datetime.now(UTC).date(), max_slowdown)
+    files = [sha256(file.read_bytes()).hexdigest() for file in waivers]
+    today = datetime.now(UTC).date()
+    gate = compare(read_run(new), read_run(baseline), excused, today, max_slowdown, files, waivers_reviewed)
     for line in text(gate):
         click.echo(line)
     if github:

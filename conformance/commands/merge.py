@@ -10,21 +10,27 @@ import click
 @click.command("merge")
 @click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--out", "-o", required=True, type=click.Path(path_type=Path, dir_okay=False), help="the results file to write")
-def command(shards: tuple[Path, ...], out: Path) -> None:
+@click.option("--strict", is_flag=True, help="refuse shards that began more than a day apart, instead of a warning")
+def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
     """Merges the results of several shards, or of searches with different seeds, and exits with the code of a single run.
 
-    A shard is a results file, or the output folder of a run. All must have the same suite, spec, backend and selection of cases. Give
-    every shard: a missing one is an error.
+    A shard is a results file, or the output folder of a run. All must have the same suite, spec, backend with its code, options and selection of
+    cases. Give every shard: a missing one is an error.
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.runner.journal import read_run
     from dmlcts.conformance.runner.options import UsageError
     from dmlcts.conformance.runner.run import exit_code
-    from dmlcts.reports.merge import MergeError, merge
+    from dmlcts.reports.merge import MergeError, apart, merge
     from dmlcts.reports.record import SEARCH, write_record
 
+    records = [read_run(path) for path in shards]
+    if (old := apart(records)) and strict:
+        raise UsageError(old)
+    if old:
+        click.echo(f"warning: {old}", err=True)
     try:
-        record = merge([read_run(path) for path in shards])
+        record = merge(records)
     except MergeError as error:
         raise UsageError(str(error)) from None
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,7 @@ basis_option = click.option(
     help="documented promises only, or also what DirectML.dll was measured to do",
 )
 feature_level_option = click.option(
-    "--feature-level", default="", help="highest feature level, such as 4_1  [default: the backend's]"
+    "--feature-level", default="", help="highest feature level, such as 4_1, at most what the backend reports  [default: that]"
 )
 operator_option = click.option(
     "--operator",
@@ -152,9 +152,9 @@ def command(
     writes its reports.
 
     \b
-    Exit codes: 0 all passed, 1 something failed (or nothing passed, negative cases aside; or no case tests what --require names; or a case of
-    --rerun-failed is gone),
-    2 usage or input error, or an output folder that is not a run's,
+    Exit codes: 0 all passed, 1 something failed (or nothing passed, negative cases aside; or more of an operator's cases are waived than pass;
+    or no case tests what --require names; or a case of --rerun-failed is gone),
+    2 usage or input error, a backend that reports a lower feature level than asked for, or an output folder that is not a run's,
     3 the backend could not be started, 4 nothing failed, but something that the backend claims is unsupported,
     130 stopped by Ctrl-C, 128 + N stopped by signal N.
     """

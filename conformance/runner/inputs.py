@@ -1,4 +1,5 @@
-"""The files that decide the results of a run: ``dmlcts run --resume`` refuses to go on when one of them has changed."""
+"""The files that decide the results of a run: ``dmlcts run --resume`` refuses to go on when one of them has changed, and ``dmlcts merge`` refuses
+shards that differ in them."""
 
 from __future__ import annotations
 
@@ -10,22 +11,36 @@ from hashlib import file_digest, sha256
 from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.process import split_command
 from dmlcts.conformance.runner.options import RunOptions, UsageError
 
+_APART: dict[str, Any] = {
+    "out": "", "maxfail": 0, "today": "", "shard": "", "seed": "", "minutes": 0.0, "waivers": (), "case_files": (),
+}  # fmt: skip
+"""What does not decide a result, is compared by itself (the shard, the seed), or is hashed by its content, wherever the file lies."""
+
 
 def inputs_of(options: RunOptions) -> str:
-    """A hash of the options and files that decide the results, the backend's code among them. Raises UsageError if a file cannot be read."""
-    digest = sha256(replace(options, out="", maxfail=0, today="").to_json().encode())
-    for file in (*map(Path, options.waivers), *map(Path, options.case_files), *code_of(options.backend)):
-        try:
-            with file.open("rb") as stream:
-                digest.update(file_digest(stream, "sha256").digest())
-        except OSError as error:
-            raise UsageError(f"{file}: cannot be read: {error}") from None
+    """A hash of the options and files that decide the results, the backend's code among them: the same for all shards of a run.
+
+    Raises UsageError if a file cannot be read.
+    """
+    digest = sha256(replace(options, **_APART).to_json().encode())
+    for kind, files in (("waivers", options.waivers), ("cases", options.case_files), ("code", code_of(options.backend))):
+        for file in map(Path, files):
+            digest.update(kind.encode() + _hash_of(file))
     return digest.hexdigest()[:12]
+
+
+def _hash_of(file: Path) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            return file_digest(stream, "sha256").digest()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error}") from None
 
 
 def code_of(backend: str) -> tuple[Path, ...]:

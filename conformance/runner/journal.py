@@ -17,6 +17,7 @@ from dmlcts.reports.atomic import replacing
 from dmlcts.reports.ctrf import remove_ctrf
 from dmlcts.reports.explanation import FILE as EXPLANATIONS
 from dmlcts.reports.junit import remove_junit
+from dmlcts.reports.labels import checked
 from dmlcts.reports.record import (
     Manifest,
     Record,
@@ -168,14 +169,14 @@ def read_run(path: Path) -> Record:
     """The record of a results file, or of the output folder of a run, which may have been killed.
 
     Raises:
-        RecordError: it cannot be read, or there is none.
+        RecordError: it cannot be read, or there is none, or no run can have written it (reports/labels).
     """
     if not path.is_dir():
-        return read_record(path)
+        return checked(read_record(path), str(path))
     if (path / RESULTS).exists():
-        return read_record(path / RESULTS)
+        return checked(read_record(path / RESULTS), str(path / RESULTS))
     if (path / FOLDER).is_dir():
-        return read_parts(path / FOLDER)
+        return checked(read_parts(path / FOLDER), str(path / FOLDER))
     if (path / OLDER).exists():
         raise RecordError(f"{path} has no results: its last run did not start; {path / OLDER} has those of the run before it")
     raise RecordError(f"{path} has neither results.jsonl nor a folder {FOLDER}; give a results file or the output folder of a run")

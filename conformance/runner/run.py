@@ -60,7 +60,8 @@ def running(
     count as the folder's any more, so that those of a run that does not start cannot be taken for its own.
 
     Raises:
-        UsageError: no case is selected, level huge in several processes, the output folder is in use, not a run's, or not writable, or the run in it cannot be resumed.
+        UsageError: no case is selected, the backend reports a lower feature level than is asked for, level huge in several processes, the output
+            folder is in use, not a run's, or not writable, or the run in it cannot be resumed.
         BackendUnavailable: the backend cannot be started. WaiverError: the waiver file is wrong.
     """
     if options.level == HUGE and processes > 1:
@@ -80,7 +81,7 @@ def running(
             with _writing(out):
                 journal.set_aside(out)
         session = stack.enter_context(Session(options, opened_to_describe(options.backend)))
-        options = replace(options, feature_level=options.feature_level or session.info.feature_level)
+        options = replace(options, feature_level=reported_level(options.feature_level, session.info))
         selection = work_of(options)
         if not (options.cases or options.case_files or selection.has_case()):  # of the backend's feature level
             raise no_case(options)
@@ -146,6 +147,16 @@ def running(
             further=dict(plan.further),
         )
         yield replace(record, manifest=ended)
+
+
+def reported_level(asked: str, info: BackendInfo) -> str:
+    """The feature level of a run: what is asked for, or what the backend reports. Raises UsageError if it reports a lower one than is asked for."""
+    if asked and feature_level(asked) > feature_level(info.feature_level):
+        raise UsageError(
+            f"--feature-level {asked}: {info.name} reports feature level {info.feature_level}, so it promises nothing beyond; leave the option out, "
+            "or let the backend report a higher level"
+        )
+    return asked or info.feature_level
 
 
 @contextlib.contextmanager
@@ -299,14 +310,15 @@ def with_version(manifest: Manifest, operators: Sequence[str]) -> Manifest:
 
 
 def exit_code(record: Record) -> int:
-    """The exit code for a record. A run in which nothing passed proves nothing, and is not a success, even if every failure is waived."""
+    """The exit code for a record. A run in which nothing passed proves nothing, and is not a success, even if every failure is waived; neither is one
+    in which more of an operator's cases are waived than pass."""
     if record.manifest.interrupted or not record.manifest.finished:
         return EXIT_INTERRUPTED
     claim = claim_of(record)
     if claim.ok:
         return EXIT_PASSED
     counts = claim.counts
-    failed = any(counts[status] for status in (*FAILURES, NOT_RUN)) or claim.untested or not counts[PASS]
+    failed = any(counts[status] for status in (*FAILURES, NOT_RUN)) or claim.untested or claim.mostly_waived or not counts[PASS]
     return EXIT_UNSUPPORTED if claim.unsupported and not failed else EXIT_FAILED
 
 

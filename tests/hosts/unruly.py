@@ -231,6 +231,12 @@ class AllWrong(ReferenceBackend):
         return {name: np.zeros_like(array) for name, array in super().compute(desc, inputs).items()}
 
 
+class WrongOr(ReferenceBackend):
+    def compute(self, desc: OperatorDesc, inputs: Mapping[str, Any]) -> Any:
+        right = super().compute(desc, inputs)
+        return {n: ~a for n, a in right.items()} if desc.type == "ELEMENT_WISE_BIT_OR" else right
+
+
 class WrongAndExitsAtClose(Wrong):
     def close(self) -> None:
         sys.exit(0)

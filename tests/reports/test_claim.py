@@ -13,10 +13,11 @@ import pytest
 from records import ALL_SEVEN, MANIFEST, negative, of, result, run
 
 from dmlcts.reports import write_all
-from dmlcts.reports.claim import claim_json, claim_of, required, share_text
+from dmlcts.reports.claim import claim_of, required, share_text
+from dmlcts.reports.claim_json import claim_json
 from dmlcts.reports.markdown import markdown, plain
-from dmlcts.reports.policies import DEFAULTS
-from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record
+from dmlcts.reports.policies import policies
+from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, Result
 from dmlcts.reports.verdict import WORDS, interruption
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "reports" / "schema" / "claim.schema.json").read_text(encoding="utf-8"))
@@ -85,6 +86,56 @@ def test_a_waived_case_keeps_the_claim_and_is_named() -> None:
     claim = claim_of(of(**{PASS: 5, WAIVED: 2}))
     assert claim.ok
     assert claim.sentence.endswith("5 of 7 documented cases passed, 100 % supported; 2 waived, which the claim excludes.")
+
+
+def waived(number: int, **more: object) -> list[Result]:
+    return [result(WAIVED, 100 + n, **more) for n in range(number)]  # type: ignore[arg-type]
+
+
+def test_nothing_is_claimed_where_more_is_waived_than_passes() -> None:
+    others = [result(number=n, operator="GEMM") for n in range(50)]
+    claim = claim_of(run(result(), *waived(2), *others))
+    assert (claim.claim, claim.ok, claim.mostly_waived) == ("", False, (ROUND,))
+    assert f"since more cases are waived than pass of {ROUND}: of 53 documented cases, 51 passed, 2 waived" in claim.sentence
+    assert claim_of(run(result(), result(number=1), *waived(2), *others)).ok
+
+
+def test_negative_cases_that_pass_do_not_outweigh_what_is_waived() -> None:
+    rejecting = [negative(number=n) for n in range(50)]
+    assert claim_of(run(result(), *waived(2), *rejecting, result(operator="GEMM"))).mostly_waived == (ROUND,)
+    assert not claim_of(run(result(), *waived(1), *rejecting)).mostly_waived
+    assert claim_of(run(result(), negative(WAIVED, 1), negative(WAIVED, 2))).mostly_waived == (ROUND,)
+
+
+def test_the_claim_of_the_other_basis_stands() -> None:
+    measured = [*waived(2, basis="measured"), result(number=1, basis="measured")]
+    claim = claim_of(run(result(), *measured, basis="measured"))
+    assert claim.claim.startswith("conforms to the documentation")
+    assert "No claim that it behaves like" in claim.sentence
+    assert not claim.ok
+    padded = claim_of(run(*(result(number=n) for n in range(9)), *measured, basis="measured"))
+    assert padded.mostly_waived == (ROUND,), "passes of one basis do not outweigh what is waived of the other"
+
+
+def test_levels_without_a_claim_say_it_too() -> None:
+    smoke = claim_of(run(result(), *waived(2), level="smoke"))
+    assert not smoke.ok
+    assert f"1 of 3 cases pass, 2 waived; more cases are waived than pass of {ROUND}; smoke makes no claim." in smoke.sentence
+    search = run(*waived(2), level=SEARCH, further={PASS: 1})
+    assert "; more cases are waived than pass of all operators together; fuzz makes no claim." in claim_of(search).sentence
+    assert not claim_of(search).ok
+    assert claim_of(run(*waived(2), level=SEARCH, further={PASS: 2})).ok
+
+
+def test_many_operators_that_are_mostly_waived_are_counted() -> None:
+    record = run(*(result(WAIVED, operator=f"OPERATOR_{n:02}") for n in range(12)), result())
+    assert "OPERATOR_08, OPERATOR_09 and 2 more operators: of 13" in claim_of(record).sentence
+    assert len(claim_json(record)["mostly_waived"]) == 12
+
+
+def test_a_run_of_one_shard_must_test_what_it_requires() -> None:
+    assert claim_of(run(result(), shard="1/1", required=["GEMM/*"])).untested == ("GEMM/*",)
+    assert claim_of(run(result(), shard="1/2", required=["GEMM/*"])).untested == ()
 
 
 @pytest.mark.parametrize("record", [of(), of(waived=4), run(result(UNSUPPORTED, undeclared="data type"))])
@@ -307,18 +358,32 @@ def test_claim_json_has_operators_by_data_type_and_what_is_declared() -> None:
     backend = {**MANIFEST.backend, "operators": ["GEMM"], "validates": False}
     data = claim_json(run(result(), result(FAIL, 1), result(number=2, basis="measured"), backend=backend))
     supports = {"operators": ["GEMM"], "data_types": ["FLOAT32"], "validates": False}
-    assert data["implementation"]["declares"] == {**supports, **DEFAULTS}
+    assert data["implementation"]["declares"] == {**supports, **policies({})}
     assert data["statements"][0]["operators"] == {ROUND: {"FLOAT16": {PASS: 1, FAIL: 1}}}
     assert (data["statements"][0]["holds"], data["statements"][0]["share_supported"]) == (False, 1.0)
     assert data["scope"] == {"whole": True, "selection": "", "shard": "", "complete": True}
 
 
-@pytest.mark.parametrize(("bits", "named"), [(10, True), (22, True), (0, False), (23, False), (52, False)])
-def test_a_claim_names_sums_of_fewer_bits_than_float32_has(bits: int, named: bool) -> None:
-    record = run(result(), backend={**MANIFEST.backend, "accumulator": bits})
-    assert (f", with sums in {bits} mantissa bits" in claim_of(record).claim) is named
-    assert (f"sums in {bits} mantissa bits with any rounding" in markdown(record)) is (bits > 0)
-    assert claim_json(record)["implementation"]["declares"]["accumulator"] == bits
+@pytest.mark.parametrize(
+    ("declared", "named"),
+    [
+        ({"accumulator": 10}, "sums in 10 mantissa bits"),
+        ({"accumulator": 52}, "sums in 52 mantissa bits"),
+        ({"accumulator": 0}, ""),
+        ({"accumulator": 23}, ""),
+        ({"half_store": "truncate"}, "FLOAT16 stores that truncate"),
+        ({"half_store": "nearest"}, ""),
+        ({"half_store": "truncate", "accumulator": 10}, "FLOAT16 stores that truncate, sums in 10 mantissa bits"),
+        ({"denormals": "preserve", "nearest": True}, ""),
+        ({"denormals": "flush", "nearest": False}, ""),
+    ],
+)
+def test_a_claim_names_every_declared_property_that_widens_a_bound(declared: dict[str, object], named: str) -> None:
+    record = run(result(), backend={**MANIFEST.backend, **declared})
+    claim = claim_of(record).claim
+    assert claim.endswith(f"in 1 data type (FLOAT16), with {named}" if named else "in 1 data type (FLOAT16)")
+    assert all(part in markdown(record) for part in named.split(", "))
+    assert claim_json(record)["implementation"]["declares"].items() >= declared.items()
 
 
 def test_the_schema_is_valid_and_refuses_what_it_does_not_know() -> None:

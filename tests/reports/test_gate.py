@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -14,6 +15,7 @@ from commands import dmlcts
 from records import negative, result, run
 
 from dmlcts.reports.gate import SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
+from dmlcts.reports.policies import policies
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, write_record
 from dmlcts.reports.waivers import Waiver
 
@@ -28,8 +30,10 @@ def older(record: Record) -> Record:
     return replace(record, manifest=replace(record.manifest, started="2026-01-01T00:00:00Z"))
 
 
-def gated(new: Record, old: Record, *waivers: Waiver, slowdown: float | None = None) -> Gate:
-    gate = compare(new, older(old), waivers, TODAY, slowdown)
+def gated(
+    new: Record, old: Record, *waivers: Waiver, slowdown: float | None = None, files: Sequence[str] = (), reviewed: bool = False
+) -> Gate:
+    gate = compare(new, older(old), waivers, TODAY, slowdown, files, reviewed)
     jsonschema.validate(gate_json(gate), SCHEMA)
     return gate
 
@@ -62,7 +66,8 @@ def test_every_change_of_status_has_its_kind(before: str | None, after: str | No
     assert [change.kind for change in gate.changes] == ([kind] if kind else [])
     worse = kind in ("newly_fails", "vanished", "became_unsupported")
     assert gate.worse == worse
-    assert gate.ok is not (worse or after in (NOT_RUN, UNEXPECTED_PASS))
+    more_waived = after == WAIVED != before
+    assert gate.ok is not (worse or more_waived or after in (NOT_RUN, UNEXPECTED_PASS))
     assert gate.sentence.startswith("PASS: " if gate.ok else "FAIL: ")
 
 
@@ -76,12 +81,71 @@ def test_no_change_is_green() -> None:
 # ---- Waivers
 
 
-def test_a_waiver_excuses_a_failure_until_it_expires() -> None:
+def test_a_reviewed_waiver_excuses_a_failure_until_it_expires() -> None:
     waiver = Waiver(result().case, "known", "https://example.org/1", date(2026, 7, 1))
     new, old = run(OTHER, result(FAIL)), run(OTHER, result())
-    assert gated(new, old, waiver).counts["newly_waived"] == 1
-    assert gated(new, old, waiver).ok
-    assert not gated(new, old, replace(waiver, expires=date(2026, 6, 30))).ok
+    gate = gated(new, old, waiver, files=["a"], reviewed=True)
+    assert (gate.counts["newly_waived"], gate.ok) == (1, True)
+    assert not gated(new, old, replace(waiver, expires=date(2026, 6, 30)), files=["a"], reviewed=True).ok
+
+
+BEFORE, AFTER = [{"file": "waivers.yaml", "sha256": "a"}], [{"file": "waivers.yaml", "sha256": "b"}]
+OF_MORE = f"more cases are waived: {OTHER.operator}: 1 of 2, before 0 of 2: "
+
+
+@pytest.mark.parametrize(
+    ("files", "reviewed", "problem"),
+    [
+        (BEFORE, False, "no waiver file changed, so new failures fall under old waivers"),
+        (BEFORE, True, "no waiver file changed, so new failures fall under old waivers"),
+        ([], True, "no waiver file changed, so new failures fall under old waivers"),
+        (AFTER, False, "review what changed in the waivers, then give --waivers-reviewed"),
+        ([*BEFORE, *AFTER], False, "review what changed in the waivers, then give --waivers-reviewed"),
+        (AFTER, True, ""),
+        ([*BEFORE, *AFTER], True, ""),
+    ],
+)
+def test_more_is_waived_only_by_a_changed_file_that_was_reviewed(files: list[dict[str, str]], reviewed: bool, problem: str) -> None:
+    old, new = run(OTHER, result(), waivers=BEFORE), run(OTHER, result(WAIVED), waivers=files)
+    gate = gated(new, old, reviewed=reviewed)
+    assert gate.ok is not bool(problem)
+    if problem:
+        assert gate.problems[0].startswith(OF_MORE + problem)
+        assert gate.sentence == "FAIL: 1 problem in 2 cases (1 newly waived)"
+
+
+def test_a_file_of_the_gate_itself_counts_as_one_of_the_run() -> None:
+    waiver = Waiver(result().case, "known", "https://example.org/1")
+    old, new = run(OTHER, result(), waivers=BEFORE), run(OTHER, result(FAIL), waivers=BEFORE)
+    assert not gated(new, old, waiver, files=["a"], reviewed=True).ok
+    assert gated(new, old, waiver, files=["b"], reviewed=True).ok
+
+
+def test_what_failed_before_and_is_waived_by_the_gate_is_no_more_than_before() -> None:
+    waiver = Waiver(result().case, "known", "https://example.org/1")
+    assert gated(run(OTHER, result(FAIL)), run(OTHER, result(FAIL)), waiver, files=["b"]).ok
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "grew"),
+    [
+        ([WAIVED, PASS, PASS], [WAIVED, PASS, PASS], False),
+        ([WAIVED, WAIVED, PASS], [WAIVED, PASS, PASS], False),
+        ([WAIVED, PASS, PASS], [WAIVED, WAIVED, PASS], True),
+        ([WAIVED, PASS], [WAIVED, PASS, PASS], False),
+        ([], [WAIVED, PASS], True),
+    ],
+)
+def test_the_share_of_each_operator_counts(before: list[str], after: list[str], grew: bool) -> None:
+    new, old = (run(OTHER, *(result(s, n, operator="GEMM") for n, s in enumerate(statuses))) for statuses in (after, before))
+    assert any("more cases are waived: GEMM: " in problem for problem in gated(new, old).problems) is grew
+    many = [result(number=n) for n in range(100)]
+    padded = replace(new, results=(*new.results[1:], *many), manifest=replace(new.manifest, selected=len(new.results) + 99))
+    assert any("more cases are waived: GEMM: " in problem for problem in gated(padded, old).problems) is grew
+
+
+def test_what_a_search_draws_has_no_share_to_compare() -> None:
+    assert gated(run(OTHER, result(WAIVED, 2), level=SEARCH), run(OTHER, result(), level=SEARCH)).ok
 
 
 def test_a_waiver_that_matches_a_pass_is_never_green() -> None:
@@ -151,9 +215,9 @@ def test_an_incomplete_or_other_run_is_never_green(change: dict[str, object], pr
     gate = gated(new, WHOLE)
     assert not gate.ok
     assert any(problem in found for found in gate.problems)
-    assert gate.sentence == "FAIL: incomplete or not comparable in 2 cases"
+    assert gate.sentence == "FAIL: 1 problem in 2 cases"
     assert problem in "\n".join(text(gate))
-    assert next(iter(github_annotations(gate))).startswith("::error title=dmlcts gate%3A incomplete or not comparable::")
+    assert next(iter(github_annotations(gate))).startswith("::error title=dmlcts gate%3A problem::")
 
 
 def test_a_run_without_results_or_that_requires_less_is_never_green() -> None:
@@ -175,7 +239,14 @@ def test_a_run_without_results_or_that_requires_less_is_never_green() -> None:
         ("accumulator", 0, 10, True),
         ("accumulator", 52, 0, True),
         ("accumulator", 0, 23, False),
-        ("accumulator", 10, 0, False),
+        ("accumulator", 24, 52, False),
+        ("accumulator", 10, 0, True),
+        ("accumulator", 23, 52, True),
+        ("half_store", "nearest", "truncate", True),
+        ("half_store", None, "truncate", True),
+        ("half_store", "truncate", "nearest", False),
+        ("nearest", True, None, True),
+        ("denormals", "flush", "any", False),
         ("nearest", True, False, True),
         ("nearest", False, True, False),
         ("denormals", "preserve", "any", True),
@@ -183,11 +254,25 @@ def test_a_run_without_results_or_that_requires_less_is_never_green() -> None:
     ],
 )
 def test_a_run_that_is_judged_less_strictly_is_never_green(name: str, before: object, after: object, looser: bool) -> None:
-    old, new = (run(OTHER, result(), backend={"name": "impl", name: value}) for value in (before, after))
+    old, new = (run(OTHER, result(), backend={"name": "impl", **({} if v is None else {name: v})}) for v in (before, after))
+    before, after = (policies({} if value is None else {name: value})[name] for value in (before, after))
     problem = (
         f"the new run is judged less strictly, since the implementation declares another precision: {name} {after}, before {before}"
     )
     assert gated(new, old).problems == ((problem,) if looser else ())
+
+
+def test_a_wrong_clock_and_runs_in_each_others_place_are_warnings() -> None:
+    def warnings(new: str, old: str) -> str:
+        records = (replace(WHOLE, manifest=replace(WHOLE.manifest, started=time)) for time in (new, old))
+        gate = compare(*records, (), TODAY)
+        assert gate.ok
+        return " ".join(gate.warnings)
+
+    assert not warnings("2026-07-02T00:00:00Z", "2026-06-30T00:00:00Z")
+    assert "the new run began in the future, at 2026-07-03T00:00:00Z" in warnings("2026-07-03T00:00:00Z", "2026-06-30T00:00:00Z")
+    assert "the baseline began in the future" in warnings("2999-01-01T00:00:00Z", "2999-01-01T01:00:00Z")
+    assert "the new run began before the baseline" in warnings("2026-06-29T00:00:00Z", "2026-06-30T00:00:00Z")
 
 
 def test_what_does_not_decide_is_a_warning() -> None:
@@ -267,7 +352,9 @@ def test_the_command_exits_as_a_ci_expects_and_writes_its_files(tmp_path: Path, 
     waivers.write_text(
         "waivers: [{cases: ELEMENT_WISE_ROUND/FLOAT16/0, reason: known, issue: https://example.org/1}]", encoding="utf-8"
     )
-    assert dmlcts("gate", bad, "--baseline", old, "--waivers", waivers) == 0
+    assert dmlcts("gate", bad, "--baseline", old, "--waivers", waivers) == 1
+    assert "problem: more cases are waived: ELEMENT_WISE_ROUND: 1 of 2, before 0 of 2: review" in capsys.readouterr().out
+    assert dmlcts("gate", bad, "--baseline", old, "--waivers", waivers, "--waivers-reviewed") == 0
 
 
 @pytest.mark.parametrize(

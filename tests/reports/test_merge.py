@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import dmlcts
 
-from dmlcts.reports.merge import MergeError, merge
-from dmlcts.reports.record import SEARCH, Manifest, Record, Result
+from dmlcts.reports.merge import MergeError, apart, merge
+from dmlcts.reports.record import SEARCH, Manifest, Record, Result, write_record
 
 MANIFEST = Manifest(
     suite_version="0.1.0",
@@ -118,6 +120,55 @@ def test_shards_of_different_backends_are_refused(name: str, value: object) -> N
     message = f"the backends differ, {name} is {MANIFEST.backend.get(name)!r} and {value!r}"
     with pytest.raises(MergeError, match=re.escape(message)):
         merge([FIRST, other(backend=backend)])
+
+
+def test_a_shard_of_other_code_is_refused() -> None:
+    first = replace(FIRST, manifest=replace(MANIFEST, inputs="aaa"))
+    message = "not shards of one run: inputs is aaa in 1/2 and bbb in 2/2; the waivers, the case files, --timeout, and the backend's module"
+    with pytest.raises(MergeError, match=re.escape(message)):
+        merge([first, other(inputs="bbb")])
+    with pytest.raises(MergeError, match="inputs is aaa in 1/2 and unknown in 2/2"):
+        merge([first, SECOND])
+    assert merge([first, other(inputs="aaa")]).manifest.inputs == "aaa"
+
+
+def test_a_shard_of_another_dll_is_refused() -> None:
+    first = replace(FIRST, manifest=replace(MANIFEST, backend={**MANIFEST.backend, "details": {"sha256": "a", "wine": "10"}}))
+    with pytest.raises(MergeError, match="the DLL's sha256 is a in 1/2 and b in 2/2; the DLL must be the same in all"):
+        merge([first, other(backend={**MANIFEST.backend, "details": {"sha256": "b"}})])
+    merge([first, other(backend={**MANIFEST.backend, "details": {"sha256": "a", "wine": "11"}})])
+
+
+@pytest.mark.parametrize(
+    ("started", "is_apart"),
+    [
+        ("2027-03-01T09:59:00Z", False),
+        ("2027-03-02T10:00:00Z", False),
+        ("2027-03-02T10:00:01+00:00", True),
+        ("2027-02-20T10:00:00Z", True),
+    ],
+)
+def test_starts_more_than_a_day_apart_are_named(started: str, is_apart: bool) -> None:
+    found = apart([FIRST, other(started=started)])
+    assert bool(found) is is_apart
+    if is_apart:
+        assert f"shard 2/2 {'began at ' if started < MANIFEST.started else 'at '}{started}" in found
+        assert "apart: is one left from an older run?" in found
+    assert not apart([FIRST])
+    assert not apart([searched("1", "a"), searched("2", "b", started="2020-01-01T00:00:00Z")])
+
+
+def test_the_command_warns_of_an_old_shard_and_refuses_it_if_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, record in (("one", FIRST), ("two", other(started="2027-02-20T10:00:00Z"))):
+        named = [replace(result, operator="GEMM", case=f"GEMM/{result.case}") for result in record.results]
+        write_record(replace(record, results=tuple(named)), tmp_path / f"{name}.jsonl")
+    words = ("merge", tmp_path / "one.jsonl", tmp_path / "two.jsonl", "--out", tmp_path / "merged.jsonl")
+    assert dmlcts(*words, "--strict") == 2
+    assert "9 days apart" in capsys.readouterr().err
+    assert not (tmp_path / "merged.jsonl").exists()
+    assert dmlcts(*words) == 1
+    assert "warning: shard 2/2 began at 2027-02-20T10:00:00Z" in capsys.readouterr().err
+    assert (tmp_path / "merged.jsonl").exists()
 
 
 def test_shards_may_have_run_on_different_machines() -> None:

@@ -56,7 +56,7 @@ def test_a_record_comes_back_as_it_was_written_with_clean_text(tmp_path: Path) -
             FAIL, message=HOSTILE, mismatches=(mismatch,), wrong=1, elements=4, desc={"Type": "X"}, evidence={"stage": "create"}
         ),
         result(PASS, 1, worst_ulp=0.0, seconds=0.5, grade="correctly rounded"),
-        result(NOT_RUN, 2, data_type=""),
+        result(NOT_RUN, 2, data_type="INT8"),
     )
     write_record(whole, tmp_path / "results.jsonl")
     first, *rest = whole.results

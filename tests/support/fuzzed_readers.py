@@ -265,14 +265,14 @@ def _file(folder: Path, name: str, data: bytes) -> Path:
 
 def _record(shard: str = "") -> bytes:
     manifest = {
-        "suite_version": "1", "spec_version": "s", "backend": {"name": "n", "version": "1", "data_types": ["FLOAT32"], "operators": ["X"], "validates": True, "details": {}},
+        "suite_version": "1", "spec_version": "s", "backend": {"name": "n", "version": "1", "data_types": ["FLOAT32"], "operators": ["GEMM"], "validates": True, "details": {}},
         "backend_spec": "reference", "command": "dmlcts run", "level": "core", "basis": "documented", "feature_level": "6_4", "seed": "",
         "platform": {"system": "Linux"}, "started": "2026-01-01T00:00:00Z", "finished": "2026-01-01T00:01:00Z", "seconds": 60.0, "selected": 1,
-        "shard": shard, "interrupted": False, "selection": "", "unused_waivers": ["x"], "required": ["X/*"],
+        "shard": shard, "interrupted": False, "selection": "", "unused_waivers": ["x"], "required": ["GEMM/*"],
         "waivers": [{"file": "w", "sha256": "0"}],
     }  # fmt: skip
     result = {
-        "case": f"X/{shard}", "operator": "X", "data_type": "FLOAT32", "kind": "table", "basis": "documented", "feature_level": "1_0", "status": "fail",
+        "case": f"GEMM/{shard}", "operator": "GEMM", "data_type": "FLOAT32", "kind": "table", "basis": "documented", "feature_level": "1_0", "status": "fail",
         "message": "wrong", "seconds": 0.1, "desc": {"Type": "X"}, "wrong": 1, "elements": 4, "worst_ulp": 1.5, "worst_share": 2.0, "vacuous": 0,
         "mismatches": [{"tensor": "O", "index": [0, 1], "expected": "1", "actual": "2", "ulp": 1.0, "allowed": "0 ULP"}],
         "grade": "", "matched_answer": "", "repro": "dmlcts run", "waiver": "", "evidence": {"fault": "x"}, "undeclared": "",

@@ -16,9 +16,17 @@ from tests.support.records import of, run
 def test_a_run_is_green_exactly_if_its_claim_is(numbers: tuple[int, ...]) -> None:
     record = of(**dict(zip(STATUSES, numbers, strict=True)))
     bad = {status for status, number in zip(STATUSES, numbers, strict=True) if number and status not in ("pass", "waived")}
-    expected = 1 if bad - {"unsupported"} or not record.counts()["pass"] else 4 if bad else 0
+    expected = 1 if bad - {"unsupported"} or not record.counts()["pass"] else 4 if bad else 0  # as many are waived as pass
     assert exit_code(record) == expected
     assert claim_of(record).ok == (expected == 0)
+
+
+@pytest.mark.parametrize("level", ["smoke", "core", "fuzz"])
+@pytest.mark.parametrize(("passed", "waived", "code"), [(3, 150, 1), (3, 4, 1), (3, 3, 0), (4, 3, 0)])
+def test_a_run_in_which_more_is_waived_than_passes_is_never_green(passed: int, waived: int, code: int, level: str) -> None:
+    record = run(*of(waived=waived, **{"pass": passed}).results, level=level)
+    assert exit_code(record) == code
+    assert not code or not claim_of(record).claim
 
 
 @pytest.mark.parametrize(

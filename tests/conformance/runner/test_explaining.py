@@ -27,6 +27,7 @@ def record(status: Callable[[Case], str], *operators: str) -> Record:
     return run(
         *(Result(c.id, c.operator.name, c.data_type, c.kind, c.basis, c.feature_level, status(c)) for c in cases),
         backend_spec="reference",
+        basis="measured",
     )
 
 

@@ -61,6 +61,18 @@ def test_other_code_is_another_input_and_another_day_or_folder_is_not(backend: s
     options = RunOptions(backend=backend)
     before = inputs_of(options)
     assert inputs_of(RunOptions(backend=backend, out="elsewhere", maxfail=3, today="2020-01-01")) == before
+    assert inputs_of(RunOptions(backend=backend, shard="2/4", seed="7", minutes=3.0)) == before
+    assert inputs_of(RunOptions(backend=backend, timeout=5.0)) != before
     for name in ("mine.py", "host"):
         (folder / name).write_text("raise SystemExit('changed')\n", encoding="utf-8")
     assert inputs_of(options) != before
+
+
+def test_files_count_by_their_content_and_use_wherever_they_lie(folder: Path) -> None:
+    (folder / "again.py").write_bytes((folder / "mine.py").read_bytes())
+    before = inputs_of(RunOptions(waivers=("mine.py",)))
+    assert inputs_of(RunOptions(waivers=(str(folder / "again.py"),))) == before
+    assert inputs_of(RunOptions(case_files=("mine.py",))) != before
+    assert inputs_of(RunOptions(waivers=("mine.py", "again.py"))) != before
+    (folder / "mine.py").write_text("changed", encoding="utf-8")
+    assert inputs_of(RunOptions(waivers=("mine.py",))) != before

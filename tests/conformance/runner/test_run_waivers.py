@@ -18,6 +18,9 @@ pytestmark = pytest.mark.usefixtures("hosts_at_hand")
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
 """A case in which the backends of tests/hosts/unruly.py misbehave."""
 
+OTHER = "ELEMENT_WISE_BIT_OR/UINT16/4d"
+"""Another case of that operator."""
+
 
 def results(folder: Path) -> dict[str, Result]:
     return {result.case: result for result in read_record(folder / "results.jsonl").results}
@@ -36,11 +39,20 @@ def test_a_run_whose_failures_are_all_waived_proves_nothing(tmp_path: Path) -> N
     assert {result.status for result in results(tmp_path / "out").values()} == {"waived"}
 
 
+def test_more_waived_than_passing_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A message that excuses every wrong result, and an operator that computes nothing: the others do not make up for it."""
+    file = waived(tmp_path / "waivers.yaml", "*", message="*elements wrong*")
+    select = ("--level", "smoke", "--operator", "BIT_OR", "--operator", "ADD1", "--waivers", file, "--out", tmp_path / "out")
+    assert dmlcts("run", "-q", "--backend", "python:unruly:WrongOr", *select) == 1
+    assert "more cases are waived than pass of ELEMENT_WISE_BIT_OR" in " ".join(capsys.readouterr().out.split())
+    assert {result.status for result in results(tmp_path / "out").values()} == {"waived", "pass"}
+
+
 @pytest.fixture
 def waiver_run(tmp_path: Path) -> Iterator[object]:
     def run(backend: str, cases: str, **more: object) -> tuple[int, Result]:
         file = waived(tmp_path / "waivers.yaml", cases, **more)
-        named = ("--case", CASE, "--case", "ELEMENT_WISE_BIT_AND/UINT8/4d")  # of which the second passes
+        named = ("--case", CASE, "--case", OTHER)  # of which the second passes
         code = dmlcts("run", "-q", *named, "--backend", backend, "--waivers", file, "--out", tmp_path / "out")
         return code, results(tmp_path / "out")[CASE]
 
@@ -50,7 +62,7 @@ def waiver_run(tmp_path: Path) -> Iterator[object]:
 def test_waivers(waiver_run: object) -> None:
     run = waiver_run
     assert callable(run)
-    code, result = run("python:unruly:Wrong", "ELEMENT_WISE_BIT_OR/*")
+    code, result = run("python:unruly:Wrong", "ELEMENT_WISE_BIT_OR/UINT8/*")
     assert (code, result.status, result.waiver) == (0, "waived", "known (https://example.org/1)")
     code, result = run("python:unruly:Raises", CASE)
     assert (code, result.status) == (0, "waived")
@@ -80,7 +92,7 @@ def test_a_backend_that_stops_the_clock_revives_no_waiver(waiver_run: object) ->
 
 def test_several_files_of_waivers_count_together(tmp_path: Path) -> None:
     files = [waived(tmp_path / f"{number}.yaml", cases) for number, cases in enumerate(("ELEMENT_WISE_BIT_XOR/*", CASE))]
-    cases = ("--case", CASE, "--case", "ELEMENT_WISE_BIT_AND/UINT8/4d")
+    cases = ("--case", CASE, "--case", OTHER)
     given = ["run", "-q", *cases, "--backend", "python:unruly:Wrong", "--out", tmp_path / "out"]
     assert dmlcts(*given, "--waivers", files[0]) == 1
     assert dmlcts(*given, "--waivers", files[0], "--waivers", files[1]) == 0
