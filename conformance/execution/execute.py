@@ -6,7 +6,7 @@ outputs are compared with the right ones (answers, judgement).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -22,6 +22,10 @@ from dmlcts.generator.case import REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.reports.record import ERROR, FAIL, MEMORY, PASS, UNSUPPORTED, Result
 from dmlcts.spec import clean
+from dmlcts.spec.abi import abi
+
+DATA_TYPE = "data type"
+"""What excludes a case of a data type that the backend does not declare."""
 
 Array = NDArray[Any]
 
@@ -46,7 +50,7 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
         return Outcome(UNSUPPORTED, shortage, undeclared=MEMORY)
     inputs = case_inputs(case)
     if case.expect == REJECTION:
-        return _rejection_outcome(case, backend, inputs, timeout)
+        return _rejection_outcome(case, backend, info, inputs, timeout)
     answers = answers_of(case, inputs)
     first = next(iter(answers.values()))
     layout = lay_out(case, inputs, first, timeout)
@@ -67,18 +71,26 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
 
 
 def undeclared(case: Case, info: BackendInfo) -> Outcome | None:
-    """The outcome of a case that the backend's description excludes, None if it must be run. Invalid data types are part of negative cases."""
+    """The outcome of a case that the backend's description excludes, None if it must be run.
+
+    A negative case needs the data types of the valid desc that it changes. What the change brings in may be a type that no implementation has.
+    """
     negative = case.expect == REJECTION
-    types = {tensor.data_type for _, tensor in case.desc.tensors()} if info.data_types and not negative else set()
+    needed = case.base_types if negative else tuple(tensor.data_type for _, tensor in case.desc.tensors())
     excluded = {
         "operator": {case.operator.name} - set(info.operators or [case.operator.name]),
-        "data type": types - set(info.data_types),
+        DATA_TYPE: _beyond(needed, info),
         "validation": {"the validation of descs and bindings"} if negative and not info.validates else set(),
     }
     for what, names in excluded.items():
         if names:
             return Outcome(UNSUPPORTED, f"{info.name} does not claim {', '.join(sorted(names))}", undeclared=what)
     return None
+
+
+def _beyond(types: Collection[str], info: BackendInfo) -> set[str]:
+    """Which of these data types the backend does not declare. One that declares none claims all."""
+    return {name for name in types if name in abi().data_types} - set(info.data_types or types)
 
 
 _LOST = {"0x887a0005": "removed", "0x887a0006": "hung", "0x887a0007": "reset"}
@@ -95,8 +107,10 @@ def _lost_device(rejection: Rejected) -> str:
     return "" if rejects else f"the device is {state} ({rejection.code})"
 
 
-def _rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array], timeout: float | None) -> Outcome:
-    """Runs a negative case: only a rejection passes."""
+def _rejection_outcome(
+    case: Case, backend: Backend, info: BackendInfo, inputs: Mapping[str, Array], timeout: float | None
+) -> Outcome:
+    """Runs a negative case: only a rejection passes. "Unsupported" is within the declaration where the change brings in a data type beyond it."""
     layout = lay_out(case, inputs, {}, timeout)
     try:
         backend.run(layout.dispatch)
@@ -108,7 +122,8 @@ def _rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array]
             return Outcome(FAIL, f"rejected, but {trespass}", evidence={**evidence, "memory": trespass})
         return Outcome(PASS, evidence=evidence)
     except Unsupported as error:
-        return Outcome(UNSUPPORTED, str(error))
+        beyond = _beyond([tensor.data_type for _, tensor in case.desc.tensors()], info)
+        return Outcome(UNSUPPORTED, str(error), undeclared=DATA_TYPE if beyond else "")
     except BackendFault as error:
         return Outcome(
             ERROR, f"must be rejected ({case.rule}), but: {error}", evidence={"fault": error.evidence} if error.evidence else {}
