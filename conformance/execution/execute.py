@@ -13,6 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo, Rejected, Unsupported
+from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.execution.answers import answers_of, computed_answers, flush_denormals, holds_bits
 from dmlcts.conformance.execution.judgement import judged
 from dmlcts.conformance.execution.layout import lay_out
@@ -20,6 +21,7 @@ from dmlcts.conformance.execution.memory import lacking, trespasses, trespasses_
 from dmlcts.conformance.execution.outcome import Outcome, attempt, result_of, traceback_of
 from dmlcts.generator.case import REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs as case_inputs
+from dmlcts.reference.answer import Answer
 from dmlcts.reports.record import ERROR, FAIL, MEMORY, PASS, UNSUPPORTED, Result
 from dmlcts.spec import clean
 from dmlcts.spec.abi import abi
@@ -42,7 +44,6 @@ def execute(case: Case, backend: Backend, info: BackendInfo, timeout: float | No
 
 def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Outcome:
     """The outcome of a case other than a property case."""
-    operator = case.operator
     excluded = undeclared(case, info)
     if excluded is not None:
         return excluded
@@ -60,12 +61,29 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     trespass = trespasses(case, layout)
     if trespass:
         return Outcome(FAIL, trespass, evidence={"memory": trespass})
-    outcome = judged(case, layout, answers, info)
-    if outcome.status == FAIL and case.expect != VALUES and info.denormals != "preserve" and operator.tolerance.compare != "bits":
+    bindings = layout.dispatch.bindings
+    outputs = {
+        name: read_tensor(layout.resources[bindings[name].resource], case.desc.tensor(name), bindings[name].offset)
+        for name in first
+    }
+    return compared(case, inputs, outputs, answers, info)
+
+
+def compared(
+    case: Case,
+    inputs: Mapping[str, Array],
+    outputs: Mapping[str, Array],
+    answers: Mapping[str, Mapping[str, Answer]],
+    info: BackendInfo,
+) -> Outcome:
+    """The outcome of outputs, packed and by tensor name, beside the right ``answers`` by basis."""
+    outcome = judged(case, outputs, answers, info)
+    bits = case.operator.tolerance.compare == "bits"
+    if outcome.status == FAIL and case.expect != VALUES and info.denormals != "preserve" and not bits:
         # An implementation may flush denormal inputs to zero: then the result for flushed inputs is right.
-        flushed = {name: array if holds_bits(operator, name) else flush_denormals(array) for name, array in inputs.items()}
+        flushed = {name: a if holds_bits(case.operator, name) else flush_denormals(a) for name, a in inputs.items()}
         if any(flushed[name] is not array for name, array in inputs.items()):
-            retried = judged(case, layout, computed_answers(case, flushed), info)
+            retried = judged(case, outputs, computed_answers(case, flushed), info)
             return retried if retried.status == PASS else outcome
     return outcome
 
