@@ -82,7 +82,7 @@ class Case:
 
     ``in_place`` maps a tensor to the input whose resource it shares: an output, or another input. ``checks`` are
     further checks: ``gaps`` (bytes between strided elements must not change) and ``zero-sign``. ``rule`` is the rule that a rejection case
-    breaks. ``offset`` is where the first tensor begins in its resource (a multiple of 16; the others elsewhere), and ``resource`` says
+    breaks, and ``base_types`` are the data types of the valid desc that it changes. ``offset`` is where the first tensor begins in its resource (a multiple of 16; the others elsewhere), and ``resource`` says
     which tensors share one. Pickling stores only the operator's name, so the operator must be one of the package's own.
     """
 
@@ -104,6 +104,7 @@ class Case:
     checks: tuple[str, ...] = ()
     covers: tuple[str, ...] = ()
     rule: str = ""
+    base_types: tuple[str, ...] = ()
     relation: str = ""
     note: str = ""
 
@@ -136,6 +137,7 @@ def to_json(case: Case) -> dict[str, Any]:
         "checks": list(case.checks),
         "covers": list(case.covers),
         "rule": case.rule,
+        "base_types": list(case.base_types),
         "relation": case.relation,
         "note": case.note,
     }
@@ -170,6 +172,7 @@ def from_json(data: Mapping[str, Any], find: Callable[[str], Operator]) -> Case:
         checks=tuple(data.get("checks", ())),
         covers=tuple(data.get("covers", ())),
         rule=data.get("rule", ""),
+        base_types=tuple(data.get("base_types", ())),
         relation=data.get("relation", ""),
         note=data.get("note", ""),
     )

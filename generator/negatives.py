@@ -89,6 +89,7 @@ def negatives(plan: Plan, most: str = "full") -> Iterator[tuple[Case, str]]:
                 data=_data(operator, change.desc),
                 bindings=change.bindings,
                 rule=rule,
+                base_types=tuple(sorted({tensor.data_type for _, tensor in base.tensors()})),
                 covers=tuple(f"rejects/{name}" for name in sorted(change.rules)),
             )
             yield case, change.way

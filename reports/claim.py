@@ -258,7 +258,8 @@ def _statement(
         return Statement(basis, None, "", sentence, tuple(results))
     subject = "It" if who == "it" else who
     if failed or lacking:
-        why = "" if failed else f"; {'it is' if lacking == 1 else 'they are'} within what it claims"
+        part = f"{lacking:,} of them" if lacking < counts[UNSUPPORTED] else "it" if lacking == 1 else "they"
+        why = "" if failed else f"; {part} {'is' if lacking == 1 else 'are'} within what it claims"
         return Statement(basis, False, "", f"{subject} {negated} {target}{_within(manifest)}: {numbers}{why}.", tuple(results))
     partial = ", which is not the whole feature level" if undeclared.keys() - _OPTIONAL else ""
     declared = f", within what it declares{partial}" if undeclared else ""

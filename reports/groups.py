@@ -45,6 +45,12 @@ def groups(results: Sequence[Result]) -> list[Group]:
     return sorted(made, key=lambda group: (group.status not in FAILURES, -len(group.rows)))
 
 
+def deciding(results: Iterable[Result]) -> list[Result]:
+    """The results that decide a run's exit code: its failures; if there are none, what is unsupported within what the implementation claims."""
+    found = [result for result in results if refutes(result)]
+    return [result for result in found if result.status in FAILURES] or found
+
+
 def refutes(result: Result) -> bool:
     """Whether a result speaks against the implementation: a failure, or an unsupported case that its description does not exclude."""
     return result.status in FAILURES or (result.status == UNSUPPORTED and not result.undeclared)

@@ -24,7 +24,7 @@ from markupsafe import Markup
 from dmlcts.reports.claim import Claim, claim_of
 from dmlcts.reports.explanation import MOST_SHOWN, Explanation, more
 from dmlcts.reports.files import file_names, write_text, writing
-from dmlcts.reports.groups import Group, groups, refutes, spread
+from dmlcts.reports.groups import Group, deciding, groups, refutes, spread
 from dmlcts.reports.page_data import MOST_MODELS, START, as_json, cases_script, details_script
 from dmlcts.reports.record import FAIL, FAILURES, PASS, STATUSES, ULP_BINS, WAIVED, Manifest, Record, Result
 from dmlcts.reports.supplement import Nothing, Supplement
@@ -56,6 +56,9 @@ SPEC_START = "The spec of "
 
 MOST_OPERATORS, MOST_GROUPS = 50, 40
 """How many failing operators the page lists in full, and how many groups of each; the list of cases has all."""
+
+MOST_DECISIVE = 3
+"""How many of the cases that decide the exit code stand beside the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +166,12 @@ def _page(record: Record, failing: Sequence[Failing], index: dict[str, Any], exp
         interruption=" ".join(filter(None, (interruption(record), unused_waivers(record)))),
         explanations=explanations[:MOST_SHOWN],
         more_explanations=more(explanations),
+        decisive=deciding(record.results),
         failing=failing,
         links={name: (("Spec", spec), ("Microsoft's page", page)) for name, _, page, spec in index["operators"]},
         most_operators=MOST_OPERATORS,
         most_groups=MOST_GROUPS,
+        most_decisive=MOST_DECISIVE,
         statuses=STATUSES,
         severity=SEVERITY,
         symbols=SYMBOLS,

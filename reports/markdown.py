@@ -12,6 +12,7 @@ from pathlib import Path
 from dmlcts.reports.claim import Claim, claim_of
 from dmlcts.reports.explanation import MOST_SHOWN, Explanation, more
 from dmlcts.reports.files import write_text
+from dmlcts.reports.groups import deciding
 from dmlcts.reports.policies import policies_text
 from dmlcts.reports.record import FAILURES, STATUSES, Record, Result
 from dmlcts.reports.text import result_lines
@@ -37,7 +38,7 @@ def write_markdown(record: Record, file: Path, limit: int = 20, explanations: Se
 
 
 def markdown(record: Record, limit: int = 20, explanations: Sequence[Explanation] = ()) -> str:
-    """Verdict, counts, what explains the failures, the first ``limit`` with the command that runs each again, and the operator x data type table."""
+    """Verdict, counts, what explains the failures, the first ``limit`` cases that decide the exit code, and the operator x data type table."""
     return "\n".join(_lines(record, limit, explanations)) + "\n"
 
 
@@ -100,15 +101,15 @@ def _explanations(explanations: Sequence[Explanation]) -> Iterator[str]:
 
 
 def _failures(record: Record, limit: int) -> Iterator[str]:
-    failures = [result for result in record.results if result.status in FAILURES]
-    if not failures:
+    found = deciding(record.results)
+    if not found:
         return
-    shown = failures[:limit]
-    yield (
-        f"## Failures: {len(failures):,}"
-        if len(shown) == len(failures)
-        else f"## The first {len(shown)} of {len(failures):,} failures"
-    )
+    shown, failed = found[:limit], found[0].status in FAILURES
+    if len(shown) == len(found):
+        yield f"## {'Failures' if failed else 'Unsupported within what it claims'}: {len(found):,}"
+    else:
+        what = "failures" if failed else "cases that are unsupported within what it claims"
+        yield f"## The first {len(shown)} of {len(found):,} {what}"
     yield ""
     for result in shown:
         yield from _failure(result)

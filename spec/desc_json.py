@@ -193,7 +193,8 @@ def _number(data: Any, where: str) -> int | float:
         return data
     if isinstance(data, str) and data.lower() in ("nan", "inf", "-inf"):
         return float(data)
-    raise DescError(f"{where} must be a number, not {data!r}")
+    hint = '; NaN and infinities are "nan", "inf" and "-inf"' if isinstance(data, str) else ""
+    raise DescError(f"{where} must be a number, not {data!r}{hint}")
 
 
 def _integers(data: Any, where: str) -> tuple[int, ...]:

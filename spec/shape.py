@@ -156,7 +156,9 @@ class Matching:
                 continue
             if not within(domain, self.known[symbol], self.scope()):
                 tensor = self.holder[symbol]
-                self.wrong.setdefault(tensor, f"{tensor}: {symbol} is {_shown(self.known[symbol])}, outside {bounds(domain)}")
+                self.wrong.setdefault(
+                    tensor, f"{tensor}: {symbol} is {_shown(self.known[symbol])}, but must be {bounds(domain, self.scope())}"
+                )
 
     def compare(self, tensor: str, expression: Expression, actual: Any) -> bool:
         """Compares a size with its expression, or solves for its unknown symbol. False if more than one symbol is unknown."""
@@ -222,10 +224,15 @@ def within(domain: Domain, value: Any, values: Mapping[str, object]) -> bool:
     return True
 
 
-def bounds(domain: Domain) -> str:
-    """A domain in words: ``1 to DimensionCount - 1``."""
-    least, most = (bound and bound.text for bound in (domain.least, domain.most))
-    return f"{least} to {most}" if least and most else f"at least {least}" if least else f"at most {most}"
+def bounds(domain: Domain, values: Mapping[str, object]) -> str:
+    """A domain in words, each bound with its value: ``at most 3 (DimensionCount - 1)``."""
+    least, most = (bound and _bound(bound, values) for bound in (domain.least, domain.most))
+    return f"from {least} to {most}" if least and most else f"at least {least}" if least else f"at most {most}"
+
+
+def _bound(bound: Expression, values: Mapping[str, object]) -> str:
+    value = _shown(number(bound, values))
+    return bound.text if value == bound.text else f"{value} ({bound.text})"
 
 
 def number(expression: Expression, values: Mapping[str, object]) -> Any:

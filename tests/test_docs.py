@@ -56,6 +56,8 @@ RUN: dict[tuple[str, str], list[str]] = {
         *("-k", "BIT_OR and negative or BIT_XOR/UINT32/4d or BIT_OR/UINT8", "--basis", "measured")
     ],
     ("docs/models.md", "dmlcts exec or.json"): [],
+    ("docs/models.md", "dmlcts exec or.json --out outputs"): [],
+    ("docs/models.md", "dmlcts judge or.json --expected outputs"): [],
     ("README.md", 'dmlcts run --backend "process:./my-host" --level core -n 2 --waivers waivers.yaml --out results'): FEWER,
     ("README.md", 'dmlcts run --backend "process:./my-host --fast"'): FEWER,
 }
@@ -200,6 +202,10 @@ def test_the_model_in_the_guide_prints_what_the_guide_says(
     (printed,) = re.findall(r"^    \$ dmlcts exec or.json\n    (.*)$", text_of("docs/models.md"), re.MULTILINE)
     assert dmlcts("exec", "or.json") == 0
     assert capsys.readouterr().out.splitlines() == [printed]
+    judged = text_of("docs/models.md").partition("    $ dmlcts exec or.json --out outputs\n")[2].partition("\n\n")[0].split("\n")
+    judged.remove("    $ dmlcts judge or.json --expected outputs")
+    assert dmlcts("exec", "or.json", "--out", "outputs") == dmlcts("judge", "or.json", "--expected", "outputs") == 0
+    assert capsys.readouterr().out.replace("\\", "/").splitlines() == [line.removeprefix("    ") for line in judged]
 
 
 # Ids and links

@@ -14,6 +14,7 @@ from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.commands.common import Seconds, json_option, operator_named, print_json
+from dmlcts.conformance.execution.domains import undefined_inputs
 from dmlcts.conformance.execution.layout import lay_out, output_names
 from dmlcts.conformance.execution.outcome import attempt
 from dmlcts.conformance.runner.options import UsageError
@@ -63,17 +64,20 @@ def command(operator: str, values: tuple[str, ...], backend: str, timeout: float
     plan = plan_of(operator_named(operator))
     desc, inputs = asked(plan, values)
     broken = [found.message for found in violations(plan.operator, desc)]
+    notes = [] if broken else list(undefined_inputs(plan.operator, desc, inputs))
     opened = open_backend(backend)
     try:
         found = _dispatched(opened, plan, desc, inputs, timeout)
     finally:
         opened.close()
-    report = {"operator": plan.operator.name, "backend": backend, "broken": broken, **found}
+    report = {"operator": plan.operator.name, "backend": backend, "broken": broken, "notes": notes, **found}
     if as_json:
         print_json(report)
     else:
         for message in broken:
             click.echo(f"breaks a rule: {message}")
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
         for name, tensor in found.get("outputs", {}).items():
             click.echo(f"{name}: {tensor['type']} {'x'.join(map(str, tensor['sizes']))}: {', '.join(map(str, tensor['data']))}")
         if "message" in found:

@@ -21,6 +21,7 @@ COMMANDS = {
     "fuzz": "search for failing cases without end",
     "gate": "compare a run with an older one, for CI",
     "generate": "write pytest modules",
+    "judge": "judge given outputs of a model",
     "merge": "merge the results of several shards",
     "mutants": "count the planted faults that the suite finds",
     "probe": "compare what a backend accepts with the documentation",

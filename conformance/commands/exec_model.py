@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands.common import Seconds, json_option
+from dmlcts.conformance.dxdispatch.contested import SOURCES, ContestedReference
 from dmlcts.conformance.dxdispatch.model_json import UnsupportedOperator, dumps
 from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.dxdispatch.run import State, Stopped, Values, Written, save, text, to_json
 from dmlcts.conformance.execution.outcome import Outcome
+from dmlcts.conformance.runner.options import UsageError
 from dmlcts.reports.record import ERROR, FAIL, UNSUPPORTED
+from dmlcts.spec.model import DOCUMENTED
 
 _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
 
@@ -27,10 +33,17 @@ _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
     type=click.Path(path_type=Path, file_okay=False),
     help="write outputs as .npy into this folder instead of printing them",
 )
+@click.option(
+    "--basis",
+    type=click.Choice(list(SOURCES)),
+    help=f"which answer the reference gives where documentation and DLL disagree  [default: {DOCUMENTED}]",
+)
 @click.option("--timeout", type=Seconds(), default=30.0, show_default=True, help="limit for one dispatch, in seconds")
 @click.option("--read-outside", is_flag=True, help="let the model read files that do not lie below its own folder")
 @json_option
-def command(model: Path, backend: str, out: Path | None, timeout: float, read_outside: bool, as_json: bool) -> None:
+def command(
+    model: Path, backend: str, out: Path | None, basis: str | None, timeout: float, read_outside: bool, as_json: bool
+) -> None:
     """Runs a model in DxDispatch's JSON form: the format of Microsoft's dxdispatch.exe.
 
     Executes its print commands, and at the end prints every tensor that was bound as an output.
@@ -48,7 +61,7 @@ def command(model: Path, backend: str, out: Path | None, timeout: float, read_ou
         if as_json:
             click.echo(dumps({"model": model.as_posix(), **report.to_json({})}))
         raise click.exceptions.Exit(1) from None
-    opened = open_backend(backend)
+    opened = _opened(backend, basis)
     try:
         info = opened.describe()
         if out is not None:
@@ -58,6 +71,7 @@ def command(model: Path, backend: str, out: Path | None, timeout: float, read_ou
             report.step(step)
     finally:
         opened.close()
+    report.add_notes([*state.notes, *(opened.notes if isinstance(opened, ContestedReference) else ())])
     if report.stopped is None:
         for name in state.outputs:
             report.output(state.tensor(name), out)
@@ -65,6 +79,17 @@ def command(model: Path, backend: str, out: Path | None, timeout: float, read_ou
         resources = {name: state.tensor(name) if name in state.outputs else state.flat(name) for name in read.resources}
         click.echo(dumps({"model": model.as_posix(), "backend": info.name, **report.to_json(resources)}))
     raise click.exceptions.Exit(0 if report.stopped is None else 1)
+
+
+def _opened(name: str, basis: str | None) -> Backend:
+    """The backend; the reference with the answers of a basis."""
+    opened = open_backend(name)
+    if isinstance(opened, ReferenceBackend):
+        return ContestedReference(opened, basis or DOCUMENTED)
+    if basis:
+        opened.close()
+        raise UsageError(f"--basis chooses among the answers of the reference; {name} has its own: leave it out")
+    return opened
 
 
 class _Report:
@@ -75,6 +100,7 @@ class _Report:
         self.printed: list[Values] = []
         self.files: list[Path] = []
         self.stopped: Stopped | None = None
+        self.notes: list[str] = []
 
     def step(self, step: Values | Written | Stopped) -> None:
         if isinstance(step, Values):
@@ -89,6 +115,12 @@ class _Report:
             for evidence in (step.outcome.evidence.get(key) for key in ("fault", "traceback")):
                 if evidence:
                     click.echo(str(evidence).rstrip(), err=True)
+
+    def add_notes(self, notes: Sequence[str]) -> None:
+        """What should be known about the values that are printed."""
+        self.notes += notes
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
 
     def output(self, values: Values, out: Path | None) -> None:
         """An output at the end of the run: into a file, or printed."""
@@ -112,6 +144,7 @@ class _Report:
             "printed": [{"resource": values.resource, **to_json(values)} for values in self.printed],
             "resources": {name: to_json(values) for name, values in resources.items()},
             "files": [file.as_posix() for file in self.files],
+            "notes": self.notes,
         }
 
 

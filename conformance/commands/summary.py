@@ -11,11 +11,12 @@ from rich.table import Table
 
 from dmlcts.reports.claim import claim_of
 from dmlcts.reports.explanation import MOST_SHOWN, Explanation, more
-from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, STATUSES, Record
+from dmlcts.reports.groups import deciding
+from dmlcts.reports.record import NOT_RUN, PASS, STATUSES, UNSUPPORTED, Record, Result
 from dmlcts.reports.verdict import SYMBOLS, interruption, unused_waivers
 
 _SHOWN = 5
-"""The number of failures shown; the report has them all."""
+"""How many of the cases that decide the exit code are shown; the report has them all."""
 
 _STYLES = {
     "pass": "green",
@@ -28,7 +29,7 @@ _STYLES = {
 
 
 def print_summary(record: Record, console: Console, out: Path | None = None, explanations: Sequence[Explanation] = ()) -> None:
-    """Prints counts by operator, what explains the failures, the first failures with the command that runs each again, and the claim."""
+    """Prints counts by operator, what explains the failures, the first cases that decide the exit code, and the claim."""
     claimed = claim_of(record)
     shown = [status for status in STATUSES if claimed.counts[status] or status == PASS]
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -45,12 +46,13 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
     print_explanations(explanations[:MOST_SHOWN], console)
     if note := more(explanations):
         console.print(f"[dim]{escape(note)}[/]")
-    failures = [result for result in record.results if result.status in FAILURES]
-    for result in failures[:_SHOWN]:
-        console.print(f"\n[bold red]{SYMBOLS[result.status]} {escape(result.case)}[/]\n  {escape(result.message)}")
-        console.print(f"  [dim]{escape(result.repro)}[/]", soft_wrap=True)
-    if len(failures) > _SHOWN:
-        console.print(f"\n... and {len(failures) - _SHOWN:,} more")
+    decisive = deciding(record.results)
+    for result in decisive[:_SHOWN]:
+        console.print(f"\n[bold red]{SYMBOLS[result.status]} {escape(result.case)}[/]\n  {escape(_problem(result))}")
+        if result.repro:
+            console.print(f"  [dim]{escape(result.repro)}[/]", soft_wrap=True)
+    if len(decisive) > _SHOWN:
+        console.print(f"\n... and {len(decisive) - _SHOWN:,} more")
     note = interruption(record)
     if note and claimed.counts[NOT_RUN]:
         console.print(f"\n[yellow]{escape(note)}[/]")
@@ -62,6 +64,10 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
         console.print(f"{record.manifest.seconds:.1f} s, {ran / record.manifest.seconds:,.0f} cases a second", style="dim")
     if out is not None:
         console.print(f"report: {escape(str(out / 'index.html'))}", style="dim", soft_wrap=True)
+
+
+def _problem(result: Result) -> str:
+    return f"unsupported, but within what it claims: {result.message}" if result.status == UNSUPPORTED else result.message
 
 
 def print_explanations(explanations: Sequence[Explanation], console: Console) -> None:

@@ -16,7 +16,8 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.dxdispatch.model_json import ModelError, UnsupportedOperator, check, parse
-from dmlcts.conformance.dxdispatch.values import IMAGES, LARGEST, data_type_named, initial_values
+from dmlcts.conformance.dxdispatch.values import IMAGES, LARGEST, data_type_named, initial_values, too_large
+from dmlcts.conformance.execution.memory import room
 from dmlcts.spec.abi import abi, data_type
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.desc_json import read_desc
@@ -112,8 +113,9 @@ def read_model(file: Path, outside: bool = False) -> Model:
         _check_names(data["resources"], "resources")
         _check_names(data["dispatchables"], "dispatchables")
         resources: dict[str, Resource] = {}
+        most = max(LARGEST, room())
         for name, entry in data["resources"].items():
-            left = LARGEST - sum(resource.content.size for resource in resources.values())
+            left = most - sum(resource.content.size for resource in resources.values())
             resources[name] = _resource(entry, file.parent, f"resources.{name}", outside, left)
         known = {name: _dispatchable(entry, resources, f"dispatchables.{name}") for name, entry in data["dispatchables"].items()}
         commands = [_command(entry, resources, known, f"commands[{index}]") for index, entry in enumerate(data["commands"])]
@@ -137,9 +139,9 @@ def _resource(data: Mapping[str, Any], folder: Path, where: str, outside: bool, 
     check(data, "resource", where)
     given = data_type_named(data.get("initialValuesDataType", UNKNOWN), f"{where}.initialValuesDataType")
     try:
-        found, values = initial_values(data["initialValues"], given, folder, f"{where}.initialValues", outside)
+        found, values = initial_values(data["initialValues"], given, folder, f"{where}.initialValues", outside, left)
     except MemoryError:
-        raise _too_large(where) from None
+        raise _beyond_memory(where) from None
     if not values.size:
         raise ModelError(f"{where}.initialValues is empty")
     offset = int(data.get("initialValuesOffsetInBytes", 0))
@@ -147,16 +149,16 @@ def _resource(data: Mapping[str, Any], folder: Path, where: str, outside: bool, 
     if offset + values.size > size:
         raise ModelError(f"{where}.sizeInBytes is {size}, but the initial values end at byte {offset + values.size}")
     if size > left:
-        raise ModelError(f"{where} is too large: {size:,} bytes; all resources together may have {LARGEST:,}")
+        raise ModelError(f"{where} is too large: {too_large(size, left)}")
     try:
         content = np.zeros(-(-size // 4) * 4, np.uint8)
     except (MemoryError, OverflowError, ValueError):  # NumPy has a limit of its own
-        raise _too_large(where) from None
+        raise _beyond_memory(where) from None
     content[offset : offset + values.size] = values
     return Resource(found, content, size)
 
 
-def _too_large(where: str) -> ModelError:
+def _beyond_memory(where: str) -> ModelError:
     return ModelError(f"{where} is too large for the memory of this machine")
 
 

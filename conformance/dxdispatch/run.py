@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.dxdispatch.model_json import ModelError
-from dmlcts.conformance.dxdispatch.read import DispatchCommand, Model, PrintCommand, WriteCommand
+from dmlcts.conformance.dxdispatch.read import DispatchCommand, Model, Part, PrintCommand, WriteCommand
+from dmlcts.conformance.execution.domains import undefined_inputs
 from dmlcts.conformance.execution.layout import output_names
 from dmlcts.conformance.execution.outcome import Outcome, attempt
 from dmlcts.reports.record import UNSUPPORTED
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import UNKNOWN, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype
+from dmlcts.spec.rules import violations
 
 Array = NDArray[Any]
 
@@ -60,12 +62,13 @@ Step = Values | Written | Stopped
 
 @dataclass(slots=True)
 class State:
-    """A running model: the content of each resource, and the tensor as which it was last bound as an output."""
+    """A running model: the content of each resource, and the tensor as which it was last bound as an output. ``notes`` say which inputs define no result."""
 
     model: Model
     contents: dict[str, Bytes] = field(init=False)
     owned: dict[tuple[str, str], Bytes] = field(init=False)
     outputs: dict[str, tuple[TensorDesc, int]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.contents = {name: resource.content.copy() for name, resource in self.model.resources.items()}
@@ -96,8 +99,7 @@ class State:
         missing = sorted({tensor.data_type for _, tensor in desc.tensors()} - {*info.data_types, UNKNOWN})
         if info.data_types and missing:
             return Outcome(UNSUPPORTED, f"{info.name} does not claim {', '.join(missing)}")
-        sources = {name: (self.contents[part.resource], part) for name, part in command.bindings.items()}
-        sources |= {name: (self.owned[command.dispatchable, name], part) for name, part in dispatchable.owned.items()}
+        sources = self.sources(command)
         resources: list[Bytes] = []
         bindings: dict[str, BufferBinding] = {}
         for name, _ in desc.tensors():
@@ -107,12 +109,34 @@ class State:
                 resources.append(content)
             bindings[name] = BufferBinding(index, part.offset, content.size - part.offset)
         outputs = output_names(dispatchable.operator, desc)
+        if not violations(dispatchable.operator, desc):
+            self.notes += undefined_inputs(dispatchable.operator, desc, self.inputs(command))
         failure = attempt(backend, Dispatch(desc, resources, bindings, outputs, timeout))
         if failure is None:
             for name in outputs:
                 part = command.bindings[name]
                 self.outputs[part.resource] = desc.tensor(name), part.offset
         return failure
+
+    def sources(self, command: DispatchCommand) -> dict[str, tuple[Bytes, Part]]:
+        """Where each tensor of a dispatch lies, by name: the content of its resource, and its part of that."""
+        sources = {name: (self.contents[part.resource], part) for name, part in command.bindings.items()}
+        owned = self.model.dispatchables[command.dispatchable].owned
+        return sources | {name: (self.owned[command.dispatchable, name], part) for name, part in owned.items()}
+
+    def inputs(self, command: DispatchCommand) -> dict[str, Array]:
+        """The elements of a dispatch's inputs now, and of the outputs that the operator reads, packed. The desc is valid."""
+        operator, desc = (
+            self.model.dispatchables[command.dispatchable].operator,
+            self.model.dispatchables[command.dispatchable].desc,
+        )
+        written = set(output_names(operator, desc)) - operator.read_outputs(desc.fields)
+        sources = self.sources(command)
+        return {
+            name: read_tensor(sources[name][0], tensor, sources[name][1].offset).copy()
+            for name, tensor in desc.tensors()
+            if name not in written
+        }
 
     def flat(self, name: str, verbose: bool = False) -> Values:
         """A resource as a flat array of the type that it was initialized with."""
@@ -156,9 +180,14 @@ def savable(values: Values) -> Array:
 
 def save(values: Values, folder: Path) -> Path:
     """Writes a resource to a .npy file of its name, in which what a file name cannot have is percent-encoded. Raises OSError."""
-    file = folder / f"{quote(values.resource, safe=' ()[]{},;=+@!#$&')}.npy"
+    file = array_file(values.resource, folder)
     np.save(file, savable(values))
     return file
+
+
+def array_file(resource: str, folder: Path) -> Path:
+    """The .npy file of a resource in a folder."""
+    return folder / f"{quote(resource, safe=' ()[]{},;=+@!#$&')}.npy"
 
 
 def text(values: Values) -> str:

@@ -39,11 +39,13 @@ IMAGES = (".png", ".jpg", ".jpeg")
 
 
 LARGEST = 256 * MIB
-"""The most bytes of all resources of a model together."""
+"""All resources of a model together may have so many bytes, and more where the machine has memory for them."""
 
 
-def initial_values(data: Any, given: str, folder: Path, where: str, outside: bool = False) -> tuple[str, Bytes]:
-    """The data type and the bytes of ``initialValues``. ``given`` is the data type beside it, UNKNOWN if there is none.
+def initial_values(
+    data: Any, given: str, folder: Path, where: str, outside: bool = False, most: int = LARGEST
+) -> tuple[str, Bytes]:
+    """The data type and the bytes of ``initialValues``, at most ``most``. ``given`` is the data type beside it, UNKNOWN if there is none.
 
     Files are read below ``folder`` alone, unless ``outside`` allows others; a symbolic link counts as the file to which it leads.
 
@@ -55,7 +57,7 @@ def initial_values(data: Any, given: str, folder: Path, where: str, outside: boo
         raise ModelError(f"{where} must be an array or an object; {problem}")
     if isinstance(data, Mapping) and "sourcePath" in data:
         check(data, "file", where)
-        return _from_file(data["sourcePath"], given, folder, f"{where}.sourcePath", outside)
+        return _from_file(data["sourcePath"], given, folder, f"{where}.sourcePath", most, outside)
     if isinstance(data, Sequence) and given == UNKNOWN:
         return UNKNOWN, _typed(data, where)
     if given == UNKNOWN:
@@ -64,21 +66,26 @@ def initial_values(data: Any, given: str, folder: Path, where: str, outside: boo
         return given, packed(numbers(data, given, where), given)
     if "value" in data:
         check(data, "constant", where)
-        _check_count(data, given, where)
+        _check_count(data, given, where, most)
         array = np.repeat(numbers([data["value"]], given, f"{where}.value", False), int(data["valueCount"]))
     elif "valueStart" in data or "valueDelta" in data:
         check(data, "sequence", where)
-        _check_count(data, given, where)
+        _check_count(data, given, where, most)
         array = _sequence(data, data_type(given), where)
     else:
         raise ModelError(f"{where} must have value, or valueStart and valueDelta, or sourcePath")
     return given, packed(array, given)
 
 
-def _check_count(data: Mapping[str, Any], name: str, where: str) -> None:
+def _check_count(data: Mapping[str, Any], name: str, where: str, most: int) -> None:
     size = int(data["valueCount"]) * max(data_type(name).bits // 8, 1)  # elements of 4 bits take a byte each at first
-    if size > LARGEST:
-        raise ModelError(f"{where}.valueCount: {size:,} bytes; at most {LARGEST:,} are allowed in a model")
+    if size > most:
+        raise ModelError(f"{where}.valueCount: {too_large(size, most)}")
+
+
+def too_large(size: int, most: int) -> str:
+    """Why a resource of ``size`` bytes is none, where ``most`` are left."""
+    return f"{size:,} bytes, but this machine's memory leaves {most:,} for it: all resources together may have a sixth of what is available"
 
 
 def numbers(values: Sequence[Any], name: str, where: str, indexed: bool = True) -> Array:
@@ -107,7 +114,8 @@ def _number(value: Any, entry: DataType, where: str) -> int | float:
         raise ModelError(f"{where} must be a number, not {short(value)}")
     if entry.is_float:
         if isinstance(value, str) and value.lower() not in ("nan", "inf", "-inf"):
-            raise ModelError(f'{where} must be a number or "nan", "inf" or "-inf", not {short(value)}')
+            infinity = f'; write "{"-" if value[0] == "-" else ""}inf"' if value.lower().lstrip("+-") in ("infinity", "inf") else ""
+            raise ModelError(f'{where} must be a number or "nan", "inf" or "-inf", not {short(value)}{infinity}')
         try:
             return float(value)
         except OverflowError:
@@ -164,16 +172,16 @@ def data_type_named(text: str, where: str) -> str:
     return short
 
 
-def _from_file(source: str, given: str, folder: Path, where: str, outside: bool) -> tuple[str, Bytes]:
+def _from_file(source: str, given: str, folder: Path, where: str, most: int, outside: bool) -> tuple[str, Bytes]:
     path = Path(PureWindowsPath(source).as_posix())  # a model from Windows may have backslashes
     if path.suffix.lower() in IMAGES:
         raise ModelError(f"{where}: images are not supported here")
     try:
-        data = read_bytes(_allowed(folder, path, outside), LARGEST)
+        data = read_bytes(_allowed(folder, path, outside), most)
     except ForeignError as error:
         raise ModelError(f"{where}: {source} {error} (looked in {folder})") from None
     if path.suffix.lower() == ".npy":
-        return _array_bytes(_npy(data, f"{where}: {source}"), given, where)
+        return _array_bytes(npy_array(data, f"{where}: {source}"), given, where)
     if given == UNKNOWN:
         raise ModelError(f"{where}: raw bytes have no type; set initialValuesDataType to the type of {source}")
     return given, np.frombuffer(data, np.uint8)
@@ -192,8 +200,8 @@ def _allowed(folder: Path, path: Path, outside: bool) -> Path:
     raise ForeignError("is not below the model's folder; allow it with --read-outside if you trust the model")
 
 
-def _npy(data: bytes, what: str) -> Array:
-    """The array of a .npy file. Its header is checked first: of a shape and a type that fill exactly what follows it."""
+def npy_array(data: bytes, what: str) -> Array:
+    """The array of a .npy file. Its header is checked first: of a shape and a type that fill exactly what follows it. Raises ModelError."""
     stream = BytesIO(data)
     try:
         version = np.lib.format.read_magic(stream)

@@ -6,13 +6,14 @@ outputs are compared with the right ones (answers, judgement).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from time import perf_counter
 from typing import Any
 
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Backend, BackendFault, BackendInfo, Rejected, Unsupported
+from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.execution.answers import answers_of, computed_answers, flush_denormals, holds_bits
 from dmlcts.conformance.execution.judgement import judged
 from dmlcts.conformance.execution.layout import lay_out
@@ -20,8 +21,13 @@ from dmlcts.conformance.execution.memory import lacking, trespasses, trespasses_
 from dmlcts.conformance.execution.outcome import Outcome, attempt, result_of, traceback_of
 from dmlcts.generator.case import REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs as case_inputs
+from dmlcts.reference.answer import Answer
 from dmlcts.reports.record import ERROR, FAIL, MEMORY, PASS, UNSUPPORTED, Result
 from dmlcts.spec import clean
+from dmlcts.spec.abi import abi
+
+DATA_TYPE = "data type"
+"""What excludes a case of a data type that the backend does not declare."""
 
 Array = NDArray[Any]
 
@@ -38,7 +44,6 @@ def execute(case: Case, backend: Backend, info: BackendInfo, timeout: float | No
 
 def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Outcome:
     """The outcome of a case other than a property case."""
-    operator = case.operator
     excluded = undeclared(case, info)
     if excluded is not None:
         return excluded
@@ -46,7 +51,7 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
         return Outcome(UNSUPPORTED, shortage, undeclared=MEMORY)
     inputs = case_inputs(case)
     if case.expect == REJECTION:
-        return _rejection_outcome(case, backend, inputs, timeout)
+        return _rejection_outcome(case, backend, info, inputs, timeout)
     answers = answers_of(case, inputs)
     first = next(iter(answers.values()))
     layout = lay_out(case, inputs, first, timeout)
@@ -56,29 +61,54 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     trespass = trespasses(case, layout)
     if trespass:
         return Outcome(FAIL, trespass, evidence={"memory": trespass})
-    outcome = judged(case, layout, answers, info)
-    if outcome.status == FAIL and case.expect != VALUES and info.denormals != "preserve" and operator.tolerance.compare != "bits":
+    bindings = layout.dispatch.bindings
+    outputs = {
+        name: read_tensor(layout.resources[bindings[name].resource], case.desc.tensor(name), bindings[name].offset)
+        for name in first
+    }
+    return compared(case, inputs, outputs, answers, info)
+
+
+def compared(
+    case: Case,
+    inputs: Mapping[str, Array],
+    outputs: Mapping[str, Array],
+    answers: Mapping[str, Mapping[str, Answer]],
+    info: BackendInfo,
+) -> Outcome:
+    """The outcome of outputs, packed and by tensor name, beside the right ``answers`` by basis."""
+    outcome = judged(case, outputs, answers, info)
+    bits = case.operator.tolerance.compare == "bits"
+    if outcome.status == FAIL and case.expect != VALUES and info.denormals != "preserve" and not bits:
         # An implementation may flush denormal inputs to zero: then the result for flushed inputs is right.
-        flushed = {name: array if holds_bits(operator, name) else flush_denormals(array) for name, array in inputs.items()}
+        flushed = {name: a if holds_bits(case.operator, name) else flush_denormals(a) for name, a in inputs.items()}
         if any(flushed[name] is not array for name, array in inputs.items()):
-            retried = judged(case, layout, computed_answers(case, flushed), info)
+            retried = judged(case, outputs, computed_answers(case, flushed), info)
             return retried if retried.status == PASS else outcome
     return outcome
 
 
 def undeclared(case: Case, info: BackendInfo) -> Outcome | None:
-    """The outcome of a case that the backend's description excludes, None if it must be run. Invalid data types are part of negative cases."""
+    """The outcome of a case that the backend's description excludes, None if it must be run.
+
+    A negative case needs the data types of the valid desc that it changes. What the change brings in may be a type that no implementation has.
+    """
     negative = case.expect == REJECTION
-    types = {tensor.data_type for _, tensor in case.desc.tensors()} if info.data_types and not negative else set()
+    needed = case.base_types if negative else tuple(tensor.data_type for _, tensor in case.desc.tensors())
     excluded = {
         "operator": {case.operator.name} - set(info.operators or [case.operator.name]),
-        "data type": types - set(info.data_types),
+        DATA_TYPE: _beyond(needed, info),
         "validation": {"the validation of descs and bindings"} if negative and not info.validates else set(),
     }
     for what, names in excluded.items():
         if names:
             return Outcome(UNSUPPORTED, f"{info.name} does not claim {', '.join(sorted(names))}", undeclared=what)
     return None
+
+
+def _beyond(types: Collection[str], info: BackendInfo) -> set[str]:
+    """Which of these data types the backend does not declare. One that declares none claims all."""
+    return {name for name in types if name in abi().data_types} - set(info.data_types or types)
 
 
 _LOST = {"0x887a0005": "removed", "0x887a0006": "hung", "0x887a0007": "reset"}
@@ -95,8 +125,10 @@ def _lost_device(rejection: Rejected) -> str:
     return "" if rejects else f"the device is {state} ({rejection.code})"
 
 
-def _rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array], timeout: float | None) -> Outcome:
-    """Runs a negative case: only a rejection passes."""
+def _rejection_outcome(
+    case: Case, backend: Backend, info: BackendInfo, inputs: Mapping[str, Array], timeout: float | None
+) -> Outcome:
+    """Runs a negative case: only a rejection passes. "Unsupported" is within the declaration where the change brings in a data type beyond it."""
     layout = lay_out(case, inputs, {}, timeout)
     try:
         backend.run(layout.dispatch)
@@ -108,7 +140,8 @@ def _rejection_outcome(case: Case, backend: Backend, inputs: Mapping[str, Array]
             return Outcome(FAIL, f"rejected, but {trespass}", evidence={**evidence, "memory": trespass})
         return Outcome(PASS, evidence=evidence)
     except Unsupported as error:
-        return Outcome(UNSUPPORTED, str(error))
+        beyond = _beyond([tensor.data_type for _, tensor in case.desc.tensors()], info)
+        return Outcome(UNSUPPORTED, str(error), undeclared=DATA_TYPE if beyond else "")
     except BackendFault as error:
         return Outcome(
             ERROR, f"must be rejected ({case.rule}), but: {error}", evidence={"fault": error.evidence} if error.evidence else {}

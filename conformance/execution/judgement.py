@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.execution.judge import Verdict, judge
-from dmlcts.conformance.execution.layout import Layout
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.generator.case import Case
 from dmlcts.reference.answer import Answer
@@ -17,12 +18,17 @@ from dmlcts.spec.desc import OperatorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import DOCUMENTED, Operator, Tolerance
 
+Array = NDArray[Any]
 
-def judged(case: Case, layout: Layout, answers: Mapping[str, Mapping[str, Answer]], info: BackendInfo) -> Outcome:
-    """The outcome for the first answer that matches, or for the first one if none does."""
+
+def judged(case: Case, outputs: Mapping[str, Array], answers: Mapping[str, Mapping[str, Answer]], info: BackendInfo) -> Outcome:
+    """The outcome for the first answer that matches, or for the first one if none does. ``outputs`` are packed arrays by tensor name.
+
+    It has a verdict for each output of that answer, in the answer's order.
+    """
     outcomes = []
-    for basis, outputs in answers.items():
-        verdicts = [_judge(case, layout, name, answer, info) for name, answer in outputs.items()]
+    for basis, right in answers.items():
+        verdicts = [_judge(case, outputs[name], name, answer, info) for name, answer in right.items()]
         ok = all(verdict.ok for verdict in verdicts)
         message = next((verdict.message for verdict in verdicts if not verdict.ok), "")
         outcome = Outcome(PASS if ok else FAIL, message, verdicts, basis if len(answers) > 1 else "")
@@ -32,9 +38,8 @@ def judged(case: Case, layout: Layout, answers: Mapping[str, Mapping[str, Answer
     return replace(outcomes[0], matched_answer="")
 
 
-def _judge(case: Case, layout: Layout, name: str, answer: Answer, info: BackendInfo) -> Verdict:
-    tensor, binding = case.desc.tensor(name), layout.dispatch.bindings[name]
-    actual = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
+def _judge(case: Case, actual: Array, name: str, answer: Answer, info: BackendInfo) -> Verdict:
+    tensor = case.desc.tensor(name)
     tolerance = tolerance_of(case.operator, name, case.desc, basis=case.basis)
     return judge(actual, answer, tolerance, tensor.data_type, info, name, case.checks, terms_vary=terms_vary(case))
 

@@ -35,6 +35,11 @@ def lacking(case: Case, backend: Backend) -> str:
     return f"needs {needed / 2**30:.1f} GiB of memory, of which {free / 2**30:.1f} GiB are available" if needed > free else ""
 
 
+def room() -> int:
+    """How many bytes the resources of a dispatch may have together, on any backend, in the memory that is available now."""
+    return int(psutil.virtual_memory().available) // (_COPIES + _COPIES_ELSEWHERE)
+
+
 def without_memory(case: Case, failure: Outcome) -> Outcome:
     """The outcome of a case of level huge for which the device, or the backend's process, had no memory: it is not wrong, but unsupported."""
     if case.level == HUGE and any(name in failure.message for name in _OUT_OF_MEMORY):

@@ -8,14 +8,19 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from records import ALL_SEVEN, HOSTILE, of, result, run
+from rich.console import Console
 
+from dmlcts.conformance.commands.summary import print_summary
+from dmlcts.conformance.runner.run import exit_code
 from dmlcts.reports import write_all
 from dmlcts.reports.claim import claim_of
 from dmlcts.reports.ctrf import CTRF_STATUS, write_ctrf
+from dmlcts.reports.html import write_html
 from dmlcts.reports.junit import ELEMENTS, write_junit
 from dmlcts.reports.markdown import code, fenced, markdown
 from dmlcts.reports.record import (
@@ -191,6 +196,27 @@ def test_markdown_shows_the_first_failures_with_their_command() -> None:
     assert "known" not in text
     assert "## Failures: 30" in markdown(record, limit=30)
     assert "ailures" not in markdown(of(**{PASS: 1, WAIVED: 1}))
+
+
+def test_the_terminal_the_summary_and_the_page_name_the_cases_that_decide_the_exit_code(tmp_path: Path) -> None:
+    """One unsupported case within the claim decides; it must not be lost among those that the description excludes."""
+    outside = [result(UNSUPPORTED, number, message="no INT4", undeclared="data type") for number in range(30)]
+    lacking = [result(UNSUPPORTED, 100 + number, message="not implemented") for number in range(7)]
+    for found, more in ((lacking[:1], 0), (lacking, 2)):
+        record = run(result(), *outside, *found)
+        assert exit_code(record) == 4
+        console = Console(file=StringIO(), width=200)
+        print_summary(record, console)
+        printed = console.file.getvalue()  # type: ignore[attr-defined]
+        page = write_html(record, tmp_path / str(more)).read_text(encoding="utf-8").split('class="counts"')[0]
+        summary = markdown(record)
+        for text, shown in ((printed, 5), (page, 3), (summary, 20)):
+            assert [each.case for each in found if each.case in text] == [each.case for each in found[:shown]]
+            assert not any(f"{each.case}<" in text or f"{each.case}\n" in text for each in outside)
+        assert ("... and 2 more" in printed, "and 4 more" in page) == (bool(more), bool(more))
+        assert "unsupported, but within what it claims: not implemented" in printed
+        assert f"## Unsupported within what it claims: {len(found)}" in summary
+        assert f"{len(found)} of them {'are' if more else 'is'} within what it claims" in printed
 
 
 def test_markdown_has_the_matrix() -> None:

@@ -346,12 +346,15 @@ def test_levels_are_ordered_by_number() -> None:
     [
         (resized("JOIN", "OutputTensor", 2, 8, 5), "OutputTensor has 8 where sum(A) is 7"),
         (resized("REDUCE", "OutputTensor", 2, 3, 4, 1), "OutputTensor has [2, 3, 4, 1] where R is [2, 1, 4, 1]"),
-        (resized("SLICE1", "OutputTensor", 2, 4), "OutputTensor: O is [2, 4], outside 1 to [1 + (w - 1) // abs(t) for w, t in zip"),
+        (
+            resized("SLICE1", "OutputTensor", 2, 4),
+            "OutputTensor: O is [2, 4], but must be from 1 to [2, 3] ([1 + (w - 1) // abs(t) for w, t in zip",
+        ),
         (
             set_to("MULTIHEAD_ATTENTION1", QueryHeadCount=5, PastKeyTensor=None, OutputPresentKeyTensor=None),
             "QueryTensor: no value of D gives QueryHeadCount * D = 24",
         ),
-        (set_to("JOIN", Axis=3), "Axis is 3, outside at most OutputTensor.DimensionCount - 1"),
+        (set_to("JOIN", Axis=3), "Axis is 3, but must be at most 2 (OutputTensor.DimensionCount - 1)"),
         (fused("CONVOLUTION", "ELEMENT_WISE_CLIP"), "FusedActivation can be ELEMENT_WISE_CLIP from feature level 6_0 on"),
         (set_to("PADDING1", PaddingMode="WRAP"), "DML_PADDING_MODE has WRAP from feature level 6_4 on"),
         (set_to("ELEMENT_WISE_CLIP1", Max=128), "Max is 128, which INT8 cannot represent"),

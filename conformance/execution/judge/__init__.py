@@ -40,9 +40,9 @@ error, may be a zero of its sign unless the backend preserves denormals. None of
 """
 
 from dmlcts.conformance.execution.judge.bounds import CLASSES
-from dmlcts.conformance.execution.judge.compare import ZERO_SIGN, judge
+from dmlcts.conformance.execution.judge.compare import CARRIERS, ZERO_SIGN, judge
 from dmlcts.conformance.execution.judge.formats import FORMATS, Format, steps, ulp
 from dmlcts.conformance.execution.judge.verdict import CORRECTLY_ROUNDED, Verdict
 from dmlcts.reference.answer import host
 
-__all__ = ["CLASSES", "CORRECTLY_ROUNDED", "FORMATS", "ZERO_SIGN", "Format", "Verdict", "host", "judge", "steps", "ulp"]
+__all__ = ["CARRIERS", "CLASSES", "CORRECTLY_ROUNDED", "FORMATS", "ZERO_SIGN", "Format", "Verdict", "host", "judge", "steps", "ulp"]

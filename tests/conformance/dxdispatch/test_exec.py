@@ -97,6 +97,7 @@ def test_json_has_every_resource(write: Write, tmp_path: Path) -> None:
             "f": {"dataType": "FLOAT32", "values": [0.5, "nan", "-inf"]},
         },
         "files": [],
+        "notes": [],
     }
     listed = json.loads(run(file, "--json", "--out", tmp_path / "o").stdout)["files"]
     assert listed == [(tmp_path / "o" / "out.npy").as_posix()]

@@ -126,7 +126,9 @@ WRONG: list[tuple[str, Any, str]] = [
     ("resources/out/initialValues/valueDelta", -1, "resources.out.initialValues.valueDelta: -1 is out of the range of UINT32"),
     ("resources/f/initialValues/0", 3.5e38, "resources.f.initialValues[0]: 3.5e+38 is out of the range of FLOAT32"),
     ("resources/f/initialValues/0", 10**400, "resources.f.initialValues[0]: 1"),
-    ("resources/f/initialValues/0", "infinity", "resources.f.initialValues[0] must be a number or"),
+    ("resources/f/initialValues/0", "infinity", """must be a number or "nan", "inf" or "-inf", not 'infinity'; write "inf\""""),
+    ("resources/f/initialValues/0", "-Infinity", """not '-Infinity'; write "-inf\""""),
+    ("resources/f/initialValues/0", "+inf", """not '+inf'; write "inf\""""),
     (
         "resources/f",
         {"initialValuesDataType": "FLOAT16", "initialValues": [1, 65520]},

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from exec_models import Write, run, uint32
 
+from dmlcts.conformance.dxdispatch import read
 from dmlcts.conformance.dxdispatch.read import ModelError, read_model
 from dmlcts.conformance.dxdispatch.values import initial_values, numbers, packed
+from dmlcts.conformance.execution import memory
 from dmlcts.spec.dtypes import numpy_dtype
 
 
@@ -136,3 +139,31 @@ def test_sizes_and_offsets_of_resources(write: Write) -> None:
     model = read_model(write({"resources": resources, "dispatchables": {}, "commands": []}))
     found = {name: (r.content.view(np.uint32).tolist(), r.count) for name, r in model.resources.items()}
     assert found == {"wide": ([7, 0, 0], 3), "late": ([0, 7], 2), "odd": ([0x04030201, 5], 5)}
+
+
+# Memory
+
+
+@pytest.mark.parametrize("form", ["constant", "size", "file"])
+@pytest.mark.parametrize(("available", "most"), [(6 * 4096, 4096), (0, 1024)])
+def test_resources_may_have_a_sixth_of_the_memory_that_is_available_and_a_little_in_any_event(
+    form: str, available: int, most: int, tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=available))
+    monkeypatch.setattr(read, "LARGEST", 1024)
+
+    def of(size: int) -> dict[str, Any]:
+        (tmp_path / "raw.bin").write_bytes(bytes(size))
+        return {
+            "constant": uint32({"valueCount": size // 4, "value": 1}),
+            "size": uint32([1], sizeInBytes=size),
+            "file": uint32({"sourcePath": "raw.bin"}),
+        }[form]
+
+    half = uint32({"valueCount": most // 8, "value": 1})
+    model = {"dispatchables": {}, "commands": []}
+    assert read_model(write({**model, "resources": {"a": half, "b": of(most // 2)}})).resources["b"].shown == most // 2
+    with pytest.raises(ModelError, match=r"leaves|too large") as raised:
+        read_model(write({**model, "resources": {"a": half, "b": of(most // 2 + 4)}}))
+    assert "resources.b" in str(raised.value)
+    assert f"{most // 2:,}" in str(raised.value)

@@ -1,5 +1,6 @@
 """What a backend answers instead of a result: refusals, faults, exceptions, and what it does not claim."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,9 +10,10 @@ from wrong_backends import NEGATIVE, OR, ROUND, SAMPLE, Good, resource, run
 
 from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.generator.case import REJECTION
+from dmlcts.generator.case import REJECTION, from_json, to_json
 from dmlcts.generator.suite import find_case, operator_cases, select
 from dmlcts.spec.desc_json import write_desc
+from dmlcts.spec.loader import load
 
 # What a backend answers instead
 
@@ -131,9 +133,55 @@ def test_types_that_are_not_claimed_are_unsupported_and_not_tried() -> None:
     assert run("ELEMENT_WISE_BIT_COUNT/UINT16-UINT8/4d", backend).status == "error"
 
 
-def test_what_must_be_refused_is_tried_whatever_is_claimed() -> None:
-    assert run(NEGATIVE, Good(data_types=("UINT8",))).status == "pass"
-    assert run(NEGATIVE, Good(instead=lambda _: None, data_types=("UINT8",))).status == "fail"
+def test_what_must_be_refused_is_tried_if_the_valid_desc_that_it_changes_has_types_that_are_claimed() -> None:
+    assert run(NEGATIVE, Good(data_types=("UINT32",))).status == "pass"
+    assert run(NEGATIVE, Good(instead=lambda _: None, data_types=("UINT32",))).status == "fail"
+    untried = run(NEGATIVE, Good(instead=raising(AssertionError("tried")), data_types=("INT8",), name="narrow"))
+    assert (untried.status, untried.undeclared) == ("unsupported", "data type")
+    assert untried.message == "narrow does not claim UINT32"
+
+
+FOREIGN = "GEMM/FLOAT32/negative/same-data-type/BTensor"
+
+
+@pytest.mark.parametrize(
+    ("instead", "outcome"),
+    [
+        (Rejected("no"), ("pass", "")),
+        (None, ("fail", "")),
+        (Unsupported("no FLOAT16"), ("unsupported", "data type")),
+        (BackendFault("exit code 3"), ("error", "")),
+    ],
+)
+def test_a_type_beyond_the_claim_that_the_change_brings_in_must_be_refused_or_declined(
+    instead: Exception | None, outcome: tuple[str, str]
+) -> None:
+    """Which types the desc has in the end does not excuse accepting it."""
+    case = find_case(FOREIGN)
+    assert (case.base_types, {tensor.data_type for _, tensor in case.desc.tensors()}) == (("FLOAT32",), {"FLOAT32", "FLOAT16"})
+    result = run(case, Good(instead=raising(instead) if instead else lambda _: None, data_types=("FLOAT32",)))
+    assert (result.status, result.undeclared) == outcome
+
+
+@pytest.mark.parametrize("data_types", [("FLOAT32", "FLOAT16"), ()])
+def test_to_decline_what_must_be_refused_is_no_part_of_the_claim_if_all_types_are_claimed(data_types: tuple[str, ...]) -> None:
+    result = run(FOREIGN, Good(instead=raising(Unsupported("no")), data_types=data_types))
+    assert (result.status, result.undeclared) == ("unsupported", "")
+
+
+def test_a_type_that_is_none_is_no_reason_to_decline() -> None:
+    case = find_case("GEMM/FLOAT32/negative/data-type/ATensor+BTensor+CTensor+OutputTensor=UNKNOWN")
+    result = run(case, Good(instead=raising(Unsupported("no")), data_types=("FLOAT32",)))
+    assert (result.status, result.undeclared) == ("unsupported", "")
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_every_negative_case_says_what_types_its_valid_desc_has(name: str) -> None:
+    for case in select(operator_cases(name), level="full", basis="measured"):
+        assert bool(case.base_types) is (case.expect == REJECTION)
+        if case.expect == REJECTION:
+            assert case.data_type in case.base_types
+            assert from_json(json.loads(json.dumps(to_json(case))), load).base_types == case.base_types
 
 
 def test_a_backend_that_claims_nothing_in_particular_is_tried_on_everything() -> None:
