@@ -82,11 +82,12 @@ def print_json(data: Any) -> None:
 def operator_named(name: str) -> Operator:
     """The operator with a name given by a user, which may be the short form, in any letter case. Raises UsageError."""
     from dmlcts.conformance.runner.options import UsageError
+    from dmlcts.spec.foreign import shortened
     from dmlcts.spec.loader import load
 
     found = names_given((name,))
     if len(found) > 1:
-        raise UsageError(f"{name!r} may be {' or '.join(found)}; give one operator")
+        raise UsageError(f"{shortened(name)!r} may be {shortened(' or '.join(found))}; give one operator")
     return load(found[0])
 
 
