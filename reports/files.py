@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 from dmlcts.reports.atomic import replacing
@@ -30,6 +31,14 @@ def write_text(file: Path, text: str) -> None:
         stream.write(text)
 
 
+def portable(name: str) -> str:
+    """A file's name, with ``_`` before one that is a device on Windows, whatever its extension: ``_CON.xml``."""
+    return f"_{name}" if _DEVICE.fullmatch(name.partition(".")[0].rstrip(" ")) else name
+
+
+_DEVICE = re.compile("(con|prn|aux|nul|conin[$]|conout[$]|(com|lpt)[0-9\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}])", re.IGNORECASE)
+
+
 def file_names(operators: Iterable[str], extension: str, reserved: str = "") -> dict[str, str]:
     """A file name for each operator, valid on every system, and unique on case-insensitive ones too.
 
@@ -37,10 +46,11 @@ def file_names(operators: Iterable[str], extension: str, reserved: str = "") -> 
     """
     found: dict[str, str] = {}
     taken = {reserved}
+    numbers = count(1)
     for operator in operators:
-        stem = name = re.sub(r"[^A-Za-z0-9_-]", "_", operator)[:80] or "_"
+        stem = name = portable(re.sub(r"[^A-Za-z0-9_-]", "_", operator)[:80] or "_")
         while name.lower() in taken:
-            name = f"{stem}-{len(taken)}"
+            name = f"{stem}-{next(numbers)}"
         taken.add(name.lower())
         found[operator] = f"{name}{extension}"
     return found

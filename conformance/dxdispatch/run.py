@@ -17,6 +17,7 @@ from dmlcts.conformance.dxdispatch.model_json import ModelError
 from dmlcts.conformance.dxdispatch.read import DispatchCommand, Model, PrintCommand, WriteCommand
 from dmlcts.conformance.execution.layout import output_names
 from dmlcts.conformance.execution.outcome import Outcome, attempt
+from dmlcts.reports.files import portable
 from dmlcts.reports.record import UNSUPPORTED
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import UNKNOWN, TensorDesc
@@ -156,7 +157,7 @@ def savable(values: Values) -> Array:
 
 def save(values: Values, folder: Path) -> Path:
     """Writes a resource to a .npy file of its name, in which what a file name cannot have is percent-encoded. Raises OSError."""
-    file = folder / f"{quote(values.resource, safe=' ()[]{},;=+@!#$&')}.npy"
+    file = folder / portable(f"{quote(values.resource, safe=' ()[]{},;=+@!#$&')}.npy")
     np.save(file, savable(values))
     return file
 

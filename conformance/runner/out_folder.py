@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,7 +65,7 @@ def _begins_record(file: Path) -> bool:
     if file.is_symlink() or not file.is_file():
         return False
     with file.open("rb") as stream:
-        return stream.read(len(_MANIFEST)) == _MANIFEST
+        return stream.read(len(BOM_UTF8 + _MANIFEST)).removeprefix(BOM_UTF8).startswith(_MANIFEST)
 
 
 def _locked(held: IO[bytes]) -> bool:

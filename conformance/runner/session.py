@@ -24,6 +24,7 @@ from dmlcts.generator.case import AGREEMENT, RELATION, Case, to_json
 from dmlcts.generator.drawn import KIND as DRAWN
 from dmlcts.generator.numbered import find_numbered
 from dmlcts.reports.claim import REQUIRED, required
+from dmlcts.reports.files import portable
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.reports.waivers import apply_waivers, read_waivers
 from dmlcts.spec import clean
@@ -89,7 +90,7 @@ class Session:
         if example is None and result.kind == DRAWN and (case := find_numbered(result.case)):  # its process died
             example = to_json(case)
         if example is not None:
-            name = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json"
+            name = portable(f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json")
             self.examples.mkdir(parents=True, exist_ok=True)
             (self.examples / name).write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")
             file = Path(self.options.out) / EXAMPLES_FOLDER / name
