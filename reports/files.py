@@ -36,7 +36,9 @@ def portable(name: str) -> str:
     return f"_{name}" if _DEVICE.fullmatch(name.partition(".")[0].rstrip(" ")) else name
 
 
-_DEVICE = re.compile("(con|prn|aux|nul|conin[$]|conout[$]|(com|lpt)[0-9\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}])", re.IGNORECASE)
+_DEVICE = re.compile(
+    "(con|prn|aux|nul|conin[$]|conout[$]|(com|lpt)[0-9\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}])", re.IGNORECASE
+)
 
 
 def file_names(operators: Iterable[str], extension: str, reserved: str = "") -> dict[str, str]:

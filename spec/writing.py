@@ -20,7 +20,9 @@ class WriteError(OSError):
 
 
 def _advice(cause: OSError) -> str:
-    return "free some space, or choose another folder" if cause.errno in FULL else "choose another folder, or make this one writable"
+    return (
+        "free some space, or choose another folder" if cause.errno in FULL else "choose another folder, or make this one writable"
+    )
 
 
 @contextmanager

@@ -21,15 +21,18 @@ class Recording(ReferenceBackend):
         self.stream, self.count = stream, 0
 
     def describe(self) -> BackendInfo:
+        """The reference's description."""
         self.stream.write(frame(DESCRIBE))
         return super().describe()
 
     def run(self, dispatch: Dispatch) -> None:
+        """Executes as the reference does. Raises Rejected, Unsupported, and OSError if the request cannot be written."""
         self.count += 1
         for piece in run_request(dispatch, self.count, load):
             self.stream.write(piece)
         super().run(dispatch)
 
     def close(self) -> None:
+        """Ends the session."""
         self.stream.write(frame(CLOSE))
         super().close()

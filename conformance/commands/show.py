@@ -33,9 +33,7 @@ from dmlcts.spec.writing import writing_to
     help="write what a process: host gets on standard input for CASE, to start the host in a debugger with it",
 )
 @json_option
-def command(
-    case: str | None, operators: tuple[str, ...], expression: str, level: str, frames: Path | None, as_json: bool
-) -> None:
+def command(case: str | None, operators: tuple[str, ...], expression: str, level: str, frames: Path | None, as_json: bool) -> None:
     """Prints one case with its data, or lists the cases that --operator and -k select.
 
     CASE is a case's id, or a JSON file of a failed property case.
