@@ -10,19 +10,15 @@ from pathlib import Path
 
 from dmlcts.reports.atomic import replacing
 from dmlcts.reports.record import Result
+from dmlcts.spec.writing import writing_to
 
 
 @contextmanager
 def writing(folder: Path) -> Iterator[Path]:
-    """Creates ``folder`` if necessary, for files that are written within. Raises OSError with the folder's name in its message."""
-    try:
+    """Creates ``folder`` if necessary, for files that are written within. Raises WriteError with the folder's name in its message."""
+    with writing_to(folder, "the report cannot be written here"):
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OSError(
-            f"{folder}: the report cannot be written here: {reason}; choose another folder, or make this one writable"
-        ) from error
 
 
 def write_text(file: Path, text: str) -> None:

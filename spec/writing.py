@@ -12,11 +12,18 @@ FULL = frozenset({ENOSPC, EDQUOT, EFBIG})
 
 
 class WriteError(OSError):
-    """A file or a folder cannot be written; the message names it, the reason, and what to do. It keeps the ``errno`` of its cause."""
+    """A file or a folder cannot be written; the message names it, the reason (``strerror``), and what to do."""
 
     def __init__(self, place: object, cause: OSError, what: str = "") -> None:
-        super().__init__(f"{place}: {what or 'it cannot be written'}: {cause.strerror or cause}; {_advice(cause)}")
-        self.errno = cause.errno
+        super().__init__(cause.errno, cause.strerror or str(cause))
+        self.place, self.what, self.advice = place, what or "it cannot be written", _advice(cause)
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what}: {self.strerror}; {self.advice}"
+
+    def __reduce__(self) -> tuple[type[WriteError], tuple[object, ...]]:
+        """By what it is made of: a worker process passes it on."""
+        return WriteError, (self.place, OSError(self.errno, self.strerror), self.what)
 
 
 def _advice(cause: OSError) -> str:

@@ -14,6 +14,7 @@ from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.dxdispatch.run import State, Stopped, Values, Written, save, text, to_json
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.reports.record import ERROR, FAIL, UNSUPPORTED
+from dmlcts.spec.writing import writing_to
 
 _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
 
@@ -52,7 +53,8 @@ def command(model: Path, backend: str, out: Path | None, timeout: float, read_ou
     try:
         info = opened.describe()
         if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
+            with writing_to(out):
+                out.mkdir(parents=True, exist_ok=True)
         state = State(read)
         for step in state.run(opened, info, out or Path(), timeout):
             report.step(step)

@@ -28,6 +28,7 @@ from dmlcts.reports.files import portable
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.reports.waivers import apply_waivers, read_waivers
 from dmlcts.spec import clean
+from dmlcts.spec.writing import writing_to
 
 
 class Session:
@@ -91,8 +92,9 @@ class Session:
             example = to_json(case)
         if example is not None:
             name = portable(f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json")
-            self.examples.mkdir(parents=True, exist_ok=True)
-            (self.examples / name).write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")
+            with writing_to(self.examples):
+                self.examples.mkdir(parents=True, exist_ok=True)
+                (self.examples / name).write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")
             file = Path(self.options.out) / EXAMPLES_FOLDER / name
         what = ("--case", result.case) if file is None else ("--case-file", file.as_posix())
         return command_text(("dmlcts", "run", "--backend", self.options.backend, *what))

@@ -37,6 +37,7 @@ from dmlcts.conformance.runner.session import Session
 from dmlcts.generator.case import Case
 from dmlcts.reports.record import ERROR, NOT_RUN, Result, result_json, write_line
 from dmlcts.spec import clean
+from dmlcts.spec.writing import writing_to
 
 GRACE = 10.0
 """Seconds that a process has to finish its case and to close its backend after its input has ended. Then it is killed."""
@@ -78,14 +79,16 @@ class Worker:
     def run(self, operator: str, index: int) -> str:
         """Runs a case, writes its result to the journal if it is kept, and returns the status."""
         if self.stream is None:
-            self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
+            with writing_to(self.folder):
+                self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
         case = self.cases(operator)[index]
         result = result_in(self.session, case)
         if os.getpid() != self.process_id:
             os._exit(0)  # the backend called fork, and this is the child: the parent goes on
         if self.selection.keeps(operator, result.status):
-            write_line(self.stream, "result", result_json(result))
-            self.stream.flush()
+            with writing_to(self.folder):
+                write_line(self.stream, "result", result_json(result))
+                self.stream.flush()
         self.last = Ran(operator, index, case.id)
         return result.status
 
@@ -95,7 +98,8 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         gc.unfreeze()
         if self.stream is not None:
-            self.stream.close()
+            with writing_to(self.folder):  # what could not be written is tried once more
+                self.stream.close()
 
 
 def result_in(session: Session, case: Case) -> Result:
