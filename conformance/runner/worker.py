@@ -8,6 +8,7 @@ standard output:
 | process name, options as JSON, the backend's description as the run has it (the first line) | ``ready``, or ``unavailable`` and the reason |
 | ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
 | ``run``, operator, indices in that list | ``began``, then ``ran`` and the status, a line for each case |
+| any | ``unwritable`` and why, if the journal cannot be written: it ends then |
 | the end of its input | ``unclosed`` and what went wrong, if its backend fails to close |
 
 The end of its input ends it: also when the process that started it was killed.
@@ -37,7 +38,7 @@ from dmlcts.conformance.runner.session import Session
 from dmlcts.generator.case import Case
 from dmlcts.reports.record import ERROR, NOT_RUN, Result, result_json, write_line
 from dmlcts.spec import clean
-from dmlcts.spec.writing import writing_to
+from dmlcts.spec.writing import WriteError, writing_to
 
 GRACE = 10.0
 """Seconds that a process has to finish its case and to close its backend after its input has ended. Then it is killed."""
@@ -147,8 +148,11 @@ def main() -> None:
         return
     say("ready")
     with session:
-        with Worker(session, selection, out / journal.FOLDER, process) as worker:
-            _obey(queue, worker, say)
+        try:
+            with Worker(session, selection, out / journal.FOLDER, process) as worker:
+                _obey(queue, worker, say)
+        except WriteError as error:  # no fault of the case that ran
+            say("unwritable", str(error))
         if problem := session.close():
             say("unclosed", problem)
 
@@ -160,6 +164,8 @@ def _obey(queue: SimpleQueue[list[Any] | None], worker: Worker, say: Callable[..
             case ["list", operator]:
                 try:
                     say("listed", worker.listed(operator))
+                except WriteError:
+                    raise
                 except Exception as error:
                     say("broken", "".join(format_exception(error)))
             case ["run", operator, indices]:

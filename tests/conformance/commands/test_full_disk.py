@@ -44,6 +44,21 @@ COMMANDS = {
 }
 
 
+@pytest.mark.parametrize("processes", ["0", "1"])
+@pytest.mark.parametrize(("most", "file"), [(3_000, "parts"), (9_000, "index.html")])
+def test_a_disk_that_is_full_in_the_middle_of_a_run_is_no_fault_of_a_case(
+    processes: str, most: int, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While a worker process lists cases, and while the reports are written."""
+    monkeypatch.setattr("dmlcts.generator.kept.shared", "")
+    with full(most), pytest.raises(SystemExit) as ended:
+        main(["run", "BIT_OR", "--level", "smoke", "-n", processes, "--quiet", "--out", str(tmp_path / "out")])
+    printed = capsys.readouterr().err
+    assert ended.value.code == 2, printed
+    assert printed.startswith(f"dmlcts: {tmp_path / 'out' / file}")
+    assert printed.endswith("it cannot be written: File too large; free some space, or choose another folder\n")
+
+
 @pytest.mark.parametrize("most", [0, 150])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_file_is_named(
