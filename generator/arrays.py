@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dmlcts.generator.case import beyond
 from dmlcts.generator.tuples import NONE, Row
+from dmlcts.spec.writing import writing_to
 
 FOLDER = Path(__file__).with_name("rows")
 
@@ -71,5 +72,6 @@ def store(operator: str, array: CoveringArray) -> None:
         "random": array.random,
     }
     lines = ["".join("-" if value == NONE else _DIGITS[value] for value in row) for row in array.rows]
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{operator}.txt").write_text("\n".join([json.dumps(facts), *lines, ""]), encoding="utf-8", newline="\n")
+    with writing_to(FOLDER):
+        FOLDER.mkdir(exist_ok=True)
+        (FOLDER / f"{operator}.txt").write_text("\n".join([json.dumps(facts), *lines, ""]), encoding="utf-8", newline="\n")

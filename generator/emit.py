@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from dmlcts.generator.case import Case
 from dmlcts.spec.model import DOCUMENTED, Operator
 from dmlcts.spec.promises import spec_version
+from dmlcts.spec.writing import writing_to
 
 TITLES = {
     "example": "The documentation's examples, and what DirectML.dll was measured to give.",
@@ -72,10 +73,12 @@ def write_modules(cases: Iterable[Case], folder: Path, version: str) -> list[Pat
     by_operator: dict[Operator, list[Case]] = {}
     for case in cases:
         by_operator.setdefault(case.operator, []).append(case)
-    folder.mkdir(parents=True, exist_ok=True)
+    with writing_to(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     written = []
     for operator, own in by_operator.items():
         file = folder / module_name(operator.name)
-        file.write_text(module_text(operator, own, version), encoding="utf-8", newline="\n")
+        with writing_to(file):
+            file.write_text(module_text(operator, own, version), encoding="utf-8", newline="\n")
         written.append(file)
     return written

@@ -22,6 +22,7 @@ from dmlcts.generator.case import Case
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
 from dmlcts.spec.model import Operator
+from dmlcts.spec.writing import writing_to
 
 VARIABLE = "DMLCTS_CASES"
 """The environment variable with the folder. It may be emptied at any time; nothing in it is used after a change of spec or generator."""
@@ -42,10 +43,11 @@ def kept(operator: str, most: str, make: Callable[[], tuple[Case, ...]]) -> tupl
             found: tuple[Case, ...] = pickle.load(stream)  # noqa: S301 (see above)
         return found
     cases = make()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
-        _Pickler(partial, pickle.HIGHEST_PROTOCOL).dump(cases)
-    Path(partial.name).replace(path)  # processes that write the same file at once write the same
+    with writing_to(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as partial:
+            _Pickler(partial, pickle.HIGHEST_PROTOCOL).dump(cases)
+        Path(partial.name).replace(path)  # processes that write the same file at once write the same
     return cases
 
 

@@ -28,6 +28,7 @@ from dmlcts.generator.tuples import Tuples
 from dmlcts.spec.desc import field_of
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.rules import violations
+from dmlcts.spec.writing import writing_to
 
 _DIVISIBLE = (12, 24, 36, 48, 60, 120, 180, 240, 360, 720, 840, 1260, 1680, 2520)
 """Sizes with more divisors than any smaller one: multiples of much at once."""
@@ -172,9 +173,10 @@ class Seen:
     def save(self, file: Path) -> None:
         """Writes the state, atomically."""
         partial = file.with_name(f"{file.name}.partial")
-        with partial.open("wb") as stream:
-            np.savez(stream, next=self.next, open=np.packbits(self.tuples.open))
-        partial.replace(file)
+        with writing_to(file):
+            with partial.open("wb") as stream:
+                np.savez(stream, next=self.next, open=np.packbits(self.tuples.open))
+            partial.replace(file)
 
     def restore(self, file: Path) -> None:
         """Reads a state that ``save`` wrote."""

@@ -7,16 +7,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from dmlcts.spec.writing import writing_to
+
 
 @contextmanager
 def replacing(file: Path) -> Iterator[TextIO]:
-    """A new file in UTF-8, which replaces ``file`` when the context ends without an exception. Raises OSError.
+    """A new file in UTF-8, which replaces ``file`` when the context ends without an exception. Raises WriteError.
 
     A symbolic link with the name of either is replaced, not followed. A lone surrogate, which the output of a crashed program may contain,
     becomes '?'.
     """
     partial = file.with_name(file.name + ".partial")
-    partial.unlink(missing_ok=True)
-    with partial.open("x", encoding="utf-8", errors="replace", newline="\n") as stream:
-        yield stream
-    partial.replace(file)
+    with writing_to(file):
+        partial.unlink(missing_ok=True)
+        with partial.open("x", encoding="utf-8", errors="replace", newline="\n") as stream:
+            yield stream
+        partial.replace(file)

@@ -5,29 +5,36 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 from dmlcts.reports.atomic import replacing
 from dmlcts.reports.record import Result
+from dmlcts.spec.writing import writing_to
 
 
 @contextmanager
 def writing(folder: Path) -> Iterator[Path]:
-    """Creates ``folder`` if necessary, for files that are written within. Raises OSError with the folder's name in its message."""
-    try:
+    """Creates ``folder`` if necessary, for files that are written within. Raises WriteError with the folder's name in its message."""
+    with writing_to(folder, "the report cannot be written here"):
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OSError(
-            f"{folder}: the report cannot be written here: {reason}; choose another folder, or make this one writable"
-        ) from error
 
 
 def write_text(file: Path, text: str) -> None:
     """Writes ``text`` as UTF-8, atomically: a reader sees the old file or the new one. Makes the folder; raises OSError naming it."""
     with writing(file.parent), replacing(file) as stream:
         stream.write(text)
+
+
+def portable(name: str) -> str:
+    """A file's name, with ``_`` before one that is a device on Windows, whatever its extension: ``_CON.xml``."""
+    return f"_{name}" if _DEVICE.fullmatch(name.partition(".")[0].rstrip(" ")) else name
+
+
+_DEVICE = re.compile(
+    "(con|prn|aux|nul|conin[$]|conout[$]|(com|lpt)[0-9\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO}\N{SUPERSCRIPT THREE}])", re.IGNORECASE
+)
 
 
 def file_names(operators: Iterable[str], extension: str, reserved: str = "") -> dict[str, str]:
@@ -37,10 +44,11 @@ def file_names(operators: Iterable[str], extension: str, reserved: str = "") -> 
     """
     found: dict[str, str] = {}
     taken = {reserved}
+    numbers = count(1)
     for operator in operators:
-        stem = name = re.sub(r"[^A-Za-z0-9_-]", "_", operator)[:80] or "_"
+        stem = name = portable(re.sub(r"[^A-Za-z0-9_-]", "_", operator)[:80] or "_")
         while name.lower() in taken:
-            name = f"{stem}-{len(taken)}"
+            name = f"{stem}-{next(numbers)}"
         taken.add(name.lower())
         found[operator] = f"{name}{extension}"
     return found

@@ -29,6 +29,7 @@ from dmlcts.reports.verdict import (
     matrix,
     total,
     unused_waivers,
+    without_support,
 )
 
 
@@ -131,9 +132,12 @@ def _matrix(found: Matrix) -> Iterator[str]:
     yield ""
     yield f"| operator | {' | '.join(_cell(name) or 'none' for name in types)} | all |"
     yield f"|---|{'---|' * (len(types) + 1)}"
-    for operator, row in found.items():
+    lacking = without_support(found)
+    for operator, row in ((operator, row) for operator, row in found.items() if operator not in lacking):
         cells = [cell_text(row[name]) if name in row else "" for name in types]
         yield f"| {_cell(operator)} | {' | '.join(cells)} | {cell_text(total(row.values()))} |"
+    if lacking:
+        yield f"| {len(lacking)} operators |{' |' * len(types)} {cell_text(total(lacking.values()))} |"
     yield ""
 
 

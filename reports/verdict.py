@@ -104,6 +104,17 @@ def total(cells: Iterable[Mapping[str, int]]) -> Counts:
     return found
 
 
+FEW = 3
+"""As many operators without a supported case have a line each; more of them have one line together."""
+
+
+def without_support(found: Matrix) -> dict[str, Counts]:
+    """The operators of which every case is unsupported, with their counts, if there are more than a few; a host may declare ten of 177."""
+    counts = {operator: total(row.values()) for operator, row in found.items()}
+    lacking = {operator: of for operator, of in counts.items() if of[UNSUPPORTED] == sum(of.values())}
+    return lacking if len(lacking) > FEW else {}
+
+
 def worst(counts: Mapping[str, int]) -> str:
     """The worst status that occurs; ``not_run`` if none does."""
     return next((status for status in SEVERITY if counts[status]), NOT_RUN)

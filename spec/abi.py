@@ -44,7 +44,7 @@ class DataType:
         if isinstance(value, str):
             return int(value, 16) < 1 << self.bits if value.startswith("0x") else self.is_float and value in ("nan", "inf", "-inf")
         if self.is_float:
-            return not isfinite(value) or abs(value) <= _LARGEST[self.bits]
+            return (isinstance(value, float) and not isfinite(value)) or abs(value) <= _LARGEST[self.bits]
         least, most = self.limits
         return isinstance(value, int) and least <= value <= most
 

@@ -40,7 +40,7 @@ class CaseReader(Reader):
         names = (entry["axes"], *entry.get("each", ()))
         for name in names:
             self.check_attribute(name, (), path)
-        first = next(field.name for field in self.by_name.values() if field.is_tensor)
+        first = next((field.name for field in self.by_name.values() if field.is_tensor), "")
         if not any(len(row) == 1 and str(row[0]).startswith("*") for row in self.rows(first)):
             raise self.document.error((*path, "axes"), f"the sizes of {first} must be one `*` symbol, whose axes are counted")
         return Turning(names[0], names[1:])
@@ -82,17 +82,15 @@ class CaseReader(Reader):
             if field is None:
                 raise self.document.error(at, f"the operator has no field {name!r}")
             if field.is_tensor:
-                if not field.optional or not {*given} <= {PRESENT, ABSENT}:
+                if not field.optional or not all(value in (PRESENT, ABSENT) for value in given):
                     raise self.document.error(at, f"an optional tensor is {PRESENT} or {ABSENT}")
                 found[name] = tuple(given)
             elif field.operators:
                 for operator in given:
-                    if operator is not None and operator not in field.operators:
+                    if operator is not None and operator not in (*field.operators,):
                         raise self.document.error(at, f"{operator} is not allowed in {name}")
                 found[name] = tuple(given)
-            elif (
-                field.type.endswith("_ARRAY") and not isinstance(raw, str) and not any(isinstance(v, list | str) for v in raw or ())
-            ):
+            elif field.type.endswith("_ARRAY") and isinstance(raw, list) and not any(isinstance(v, list | str) for v in raw):
                 found[name] = (self.attribute_value(at, entries[name], raw),)
             else:
                 found[name] = tuple(self.attribute_value(at, entries[name], value) for value in given)

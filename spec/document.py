@@ -35,7 +35,8 @@ _DEEPEST = 32
 _MOST = 100_000
 _MOST_OPENED = 4_000
 _MOST_MARKS = 200_000
-"""Limits on nesting, on values (those of an alias counted at each use), on lists and mappings, and on what separates values: ten times what a large spec needs."""
+_MOST_DIGITS = 400
+"""Limits on nesting, on values (those of an alias counted at each use), on lists and mappings, on what separates values, and on a number's characters: ten times what a large spec needs."""
 
 
 class SpecError(ValueError):
@@ -121,27 +122,39 @@ def parse(text: str, file: Path | None = None, dates: bool = False) -> Document:
         SpecError: not YAML, a duplicate key, a key that is not a string, a value that YAML readers interpret differently, or a file
             that is not a mapping.
     """
+    reader = _Reader(file, dates)
+    value = _parsed(text, reader)
+    if not isinstance(value, dict):
+        found = {type(None): "an empty file", list: "a list"}.get(type(value), "one value")
+        raise SpecError(file, 1, (), f"must be a mapping of fields to values, not {found}")
+    return Document(value, reader.lines, file)
+
+
+def parse_value(text: str) -> Any:
+    """One YAML value, as someone gives it in a command; nothing is null. Raises SpecError: as ``parse``."""
+    return _parsed(text, _Reader(None))
+
+
+def _parsed(text: str, reader: _Reader) -> Any:
     # libyaml's composer recurses in C: too many open brackets would overflow its stack and crash the process.
     if sum(text.count(opened) for opened in ("[", "{", "- ", "? ")) > _MOST_OPENED:
-        raise SpecError(file, None, (), f"too large: more than {_MOST_OPENED} lists and mappings")
+        raise SpecError(reader.file, None, (), f"too large: more than {_MOST_OPENED} lists and mappings")
     if sum(text.count(mark) for mark in (":", ",", "\n")) > _MOST_MARKS:
-        raise SpecError(file, None, (), f"too large: more than {_MOST_MARKS:,} lines, commas and colons")
+        raise SpecError(reader.file, None, (), f"too large: more than {_MOST_MARKS:,} lines, commas and colons")
     loader: Any = None
     try:
         loader = _LOADER(text)
         root = loader.get_single_node()
-        if not isinstance(root, yaml.MappingNode):
-            found = {type(None): "an empty file", yaml.SequenceNode: "a list"}.get(type(root), "one value")
-            raise SpecError(file, 1, (), f"must be a mapping of fields to values, not {found}")
-        reader = _Reader(file, dates)
-        return Document(reader.value(root, ()), reader.lines, file)
+        return None if root is None else reader.value(root, ())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = ", ".join(part for part in (error.context, error.problem) if part)
-        raise SpecError(file, mark.line + 1 if mark else None, (), f"not YAML: {problem}") from None
+        raise SpecError(reader.file, mark.line + 1 if mark else None, (), f"not YAML: {problem}") from None
     except yaml.reader.ReaderError as error:
         line = text.encode("utf-8")[: error.position].count(b"\n") + 1
-        raise SpecError(file, line, (), f"not YAML: the character #x{error.character:02X} is not allowed") from None
+        raise SpecError(reader.file, line, (), f"not YAML: the character #x{error.character:02X} is not allowed") from None
+    except UnicodeEncodeError:
+        raise SpecError(reader.file, None, (), "not YAML: a lone surrogate; give the text in UTF-8") from None
     finally:
         if loader is not None:
             loader.dispose()
@@ -222,6 +235,8 @@ class _Reader:
         return text
 
     def number(self, text: str, path: Path_, line: int) -> int | float:
+        if len(text) > _MOST_DIGITS:
+            raise SpecError(self.file, line, path, f"a number of {len(text):,} characters; at most {_MOST_DIGITS} are read")
         if text.lstrip("-").isdigit() and text != "-0":
             return int(text)
         number = float(text)

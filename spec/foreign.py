@@ -19,6 +19,9 @@ from typing import Any, BinaryIO, NoReturn
 
 MIB = 1 << 20
 
+_MARK = "\N{BYTE ORDER MARK}"
+"""Windows PowerShell 5 writes one before UTF-8."""
+
 DEEPEST = 64
 """Lists and objects inside each other, in JSON."""
 
@@ -71,11 +74,11 @@ def read_bytes(file: Path, most: int) -> bytes:
 
 def read_text(file: Path, most: int) -> str:
     """The text of a regular file of at most ``most`` bytes of UTF-8, without a byte order mark. Raises ForeignError."""
-    return decode(read_bytes(file, most)).removeprefix("\N{BYTE ORDER MARK}")
+    return decode(read_bytes(file, most)).removeprefix(_MARK)
 
 
 def read_lines(file: Path, most: int, longest: int) -> Iterator[str]:
-    """The lines of a regular file of UTF-8, each with its ``\\n``, which the last one may lack. Only ``\\n`` ends a line.
+    """The lines of a regular file of UTF-8, without a byte order mark, each with its ``\\n``, which the last one may lack. Only ``\\n`` ends a line.
 
     Raises:
         ForeignError: as ``read_text``, or a line has more than ``longest`` bytes.
@@ -90,7 +93,7 @@ def read_lines(file: Path, most: int, longest: int) -> Iterator[str]:
                 return
             if len(data) > longest:
                 raise ForeignError(f"a line of more than {longest:,} bytes", number)
-            yield decode(data, number)
+            yield decode(data, number).removeprefix(_MARK if number == 1 else "")
 
 
 def decode(data: bytes, line: int = 1) -> str:

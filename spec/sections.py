@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from dmlcts.spec.abi import abi
 from dmlcts.spec.measurement import Measurement
 from dmlcts.spec.model import DOCUMENTED, Domain, Example, Field, Operator, Shape, Tolerance, Values
 from dmlcts.spec.promises import plain
@@ -31,6 +32,7 @@ def sections(operator: Operator) -> Iterator[Section]:
 
 def _sections(operator: Operator) -> Iterator[Section]:
     yield _rows("fields", ((f.name, f.kind, f.enum or f.type, _field(f)) for f in operator.fields))
+    yield _rows("constants", ((name, _numbers(constants)) for name, constants in constants_of(operator).items()))
     for support in operator.tables():
         when = "".join(f", {name} in {', '.join(map(str, values))}" for name, values in support.when.items())
         rows = ((n, "-".join(map(str, sorted({*r.dimensions}))) + "d", " ".join(r.data_types)) for n, r in support.tensors.items())
@@ -67,6 +69,16 @@ def _sections(operator: Operator) -> Iterator[Section]:
     yield _texts("cases: relations", relations, label="relation/")
     for measured in operator.measured:
         yield _rows(f"measured (dmlcts probe): {measured.by}, {measured.date}", _measured(measured))
+
+
+def constants_of(operator: Operator) -> dict[str, dict[str, int]]:
+    """The numbers of the constants that a desc of this operator has: of its enumerations, of data types and of tensor flags."""
+    names = dict.fromkeys((*(field.enum for field in operator.fields if field.enum), "DML_TENSOR_DATA_TYPE"))
+    return {name: abi().enums[name].values for name in names} | {"DML_TENSOR_FLAGS": abi().tensor_flags}
+
+
+def _numbers(constants: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in constants.items())
 
 
 def _rows(title: str, rows: Iterable[tuple[str, ...]], label: str = "") -> Section:

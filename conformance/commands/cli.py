@@ -95,9 +95,19 @@ def main(arguments: list[str] | None = None) -> Any:
         known = exit_code_of(error)
         if known is None:
             raise
-        click.echo(f"dmlcts: {error}", err=True)
+        click.echo(f"dmlcts: {_message(error)}", err=True)
         sys.exit(known)
     sys.exit(code if isinstance(code, int) else 0)  # click returns the code of an Exit
+
+
+def _message(error: Exception) -> str:
+    """An error in words. Where no space is left, each file that is written is named (spec/writing): one without a name is standard output."""
+    from dmlcts.spec.writing import FULL, WriteError
+
+    if not isinstance(error, OSError) or isinstance(error, WriteError) or error.filename or error.errno not in FULL:
+        return str(error)
+    silence()  # what is left to print fails again
+    return f"standard output cannot be written: {error.strerror}; free some space, or print to another place"
 
 
 def _check_text(arguments: list[str]) -> None:

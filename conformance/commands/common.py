@@ -7,12 +7,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from dmlcts.generator.case import Case
     from dmlcts.spec.model import Operator
 
 
@@ -82,11 +84,12 @@ def print_json(data: Any) -> None:
 def operator_named(name: str) -> Operator:
     """The operator with a name given by a user, which may be the short form, in any letter case. Raises UsageError."""
     from dmlcts.conformance.runner.options import UsageError
+    from dmlcts.spec.foreign import shortened
     from dmlcts.spec.loader import load
 
     found = names_given((name,))
     if len(found) > 1:
-        raise UsageError(f"{name!r} may be {' or '.join(found)}; give one operator")
+        raise UsageError(f"{shortened(name)!r} may be {shortened(' or '.join(found))}; give one operator")
     return load(found[0])
 
 
@@ -98,6 +101,19 @@ def names_given(patterns: Sequence[str]) -> list[str]:
     from dmlcts.conformance.runner.selection import operators_named
 
     return list(dict.fromkeys(name for pattern in patterns for name in operators_named((pattern,))))
+
+
+def case_named(text: str) -> Case:
+    """The case that a user gave: by its id, or as a JSON file of one. Raises UsageError."""
+    from dmlcts.conformance.runner.options import UsageError, read_case
+    from dmlcts.generator.suite import find_case
+
+    if Path(text).is_file():
+        return read_case(Path(text))
+    try:
+        return find_case(text)
+    except KeyError as error:
+        raise UsageError(error.args[0]) from None
 
 
 def sound() -> list[Operator]:

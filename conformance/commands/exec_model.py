@@ -20,6 +20,7 @@ from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.reports.record import ERROR, FAIL, UNSUPPORTED
 from dmlcts.spec.model import DOCUMENTED
+from dmlcts.spec.writing import writing_to
 
 _STATUS = {FAIL: "rejected", UNSUPPORTED: "unsupported", ERROR: "error"}
 
@@ -65,7 +66,8 @@ def command(
     try:
         info = opened.describe()
         if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
+            with writing_to(out):
+                out.mkdir(parents=True, exist_ok=True)
         state = State(read)
         for step in state.run(opened, info, out or Path(), timeout):
             report.step(step)

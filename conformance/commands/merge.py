@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from dmlcts.spec.writing import writing_to
+
 
 @click.command("merge")
 @click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -33,7 +35,8 @@ def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
         record = merge(records)
     except MergeError as error:
         raise UsageError(str(error)) from None
-    out.parent.mkdir(parents=True, exist_ok=True)
+    with writing_to(out.parent):
+        out.parent.mkdir(parents=True, exist_ok=True)
     write_record(record, out)
     click.echo(
         f"{len(record.results):,} results of {len(shards)} {'searches' if record.manifest.level == SEARCH else 'shards'} in {out}"

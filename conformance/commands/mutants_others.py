@@ -18,6 +18,8 @@ from dmlcts.conformance.mutants.interactions.shares import as_json, page, tables
 from dmlcts.conformance.mutants.legal import FalseAlarm
 from dmlcts.conformance.mutants.table import costs_table
 from dmlcts.generator.case import to_json
+from dmlcts.reports.files import write_text
+from dmlcts.spec.writing import writing_to
 
 
 def show(
@@ -31,7 +33,7 @@ def show(
     """Prints what became of the faults, as JSON or for people, and writes a case for each survivor to ``out``, the page to ``table_file``."""
     files = {} if out is None else _written(fates, out)
     if table_file is not None:
-        table_file.write_text(page(fates, options), encoding="utf-8", newline="\n")
+        write_text(table_file, page(fates, options))
     if json_wanted:
         print_json({**options, **as_json(fates)})
         return
@@ -58,12 +60,13 @@ def show(
 
 def _written(fates: Sequence[Fate], out: Path) -> dict[str, Path]:
     """The case files of survivors by fault."""
-    out.mkdir(parents=True, exist_ok=True)
+    with writing_to(out):
+        out.mkdir(parents=True, exist_ok=True)
     files = {}
     for fate in fates:
         if fate.witness is not None:
             files[fate.name] = out / f"{fate.name.replace('/', '-')}.json"
-            files[fate.name].write_text(json.dumps(to_json(fate.witness), indent=1), encoding="utf-8", newline="\n")
+            write_text(files[fate.name], json.dumps(to_json(fate.witness), indent=1))
     return files
 
 

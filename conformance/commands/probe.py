@@ -22,6 +22,7 @@ from dmlcts.conformance.probing.measured import differences, differs, measuremen
 from dmlcts.conformance.probing.probe import CONFIRMED, REFUSED, UNKNOWN, Probed, probe
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.conformance.runner.terminal import console, counted
+from dmlcts.reports.files import write_text
 from dmlcts.spec.abi import feature_level
 from dmlcts.spec.loader import load, load_all, measured_folder
 from dmlcts.spec.measurement import Measurement
@@ -59,7 +60,7 @@ def command(operators: tuple[str, ...], backend: str, write: bool, as_json: bool
             found.append((probed, measurement_of(probed, info, backend)))
     changed = write_measurements(measured_folder(), [(p.operator, m) for p, m in found]) if write else 0
     if table_file:
-        table_file.write_text(table(found), encoding="utf-8", newline="\n")
+        write_text(table_file, table(found))
     if as_json:
         print_json([_json(probed, measurement) for probed, measurement in found])
     else:

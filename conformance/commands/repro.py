@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 import numpy as np
 
+from dmlcts.conformance.commands.common import case_named
 from dmlcts.conformance.dxdispatch.write import write_model
-from dmlcts.conformance.runner.options import UsageError, read_case
 from dmlcts.generator.case import Case, to_json
 from dmlcts.generator.data import inputs
-from dmlcts.generator.suite import find_case
 from dmlcts.reference.answer import host
 from dmlcts.reference.registry import compute
+from dmlcts.spec.writing import writing_to
 
 
 @click.command("repro")
@@ -26,7 +26,14 @@ def command(case: str, out: Path, backend: str) -> None:
 
     CASE is a case's id, or a JSON file of a failed property case.
     """
-    found = _case(case)
+    found = case_named(case)
+    with writing_to(out):
+        _write(found, out)
+    again = f'--case "{found.id}"' if not Path(case).is_file() else f'--case-file "{(out / "case.json").as_posix()}"'
+    click.echo(f'run it: dmlcts run --backend "{backend}" {again}')
+
+
+def _write(found: Case, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     (out / "case.json").write_text(json.dumps(to_json(found), indent=1), encoding="utf-8", newline="\n")
     arrays = inputs(found)
@@ -40,14 +47,3 @@ def command(case: str, out: Path, backend: str) -> None:
         write_model(found, arrays, out)
         written.append("model.json")
     click.echo(f"{found.id}: {', '.join(written)} in {out}")
-    again = f'--case "{found.id}"' if not Path(case).is_file() else f'--case-file "{(out / "case.json").as_posix()}"'
-    click.echo(f'run it: dmlcts run --backend "{backend}" {again}')
-
-
-def _case(case: str) -> Case:
-    if Path(case).is_file():
-        return read_case(Path(case))
-    try:
-        return find_case(case)
-    except KeyError as error:
-        raise UsageError(error.args[0]) from None

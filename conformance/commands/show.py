@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import click
 from rich.markup import escape
 
-from dmlcts.conformance.commands.common import json_option, print_json
+from dmlcts.conformance.backends.recording import Recording
+from dmlcts.conformance.commands.common import case_named, json_option, print_json
 from dmlcts.conformance.runner.options import RunOptions, UsageError
 from dmlcts.conformance.runner.selection import selected_cases
-from dmlcts.conformance.runner.terminal import console
+from dmlcts.conformance.runner.session import Session
+from dmlcts.conformance.runner.terminal import console, counted
 from dmlcts.generator.case import LEVELS, OFFSETS, Case, to_json
 from dmlcts.generator.data import inputs
-from dmlcts.generator.suite import find_case
 from dmlcts.spec.desc_json import write_desc
+from dmlcts.spec.writing import writing_to
 
 
 @click.command("show")
@@ -22,15 +25,27 @@ from dmlcts.spec.desc_json import write_desc
 @click.option("--operator", "operators", multiple=True, metavar="NAME", help="list the cases of this operator, by name or pattern")
 @click.option("-k", "expression", default="", metavar="EXPR", help="list the cases with these words in the id")
 @click.option("--level", "-l", type=click.Choice(LEVELS), default="full", show_default=True, help="list cases up to this level")
+@click.option(
+    "--frame",
+    "frames",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="write what a process: host gets on standard input for CASE, to start the host in a debugger with it",
+)
 @json_option
-def command(case: str | None, operators: tuple[str, ...], expression: str, level: str, as_json: bool) -> None:
-    """Prints one case with its data, or lists the cases that --operator and -k select."""
+def command(case: str | None, operators: tuple[str, ...], expression: str, level: str, frames: Path | None, as_json: bool) -> None:
+    """Prints one case with its data, or lists the cases that --operator and -k select.
+
+    CASE is a case's id, or a JSON file of a failed property case.
+    """
+    if frames is not None and case is None:
+        raise UsageError("--frame needs CASE, the id of the case whose requests it writes")
     if case is not None:
-        try:
-            found = find_case(case)
-        except KeyError as error:
-            raise UsageError(error.args[0]) from None
-        if as_json:
+        found = case_named(case)
+        if frames is not None:
+            count = write_session(found, frames)
+            click.echo(f"{frames}: describe, {counted(count, 'run request')} and close, as in a run of {found.id}")
+        elif as_json:
             print_json(to_json(found))
         else:
             _print_case(found)
@@ -43,6 +58,22 @@ def command(case: str | None, operators: tuple[str, ...], expression: str, level
     else:
         for listed in cases:
             click.echo(listed.id)
+
+
+def write_session(case: Case, file: Path) -> int:
+    """Writes what a host reads in a run of a case alone, and returns how many dispatches that asks for.
+
+    Raises:
+        UsageError: the case asks for none here. WriteError: the file cannot be written.
+    """
+    with writing_to(file), file.open("wb") as stream:
+        backend = Recording(stream)
+        session = Session(RunOptions(), backend)
+        result = session.run(case)
+        session.close()
+    if not backend.count:
+        raise UsageError(f"{case.id} sends no request: {result.message}")
+    return backend.count
 
 
 def _print_case(case: Case) -> None:

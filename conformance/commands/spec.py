@@ -31,6 +31,7 @@ from dmlcts.spec.model import Operator, RandomData, Values
 from dmlcts.spec.pages.compare import compare
 from dmlcts.spec.pages.page import PageError, read_page
 from dmlcts.spec.promises import plain
+from dmlcts.spec.sections import constants_of
 from dmlcts.spec.yaml_writer import yaml_text
 
 
@@ -89,7 +90,7 @@ def show(operator: str, as_json: bool, as_yaml: bool) -> None:
     """Prints a whole operator: its own file, everything inherited, defaults, and measurements."""
     found = operator_named(operator)
     if as_json:
-        data = {"measured": plain(found.measured), "accepts": plain(found.accepts)}
+        data = {"measured": plain(found.measured), "accepts": plain(found.accepts), "constants": constants_of(found)}
         print_json(plain(found) | data)
     elif as_yaml and found.file:
         click.echo(yaml_text(load_document(read(found.file), found.file).data), nl=False)

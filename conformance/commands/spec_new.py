@@ -18,6 +18,7 @@ from dmlcts.spec.document import SpecError, parse, read
 from dmlcts.spec.file_form import CASES, ORDER, SCHEMA
 from dmlcts.spec.loader import family_of, load_document, load_text, operator_names, operators_folder, profiles_folder
 from dmlcts.spec.model import Operator
+from dmlcts.spec.writing import writing_to
 from dmlcts.spec.yaml_writer import entry
 
 OWN = ("operator", "type", "introduced", "summary", "accepts", "examples", "errata", "sources")
@@ -247,12 +248,12 @@ def _yaml(data: Mapping[str, Any]) -> str:
 
 def _write(file: Path, text: str) -> None:
     """Raises UsageError if there is such a file."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    try:
+    if file.exists():
+        raise UsageError(f"{file} is there already, and is not overwritten")
+    with writing_to(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8", newline="\n") as out:
             out.write(text)
-    except FileExistsError:
-        raise UsageError(f"{file} is there already, and is not overwritten") from None
 
 
 # The reference function

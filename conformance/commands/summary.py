@@ -13,7 +13,7 @@ from dmlcts.reports.claim import claim_of
 from dmlcts.reports.explanation import MOST_SHOWN, Explanation, more
 from dmlcts.reports.groups import deciding
 from dmlcts.reports.record import NOT_RUN, PASS, STATUSES, UNSUPPORTED, Record, Result
-from dmlcts.reports.verdict import SYMBOLS, interruption, unused_waivers
+from dmlcts.reports.verdict import SYMBOLS, interruption, matrix, total, unused_waivers, without_support
 
 _SHOWN = 5
 """How many of the cases that decide the exit code are shown; the report has them all."""
@@ -36,11 +36,13 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
     table.add_column("operator", overflow="fold")
     for status in shown:
         table.add_column(f"{SYMBOLS[status]} {status.replace('_', ' ')}", justify="right", style=_STYLES.get(status, ""))
-    by_operator: dict[str, dict[str, int]] = {}
-    for result in record.results:
-        row = by_operator.setdefault(result.operator, dict.fromkeys(STATUSES, 0))
-        row[result.status] += 1
-    for operator, counts in by_operator.items():
+    found = matrix(record.results)
+    lacking = without_support(found)
+    named = dict.fromkeys(result.operator for result in record.results if result.operator not in lacking)
+    rows = {operator: total(found[operator].values()) for operator in named}
+    if lacking:
+        rows[f"{len(lacking)} operators"] = total(lacking.values())
+    for operator, counts in rows.items():
         table.add_row(operator, *(f"{counts[status]:,}" if counts[status] else "" for status in shown))
     console.print(table)
     print_explanations(explanations[:MOST_SHOWN], console)

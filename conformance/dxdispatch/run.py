@@ -18,11 +18,13 @@ from dmlcts.conformance.dxdispatch.read import DispatchCommand, Model, Part, Pri
 from dmlcts.conformance.execution.domains import undefined_inputs
 from dmlcts.conformance.execution.layout import output_names
 from dmlcts.conformance.execution.outcome import Outcome, attempt
+from dmlcts.reports.files import portable
 from dmlcts.reports.record import UNSUPPORTED
 from dmlcts.spec.abi import data_type
 from dmlcts.spec.desc import UNKNOWN, TensorDesc
 from dmlcts.spec.dtypes import bits_dtype
 from dmlcts.spec.rules import violations
+from dmlcts.spec.writing import writing_to
 
 Array = NDArray[Any]
 
@@ -157,16 +159,17 @@ class State:
         file = folder / command.target
         if not file.resolve().is_relative_to(folder.resolve()):
             raise ModelError(f"{file} is not written: a symbolic link leads out of {folder}")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if file.suffix.lower() == ".npy":
-            values = self.flat(command.resource)
-            array = savable(values)
-            if command.dimensions:
-                array = array[: int(np.prod(command.dimensions))].reshape(command.dimensions)
-            with file.open("wb") as stream:
-                np.save(stream, array)
-        else:
-            file.write_bytes(self.contents[command.resource].tobytes())
+        with writing_to(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if file.suffix.lower() == ".npy":
+                values = self.flat(command.resource)
+                array = savable(values)
+                if command.dimensions:
+                    array = array[: int(np.prod(command.dimensions))].reshape(command.dimensions)
+                with file.open("wb") as stream:
+                    np.save(stream, array)
+            else:
+                file.write_bytes(self.contents[command.resource].tobytes())
         return file
 
 
@@ -181,13 +184,14 @@ def savable(values: Values) -> Array:
 def save(values: Values, folder: Path) -> Path:
     """Writes a resource to a .npy file of its name, in which what a file name cannot have is percent-encoded. Raises OSError."""
     file = array_file(values.resource, folder)
-    np.save(file, savable(values))
+    with writing_to(file):
+        np.save(file, savable(values))
     return file
 
 
 def array_file(resource: str, folder: Path) -> Path:
     """The .npy file of a resource in a folder."""
-    return folder / f"{quote(resource, safe=' ()[]{},;=+@!#$&')}.npy"
+    return folder / portable(f"{quote(resource, safe=' ()[]{},;=+@!#$&')}.npy")
 
 
 def text(values: Values) -> str:

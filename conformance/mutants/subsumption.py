@@ -20,6 +20,7 @@ from typing import Any
 from dmlcts.conformance.mutants.hunt import PROPERTY, Hunter, Trial
 from dmlcts.conformance.mutants.mutant import Mutant
 from dmlcts.spec.model import DOCUMENTED
+from dmlcts.spec.writing import writing_to
 
 FILE = Path(__file__).with_name("hardest.json")
 
@@ -131,5 +132,6 @@ def write(found: Mapping[str, Sequence[str]], digests: Mapping[str, str]) -> Non
     """Replaces the file's entries of some operators; one line an operator, so that changes can be read."""
     content = {**known(), **{name: {"digest": digests[name], "hardest": list(labels)} for name, labels in found.items()}}
     lines = [f"{json.dumps(name)}: {json.dumps(content[name])}" for name in sorted(content)]
-    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", newline="\n")
+    with writing_to(FILE):
+        FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", newline="\n")
     known.cache_clear()

@@ -25,6 +25,7 @@ from dmlcts.spec.measured import LISTS, OF_ALL, checked, expanded, forget, measu
 from dmlcts.spec.measured import measurement as measurement_in
 from dmlcts.spec.measurement import ALL, Difference, Measurement
 from dmlcts.spec.model import Operator
+from dmlcts.spec.writing import writing_to
 from dmlcts.spec.yaml_writer import entry as lines_of
 from dmlcts.spec.yaml_writer import yaml_text
 
@@ -110,10 +111,12 @@ def write_measurements(folder: Path, found: Iterable[tuple[Operator, Measurement
     text = file_text([every[name] for name in sorted(every, key=lambda name: abi().operator_types[name])])
     checked(text, file)
     if not file.exists() or file.read_bytes() != text.encode("utf-8"):
-        folder.mkdir(parents=True, exist_ok=True)
+        with writing_to(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         written = file.with_name(f"{file.name}.{os.getpid()}.new")
-        written.write_bytes(text.encode("utf-8"))
-        written.replace(file)
+        with writing_to(file):
+            written.write_bytes(text.encode("utf-8"))
+            written.replace(file)
         forget()
     after = checked(text, file)
     return sum(

@@ -31,6 +31,7 @@ from dmlcts.reports.record import (
     write_line,
     write_record,
 )
+from dmlcts.spec.writing import writing_to
 
 FOLDER = "parts"
 
@@ -120,7 +121,7 @@ def unlist(parts: Path, number: int) -> None:
 
 def crashed(parts: Path, result: Result) -> None:
     """The result of a case whose process died."""
-    with (parts / CRASHED).open("a", encoding="utf-8", newline="\n") as stream:
+    with writing_to(parts), (parts / CRASHED).open("a", encoding="utf-8", newline="\n") as stream:
         write_line(stream, "result", result_json(result))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import IO
 
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import UsageError
+from dmlcts.spec.writing import writing_to
 
 LOCK = ".dmlcts.lock"
 """The lock file. The operating system releases the lock whenever the process ends; the file stays, since another run may be about to open
@@ -31,7 +33,7 @@ def claimed(out: Path) -> Iterator[Path]:
         entries = {entry.name for entry in out.iterdir()} - {LOCK} if out.is_dir() else set()
         _check(out, entries)
         out.mkdir(parents=True, exist_ok=True)
-        held = (out / LOCK).open("a+b")
+        held = (out / LOCK).open("a+b", buffering=0)  # else closing it would fail again where the disk is full
     except OSError as error:
         raise UsageError(
             f"the output folder {out} cannot be written: {error.strerror or error}; choose another with --out"
@@ -39,7 +41,8 @@ def claimed(out: Path) -> Iterator[Path]:
     with held:
         if not _locked(held):
             raise UsageError(f"another run is writing to the output folder {out}; wait for it, or choose another with --out")
-        _note_process(held)
+        with writing_to(out / LOCK):
+            _note_process(held)
         yield out
 
 
@@ -64,7 +67,7 @@ def _begins_record(file: Path) -> bool:
     if file.is_symlink() or not file.is_file():
         return False
     with file.open("rb") as stream:
-        return stream.read(len(_MANIFEST)) == _MANIFEST
+        return stream.read(len(BOM_UTF8 + _MANIFEST)).removeprefix(BOM_UTF8).startswith(_MANIFEST)
 
 
 def _locked(held: IO[bytes]) -> bool:
@@ -88,4 +91,3 @@ def _note_process(held: IO[bytes]) -> None:
     """Writes the id of the process into the lock file, for people."""
     held.truncate(0)
     held.write(f"\n{os.getpid()}\n".encode())  # Windows locks the first byte
-    held.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from dmlcts.reports.record import FAILURES
@@ -36,6 +36,10 @@ class Plan:
         self.left: dict[str, deque[int]] = {}
         self.failures = 0
         self.further: Counter[str] = Counter()
+
+    def begin_with(self, operators: Collection[str]) -> None:
+        """Of what is not listed, the cases of these operators come first."""
+        self.unlisted = deque(sorted(self.unlisted, key=lambda name: name not in operators))
 
     def add(self, operator: str, ids: list[str]) -> None:
         """The cases of an operator are made."""

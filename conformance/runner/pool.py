@@ -180,6 +180,8 @@ class Pool:
             case ["broken", reason]:
                 self.selection.cases(process.operator)  # an error in a spec is raised here too
                 raise RuntimeError(str(reason))
+            case ["unwritable", str(reason)]:
+                raise OSError(reason)
             case ["began"]:
                 process.began = True
             case ["ran", str(status)] if process.indices:

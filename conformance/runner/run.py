@@ -107,6 +107,7 @@ def running(
         clock = perf_counter()
         progress.begin(len(selection.operators), processes)
         plan = selection.plan(progress, folder, {case: result.status for case, result in done.items()})
+        plan.begin_with(session.info.operators)  # the others end as unsupported, whenever they come
         interrupted, here = False, Worker(session, selection, folder, "main")
         try:
             with progress:

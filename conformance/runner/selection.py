@@ -15,6 +15,7 @@ from dmlcts.generator.case import LEVELS, Case
 from dmlcts.generator.matching import matcher, may_match, words_of
 from dmlcts.generator.suite import find_case, operator_cases, select
 from dmlcts.spec.abi import feature_level
+from dmlcts.spec.foreign import shortened
 from dmlcts.spec.loader import operator_names, short_form
 
 
@@ -148,7 +149,7 @@ def _matching(given: str) -> list[str]:
         return [pattern]
     found = [name for name in operator_names() if any(fnmatchcase(form, pattern) for form in (name, short_form(name)))]
     if not found:
-        raise UsageError(f"no operator {given!r}; {near(pattern)}")
+        raise UsageError(f"no operator {shortened(given)!r}; {near(pattern)}")
     if len(found) > 1 and not set("*?[") & set(pattern):
         raise UsageError(f"{given!r} may be {' or '.join(found)}; give the whole name")
     return found

@@ -24,9 +24,11 @@ from dmlcts.generator.case import AGREEMENT, RELATION, Case, to_json
 from dmlcts.generator.drawn import KIND as DRAWN
 from dmlcts.generator.numbered import find_numbered
 from dmlcts.reports.claim import REQUIRED, required
+from dmlcts.reports.files import portable
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
 from dmlcts.reports.waivers import apply_waivers, read_waivers
 from dmlcts.spec import clean
+from dmlcts.spec.writing import writing_to
 
 
 class Session:
@@ -89,9 +91,10 @@ class Session:
         if example is None and result.kind == DRAWN and (case := find_numbered(result.case)):  # its process died
             example = to_json(case)
         if example is not None:
-            name = f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json"
-            self.examples.mkdir(parents=True, exist_ok=True)
-            (self.examples / name).write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")
+            name = portable(f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json")
+            with writing_to(self.examples):
+                self.examples.mkdir(parents=True, exist_ok=True)
+                (self.examples / name).write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")
             file = Path(self.options.out) / EXAMPLES_FOLDER / name
         what = ("--case", result.case) if file is None else ("--case-file", file.as_posix())
         return command_text(("dmlcts", "run", "--backend", self.options.backend, *what))

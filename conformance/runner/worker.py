@@ -8,6 +8,7 @@ standard output:
 | process name, options as JSON, the backend's description as the run has it (the first line) | ``ready``, or ``unavailable`` and the reason |
 | ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
 | ``run``, operator, indices in that list | ``began``, then ``ran`` and the status, a line for each case |
+| any | ``unwritable`` and why, if the journal cannot be written: it ends then |
 | the end of its input | ``unclosed`` and what went wrong, if its backend fails to close |
 
 The end of its input ends it: also when the process that started it was killed.
@@ -37,6 +38,7 @@ from dmlcts.conformance.runner.session import Session
 from dmlcts.generator.case import Case
 from dmlcts.reports.record import ERROR, NOT_RUN, Result, result_json, write_line
 from dmlcts.spec import clean
+from dmlcts.spec.writing import WriteError, writing_to
 
 GRACE = 10.0
 """Seconds that a process has to finish its case and to close its backend after its input has ended. Then it is killed."""
@@ -78,14 +80,16 @@ class Worker:
     def run(self, operator: str, index: int) -> str:
         """Runs a case, writes its result to the journal if it is kept, and returns the status."""
         if self.stream is None:
-            self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
+            with writing_to(self.folder):
+                self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
         case = self.cases(operator)[index]
         result = result_in(self.session, case)
         if os.getpid() != self.process_id:
             os._exit(0)  # the backend called fork, and this is the child: the parent goes on
         if self.selection.keeps(operator, result.status):
-            write_line(self.stream, "result", result_json(result))
-            self.stream.flush()
+            with writing_to(self.folder):
+                write_line(self.stream, "result", result_json(result))
+                self.stream.flush()
         self.last = Ran(operator, index, case.id)
         return result.status
 
@@ -95,7 +99,8 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         gc.unfreeze()
         if self.stream is not None:
-            self.stream.close()
+            with writing_to(self.folder):  # what could not be written is tried once more
+                self.stream.close()
 
 
 def result_in(session: Session, case: Case) -> Result:
@@ -143,8 +148,11 @@ def main() -> None:
         return
     say("ready")
     with session:
-        with Worker(session, selection, out / journal.FOLDER, process) as worker:
-            _obey(queue, worker, say)
+        try:
+            with Worker(session, selection, out / journal.FOLDER, process) as worker:
+                _obey(queue, worker, say)
+        except WriteError as error:  # no fault of the case that ran
+            say("unwritable", str(error))
         if problem := session.close():
             say("unclosed", problem)
 
@@ -156,6 +164,8 @@ def _obey(queue: SimpleQueue[list[Any] | None], worker: Worker, say: Callable[..
             case ["list", operator]:
                 try:
                     say("listed", worker.listed(operator))
+                except WriteError:
+                    raise
                 except Exception as error:
                     say("broken", "".join(format_exception(error)))
             case ["run", operator, indices]:

@@ -20,6 +20,7 @@ from dmlcts.conformance.runner.run import exit_code
 from dmlcts.reports import write_all
 from dmlcts.reports.claim import claim_of
 from dmlcts.reports.ctrf import CTRF_STATUS, write_ctrf
+from dmlcts.reports.files import file_names, portable
 from dmlcts.reports.html import write_html
 from dmlcts.reports.junit import ELEMENTS, write_junit
 from dmlcts.reports.markdown import code, fenced, markdown
@@ -50,6 +51,77 @@ from dmlcts.reports.verdict import (
     worst,
 )
 from dmlcts.spec import clean
+
+# ---- Operators that an implementation does not have
+
+
+def test_operators_without_a_supported_case_have_one_line_together() -> None:
+    """A host that declares ten operators of 177 is not a page of dashes; what it supports in part keeps its line."""
+    lacking = [result(UNSUPPORTED, number, f"LACKING_{number}") for number in range(4)]
+    partly = [result(UNSUPPORTED, 0, "PARTLY"), result(PASS, 1, "PARTLY")]
+    lines = markdown(run(*lacking, *partly)).splitlines()
+    assert [line for line in lines if "LACKING" in line] == []
+    assert [line.split("|")[1:4] for line in lines if line.startswith("| 4 operators")] == [[" 4 operators ", " ", " – 4 "]]
+    assert any("PARTLY" in line for line in lines)
+    few = markdown(run(*lacking[:3], *partly))
+    assert all(f"LACKING_{number}" in few for number in range(3))
+    printed = StringIO()
+    print_summary(run(*lacking, *partly), Console(file=printed, width=200))
+    assert "4 operators" in printed.getvalue()
+    assert "LACKING" not in printed.getvalue()
+
+
+# ---- Names of files
+
+
+def test_files_of_operators_have_names_that_every_system_has(tmp_path: Path) -> None:
+    """A record may name anything: devices of Windows, names that differ in case alone or that end in a dot."""
+    hostile = (
+        "CON",
+        "con",
+        "nul.x",
+        "COM1",
+        "Lpt9",
+        "a",
+        "A",
+        "a-1",
+        "A-2",
+        "x.",
+        "x ",
+        "../x",
+        "",
+        "é",
+        "CONIN$",
+        "a" * 300,
+        "a" * 301,
+    )
+    names = file_names(hostile, ".xml", reserved="a-3")
+    assert len({name.lower() for name in names.values()}) == len(hostile)
+    for name in names.values():
+        stem = name.removesuffix(".xml")
+        assert re.fullmatch(r"[A-Za-z0-9_-]{1,100}", stem)
+        assert not re.fullmatch(r"(?i)con|prn|aux|nul|com[0-9]|lpt[0-9]", stem)
+        assert stem != "a-3"
+    write_all(run(*(result(FAIL, number, operator) for number, operator in enumerate(filter(None, hostile)))), tmp_path)
+    for file in tmp_path.rglob("*"):
+        assert not re.fullmatch(r"(?i)con|prn|aux|nul|com[0-9]|lpt[0-9]", file.name.partition(".")[0]), file
+
+
+@pytest.mark.parametrize(
+    ("name", "portable_name"),
+    [
+        ("CON.xml", "_CON.xml"),
+        ("con.2.xml", "_con.2.xml"),
+        ("Nul", "_Nul"),
+        ("COM1 .json", "_COM1 .json"),
+        ("COM\N{SUPERSCRIPT ONE}.js", "_COM\N{SUPERSCRIPT ONE}.js"),
+        ("CONV.xml", "CONV.xml"),
+        ("COM10.xml", "COM10.xml"),
+    ],
+)
+def test_a_device_of_windows_is_no_file(name: str, portable_name: str) -> None:
+    assert portable(name) == portable_name
+
 
 # ---- The record
 

@@ -45,6 +45,34 @@ def test_random_data_and_absent_tensors(capsys: pytest.CaptureFixture[str]) -> N
     assert outputs(capsys, "ELEMENT_WISE_QUANTIZE_LINEAR", *arguments)["OutputTensor"]["data"] == [3]
 
 
+def test_an_optional_tensor_is_absent_unless_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """A probe was misled by a bias that it had not asked for."""
+    arguments = ("GEMM", "ATensor=[[1]]", "BTensor=[[2]]", "Alpha=1", "Beta=1", "TransA=NONE", "TransB=NONE")
+    code, out, _ = ask(capsys, *arguments)
+    assert (code, out.splitlines()) == (
+        0,
+        ["absent: CTensor (optional; CTensor=present adds it with random data)", "OutputTensor: FLOAT32 1x1: 2.0"],
+    )
+    assert outputs(capsys, *arguments, "CTensor=[[5]]")["OutputTensor"]["data"] == [7]
+    assert outputs(capsys, *arguments, "CTensor=present")["OutputTensor"]["data"] != [2]
+    code, out, _ = ask(capsys, *arguments, "CTensor=present", "--json")
+    assert (code, json.loads(out)["absent"]) == (0, [])
+    given = ("QueryTensor=present", "KeyTensor=present", "ValueTensor=present")
+    code, out, _ = ask(capsys, "MULTIHEAD_ATTENTION", *given, "--json")
+    found = json.loads(out)
+    assert (code, found["broken"], list(found["outputs"])) == (0, [], ["OutputTensor"])
+    assert {"BiasTensor", "MaskTensor", "PastKeyTensor", "OutputPresentKeyTensor"} <= {*found["absent"]}
+
+
+def test_a_required_tensor_is_absent_only_where_that_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = ask(capsys, "ADD", "ATensor=null")
+    assert (code, out) == (1, "breaks a rule: ATensor is required\n")
+
+
+def test_a_type_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert outputs(capsys, "ADD", "ATensor=FLOAT16:present")["OutputTensor"]["type"] == "FLOAT16"
+
+
 def test_a_fused_operator(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("GEMM", "ATensor=[[1]]", "BTensor=[[-2]]", "CTensor=null", "Alpha=1", "TransA=NONE", "TransB=NONE")
     assert outputs(capsys, *arguments)["OutputTensor"]["data"] == [-2]
@@ -74,6 +102,28 @@ def test_a_count_is_as_given(capsys: pytest.CaptureFixture[str]) -> None:
         (("REDUCE", "InputTensor=2", "Function=TOTAL"), "Function: DML_REDUCE_FUNCTION has no 'TOTAL'"),
         (("ELEMENT_WISE_ABS", "InputTensor=INT8:[300]"), "InputTensor: "),
         (("CONVOLUTION", "FusedActivation=NIX"), "no operator 'NIX'"),
+        (("TOP_K1", "Axis=[1,2"), "Axis: '[1,2' is no value: not YAML: while parsing a flow sequence"),
+        (("TOP_K1", "Axis=@/etc/passwd"), "Axis: '@/etc/passwd' is no value"),
+        (("TOP_K1", f"Axis={'[' * 3000}"), "is no value: not YAML"),
+        (("TOP_K1", f"Axis={'[' * 3000}{']' * 3000}"), "is no value"),
+        (("TOP_K1", f"Axis={'9' * 5000}"), "is no value: a number of 5,000 characters"),
+        (("TOP_K1", "Axis=99999999999999999999"), "Axis must be an integer from 0 to 4294967295"),
+        (("TOP_K1", "Axis=-1"), "Axis must be an integer from 0 to 4294967295, not -1"),
+        (("TOP_K1", "Axis=1//0"), "TOP_K1 cannot be made of these values: integer division or modulo by zero"),
+        (("TOP_K1", "Axis=\udcff"), "a lone surrogate"),
+        (("TOP_K1", "Axis=0", "Axis=1"), "Axis is given twice"),
+        (("REDUCE", "Function=-1"), "Function must be an integer"),
+        (("ADD", "ATensor=@/etc/passwd"), "ATensor: '@/etc/passwd' is neither sizes"),
+        (("ADD", f"ATensor={'[' * 3000}"), "ATensor: "),
+        (("ADD", "ATensor=[{}]"), "is neither sizes"),
+        (("ADD", "ATensor=[[1],[2,3]]"), "is neither sizes"),
+        (("ADD", "ATensor=[a]"), "ATensor: 'a' is no value of FLOAT32"),
+        (("ADD", "ATensor=['0xZZ']"), "ATensor: "),
+        (("ADD", "ATensor=INT8:[1.5]"), "ATensor: 1.5 is no value of INT8"),
+        (("ADD", "ATensor=[1e39]"), "ATensor: 1e+39 is no value of FLOAT32"),
+        (("ADD", "ATensor=99999x99999", "BTensor=1", "OutputTensor=1"), "give smaller sizes"),
+        (("JOIN", "InputCount=99999999"), "InputCount: 99,999,999 tensors; at most 1,000 are made"),
+        (("*",), "'*' may be ELEMENT_WISE_IDENTITY or "),
         (("CONVOLUTION", "GroupCount=NIX"), "GroupCount: CONVOLUTION has no field NIX"),
         (("NOTHING",), "NOTHING"),
     ],
@@ -82,3 +132,5 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...
     code, out, err = ask(capsys, *arguments)
     assert (code, out) == (2, "")
     assert message in err
+    assert err.count("\n") == 1
+    assert len(err) < 600

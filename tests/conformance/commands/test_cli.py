@@ -157,11 +157,22 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0
     return json.loads(captured.out)
 
 
+def test_spec_show_prints_the_numbers_of_constants(capsys: pytest.CaptureFixture[str]) -> None:
+    """The author of a host has no DirectML.h."""
+    assert code_of("spec", "show", "ROUND") == 0
+    printed = capsys.readouterr().out
+    for line in ("HALVES_TO_NEAREST_EVEN 0, TOWARD_ZERO 1, TOWARD_INFINITY 2", "FLOAT32 1, FLOAT16 2,", "NONE 0, OWNED_BY_DML 1"):
+        assert line in printed
+
+
 def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     names = list(operator_names())
     assert [row["operator"] for row in listed(capsys, "spec", "list")] == names
     shown = listed(capsys, "spec", "show", "element_wise_round")
     assert (shown["name"], shown["fields"][0]["name"]) == ("ELEMENT_WISE_ROUND", "InputTensor")
+    numbers = {"HALVES_TO_NEAREST_EVEN": 0, "TOWARD_ZERO": 1, "TOWARD_INFINITY": 2}
+    assert shown["constants"]["DML_ROUNDING_MODE"] == numbers
+    assert shown["constants"]["DML_TENSOR_DATA_TYPE"]["FLOAT16"] == 2
     assert listed(capsys, "spec", "check") == {"checked": len(names) + 10, "problems": []}  # with profiles and measurements
     sample = ["ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ROUND"]  # without names it is all that there are
     monkeypatch.setattr("dmlcts.conformance.commands.spec_coverage.sound", lambda: list(map(load, sample)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -360,6 +361,31 @@ def test_a_plan_hands_out_each_case_once_and_takes_back_what_did_not_run() -> No
     assert plan.stopped
     plan.add("B", ["B/1"])
     assert (plan.left, plan.not_listed) == ({}, ())
+
+
+def test_what_the_backend_declares_runs_first(tmp_path: Path) -> None:
+    plan = Plan(["A", "B", "C", "D"], _Nobody())
+    plan.begin_with(("D", "B"))
+    assert list(plan.unlisted) == ["B", "D", "A", "C"]
+    plan.begin_with(())
+    assert (list(plan.unlisted), plan.operators) == (["B", "D", "A", "C"], ["A", "B", "C", "D"])
+
+
+def test_a_partial_host_runs_what_it_declares_before_all_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its 169 other operators cost a line of the table, and no waiting."""
+    host = f"process:{shlex.quote(sys.executable)} {shlex.quote(str(HOSTS.parents[1] / 'docs' / 'example_host.py'))}"
+    names = ("ABS", "BIT_AND", "BIT_COUNT", "BIT_NOT", "BIT_OR")
+    ran: list[str] = []
+    run = Session.run
+    monkeypatch.setattr(Session, "run", lambda self, case: (ran.append(case.operator.name), run(self, case))[1])
+    assert dmlcts("run", *names, "--level", "smoke", "--backend", host, "-o", tmp_path, "-q") == 0
+    assert list(dict.fromkeys(ran))[:2] == [OR, "ELEMENT_WISE_ABS"]
+    firsts = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line]
+    assert (OR in firsts, "4" in firsts, "ELEMENT_WISE_BIT_AND" in firsts) == (True, True, False)
+    results = (tmp_path / "results.jsonl").read_text(encoding="utf-8")
+    assert results.index("ELEMENT_WISE_ABS/") < results.index("ELEMENT_WISE_BIT_OR/")  # the record keeps the suite's order
 
 
 def test_a_run_that_lost_a_case_is_no_success(

@@ -1,0 +1,66 @@
+"""``dmlcts show CASE --frame FILE``: the bytes that a host reads, for one that is started in a debugger."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dmlcts.conformance.backends import process
+from dmlcts.conformance.backends.process import ProcessBackend
+from dmlcts.conformance.commands.cli import main
+from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.session import Session
+from dmlcts.generator.suite import find_case, operator_cases
+
+HOST = Path(__file__).parents[3] / "docs" / "example_host.py"
+CASES = {case.kind: case.id for case in operator_cases("ELEMENT_WISE_BIT_OR", "smoke")}
+
+
+def show(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["show", *arguments])
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_the_file_has_the_bytes_of_a_run(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plain case, a negative one, and those that send several requests: exactly what the suite writes to a host."""
+    assert show(case, "--frame", str(tmp_path / "frames")) == 0
+    sent = bytearray()
+    write = process._write
+
+    def noted(stream: object, pieces: process.Pieces) -> None:
+        sent.extend(b"".join(pieces))
+        write(stream, pieces)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(process, "_write", noted)
+    session = Session(RunOptions(), ProcessBackend([sys.executable, "-S", "-E", str(HOST)]))
+    assert session.run(find_case(case)).status == "pass"
+    assert session.close() == ""
+    assert (tmp_path / "frames").read_bytes() == bytes(sent)
+
+
+def test_the_example_host_answers_it(tmp_path: Path) -> None:
+    assert show("ELEMENT_WISE_BIT_OR/UINT8/4d", "--frame", str(tmp_path / "frames")) == 0
+    with (tmp_path / "frames").open("rb") as stream:
+        done = subprocess.run([sys.executable, str(HOST)], stdin=stream, capture_output=True, check=True)
+    assert done.stdout.count(b"DMLCTS\x01\n") == 2
+    assert b'{"status": "ok", "id": 1, "resources": [2]}' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--frame", "f"], "--frame needs CASE"),
+        (["NIX", "--frame", "f"], "no operator 'NIX'"),
+        (["ELEMENT_WISE_BIT_OR/UINT8/4d", "--frame", "nosuch/f"], "f: it cannot be written: No such file or directory; choose"),
+    ],
+)
+def test_wrong_input(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert show(*arguments) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "f").exists()
