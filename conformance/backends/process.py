@@ -46,7 +46,7 @@ Place = Callable[[Header, int], list[memoryview]]
 STDERR_TAIL = 4096
 KILLED = "was killed"
 PIPE_SIZE = 1 << 20
-GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 2.0, 1.0, 0.05
+GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 8.0, 1.0, 0.05
 """Seconds that a host has to exit before it is killed: after close; after its output ended; after malformed output."""
 
 
@@ -85,7 +85,7 @@ class ProcessBackend:
     """A backend in a separate program. Used by one thread at a time.
 
     ``argv`` is the program and its arguments; ``environment`` is the program's, this process's own if None. ``request`` makes the
-    request for a dispatch and a number; ``shown`` is what the user called the backend.
+    request for a dispatch and a number; ``shown`` is what the user called the backend; ``closed`` is the exit code after ``close``.
     """
 
     def __init__(
@@ -95,8 +95,10 @@ class ProcessBackend:
         environment: Mapping[str, str] | None = None,
         request: Callable[[Dispatch, int], Pieces] = _in_numbers,
         shown: str = "",
+        closed: int = 0,
     ) -> None:
         self._argv, self._timeout, self._environment, self._request = list(argv), timeout, environment, request
+        self._closed = closed
         self._host: _Host | None = None
         self._number = 0
         try:
@@ -132,13 +134,17 @@ class ProcessBackend:
         self._ask(request, place, limit, raise_status)
 
     def close(self) -> None:
-        """Asks the host to exit, and kills it after two seconds. Raises BackendFault if it exits with a code other than 0."""
+        """Asks the host to exit, and kills it after some seconds. Raises BackendFault if it had to, or for an exit code of anything but success."""
         host, self._host = self._host, None
-        if host is not None:
-            end = host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
-            if host.popen.returncode and end != KILLED:
-                last = _text(bytes(host.stderr)).strip().rpartition("\n")[2]
-                raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
+        if host is None:
+            return
+        end = host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
+        if end == KILLED:
+            end = f"did not exit within {GRACE_AT_CLOSE:g} s"
+        elif host.popen.returncode == self._closed:
+            return
+        last = _text(bytes(host.stderr)).strip().rpartition("\n")[2]
+        raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
 
     def _start_again(self) -> None:
         change = self._info.change(self._start())

@@ -285,12 +285,12 @@ class Pool:
         """
         for process in self.processes:
             process.hang_up()
-        until, problems = monotonic() + GRACE, dict[_Process, str]()
+        until, closed = monotonic() + GRACE, dict[_Process, str]()
         for process in self.processes:
             try:
                 process.popen.wait(max(0.1, until - monotonic()))
             except subprocess.TimeoutExpired:
-                problems[process] = f"the backend did not close within {GRACE:g} s"
+                closed[process] = f"the backend did not close within {GRACE:g} s"
                 process.kill()
                 process.popen.wait()
             process.listener.join(1.0)
@@ -299,12 +299,13 @@ class Pool:
         while not self.heard.empty():
             process, messages = self.heard.get()
             for message in messages:
-                if message[:1] == ["unclosed"]:
-                    problems[process] = str(message[1])
+                if message[:1] == ["closed"]:
+                    closed.setdefault(process, str(message[1]))
         if plan is not None:
             for process in self.processes:
-                if process in problems:
-                    self.blame.on(process.last, problems[process], plan)
+                died = f"its process died, with exit code {process.popen.returncode}"
+                if problem := closed.get(process, died):
+                    self.blame.on(process.last, problem, plan)
                 elif process.popen.returncode:
                     self._blame_dead(process, plan)
         self.processes.clear()

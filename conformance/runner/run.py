@@ -120,8 +120,8 @@ def running(
             interrupted = True
             add_version()
         try:
-            problem = session.close()
-            if interrupted or not problem or not Blame(session, selection, folder).on(here.last, problem, plan):
+            problem = "" if interrupted else session.close()  # after a signal the reports come first
+            if not problem or not Blame(session, selection, folder).on(here.last, problem, plan):
                 _print(problem)
             if pool is not None:
                 pool.end(None if interrupted else plan)

@@ -8,7 +8,7 @@ standard output:
 | process name, options as JSON, the backend's description as the run has it (the first line) | ``ready``, or ``unavailable`` and the reason |
 | ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
 | ``run``, operator, indices in that list | ``began``, then ``ran`` and the status, a line for each case |
-| the end of its input | ``unclosed`` and what went wrong, if its backend fails to close |
+| the end of its input | ``closed`` and what went wrong, empty if its backend has closed |
 
 The end of its input ends it: also when the process that started it was killed.
 """
@@ -145,8 +145,7 @@ def main() -> None:
     with session:
         with Worker(session, selection, out / journal.FOLDER, process) as worker:
             _obey(queue, worker, say)
-        if problem := session.close():
-            say("unclosed", problem)
+        say("closed", session.close())
 
 
 def _obey(queue: SimpleQueue[list[Any] | None], worker: Worker, say: Callable[..., None]) -> None:
