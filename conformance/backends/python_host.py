@@ -38,7 +38,6 @@ from dmlcts.conformance.backends.protocol import Header, ProtocolError, Source, 
 from dmlcts.spec import clean
 from dmlcts.spec.desc import OperatorDesc
 
-
 CLOSED = 93
 """The exit code of a child whose backend has closed: one that ends the process in its ``close``, even with success, has not."""
 
