@@ -25,7 +25,17 @@ from typing import Any
 from dmlcts.reports.files import write_text
 from dmlcts.reports.policies import coarse_sums, policies
 from dmlcts.reports.record import FAILURES, MEMORY, NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, WAIVED, Manifest, Record, Result
-from dmlcts.reports.verdict import Counts, backend_name, counts_text, data_types, level_text, matrix, missing_results, numbered
+from dmlcts.reports.verdict import (
+    Counts,
+    backend_name,
+    counts_text,
+    data_types,
+    level_text,
+    matrix,
+    missing_results,
+    numbered,
+    stop,
+)
 
 MEASURED_VERSION = "DirectML 1.15.4"
 """The version on which the facts of basis ``measured`` were measured."""
@@ -148,7 +158,7 @@ def _claim_of(record: Record) -> Claim:
     if manifest.level in _NO_CLAIM:
         statements = [_no_claim(record, counts)]
     else:
-        statements = list(_statements(record, "the run did not finish" if unfinished else ""))
+        statements = list(_statements(record, (stop(manifest) or "the run did not finish") if unfinished else ""))
     if untested:
         statements.append(Statement("required", False, "", f"Required, but no case tested it: {', '.join(untested)}.", ()))
     return Claim(
@@ -247,10 +257,11 @@ def _no_claim(record: Record, counts: Counts) -> Statement:
     total = sum(counts.values())
     who = f"{backend_name(record.manifest)}, {level_text(record.manifest)}"
     alone = f"; {nothing}" if (nothing := nothing_shown(record)) and passed else ""
+    stopped = f"; {why}" if (why := stop(record.manifest)) else ""
     apart = sum(record.manifest.further.values())
     kept = f", of which {apart:,} are counted only" if apart else ""
     what = _NO_CLAIM[record.manifest.level].format(seed=record.manifest.seed)
-    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_within(record.manifest)}{alone}; {record.manifest.level} makes no claim."
+    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_within(record.manifest)}{alone}{stopped}; {record.manifest.level} makes no claim."
     return Statement(record.manifest.basis, None, "", sentence, record.results)
 
 

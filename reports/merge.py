@@ -75,6 +75,8 @@ def merge(records: Sequence[Record]) -> Record:
         unused_waivers=_unused_in_all(manifests),
         unlisted=list(dict.fromkeys(name for m in manifests for name in m.unlisted)),
         inputs="",
+        stopped="; ".join(dict.fromkeys(m.stopped for m in manifests if m.stopped)),
+        stopped_operators={name: why for m in manifests for name, why in m.stopped_operators.items()},
         resumed=sorted({time for m in manifests for time in m.resumed}),
         further=dict(sum((Counter(m.further) for m in manifests), Counter())),
         command=f"dmlcts merge, of {len(records)} {'searches' if search else 'shards'}",

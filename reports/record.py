@@ -125,7 +125,8 @@ class Manifest:
     ``resumed`` are the times at which that went on with the run.
     ``required`` is what `--require` named, as OPERATOR/TYPE with ``*`` for all, or ``validation``. ``waivers`` are the waiver files, each with
     ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases. ``further`` counts, by status, results of
-    a random search that are not kept.
+    a random search that are not kept. ``stopped`` is why the run stopped by itself, empty if it did not, and ``stopped_operators`` why it left
+    the rest of an operator: too many cases in a row that lost the host.
     """
 
     suite_version: str
@@ -151,6 +152,8 @@ class Manifest:
     unlisted: list[str] = field(default_factory=list)
     inputs: str = ""
     spec_files: str = ""
+    stopped: str = ""
+    stopped_operators: dict[str, str] = field(default_factory=dict)
     further: dict[str, int] = field(default_factory=dict)
     resumed: list[str] = field(default_factory=list)
 

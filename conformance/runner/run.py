@@ -172,7 +172,9 @@ def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object])
             plan.add(operator, worker.listed(operator))
             while operator in plan.left:
                 (index,) = plan.take(operator, 1)
-                plan.ran(operator, index, worker.run(operator, index))
+                status, ending = worker.run(operator, index)
+                plan.ran(operator, index, status)
+                plan.watch(0, operator, ending)
             if first:
                 after_the_first()
             first = False
@@ -210,8 +212,17 @@ def _complete(record: Record, plan: Plan) -> Record:
         raise RecordError(
             f"something changed the journal of this run: it lacks {', '.join(record.manifest.unlisted or plan.not_listed)}"
         )
-    results = tuple(result for result in record.results if result.case in cases)  # a resumed run may have had others
-    return Record(replace(record.manifest, selected=len(results)), results)
+    stopped, by_operator = (plan.breaker.run, plan.breaker.operators) if plan.breaker else ("", {})
+    results = tuple(  # a resumed run may have had others
+        _left_out(result, by_operator.get(result.operator, stopped)) for result in record.results if result.case in cases
+    )
+    manifest = replace(record.manifest, selected=len(results), stopped=stopped, stopped_operators=dict(by_operator))
+    return Record(manifest, results)
+
+
+def _left_out(result: Result, why: str) -> Result:
+    """A result that says why its case was not run, if it was not."""
+    return replace(result, message=f"not run: {why}") if why and result.status == NOT_RUN else result
 
 
 _SAME = (
