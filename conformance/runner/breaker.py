@@ -41,7 +41,7 @@ _WORDS = {
     NOT_STARTED: "found no host",
 }
 
-_TELLING = (re.compile(r"unimplemented function \S+"), re.compile(r"crashed with .*"), re.compile(r"the host is at .*"))
+_TELLING = (re.compile(r"unimplemented function [\w.]+"), re.compile(r"crashed with .*"), re.compile(r"the host is at .*"))
 """What says most in a host's standard error, the best first. The first is Wine's, the others are those of the suite's host for DirectML."""
 
 _LONGEST = 300

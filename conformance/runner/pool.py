@@ -118,12 +118,12 @@ class Pool:
         self.died: Counter[str] = Counter()
 
     def run(self, plan: Plan) -> None:
-        """Runs all of a plan.
+        """Runs all of a plan, or what it runs until it is stopped: then there may be operators that are not listed.
 
         Raises:
             BackendUnavailable: a process cannot open the backend, or processes die again and again before they run a case.
         """
-        while True:
+        while not plan.stopped:  # a process that is to list what is left might not be able to open the backend
             for process in self.processes:
                 if process.idle or (process.runs_short and process.operator in plan.left):
                     self._give(process, plan)

@@ -125,6 +125,8 @@ def running(
                 _print(problem)
             if pool is not None:
                 pool.end(None if interrupted else plan)
+            if plan.stopped and not interrupted:
+                _list_left(plan, here)
         except KeyboardInterrupt:  # all cases may have run, and have their reports
             interrupted = True
         complete = plan.ended(interrupted)
@@ -178,6 +180,13 @@ def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object])
             if first:
                 after_the_first()
             first = False
+
+
+def _list_left(plan: Plan, worker: Worker) -> None:
+    """Lists the operators that a run which was stopped has not come to; none of their cases is run."""
+    with worker:
+        for operator in plan.not_listed:
+            plan.add(operator, worker.listed(operator))
 
 
 _LISTING = 5.0

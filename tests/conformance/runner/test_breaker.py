@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from commands import dmlcts
 
+from dmlcts.conformance.backends import process
 from dmlcts.conformance.backends.backend import CRASHED, GARBLED, HUNG, NOT_STARTED, BackendFault
 from dmlcts.conformance.execution.outcome import evidence_of
 from dmlcts.conformance.runner import breaker
@@ -114,7 +116,7 @@ def test_how_a_case_ended_is_in_its_result() -> None:
     for printed, text in (
         (
             "wine: Call from 6FFF to unimplemented function Cabinet.dll.40, aborting\ncrashed with 0x80000100",
-            "unimplemented function Cabinet.dll.40,",
+            "unimplemented function Cabinet.dll.40",
         ),
         (
             "noise\ncrashed with 0xC0000005 at a.dll+0x1, during CreateOperator\n",
@@ -123,7 +125,7 @@ def test_how_a_case_ended_is_in_its_result() -> None:
         ("a request takes long; the host is at CompileOperator", "the host is at CompileOperator"),
     ):
         fault = BackendFault("ended", f"exit: 3\nstandard error, its last 4096 bytes at most:\n{printed}", HUNG)
-        assert ending_of(result("error", message="ended", evidence=evidence_of(fault))) == (HUNG, text.rstrip(","))
+        assert ending_of(result("error", message="ended", evidence=evidence_of(fault))) == (HUNG, text)
     assert ending_of(result("waived", evidence={"host": CRASHED})) == NOTHING
     assert ending_of(result("unsupported", undeclared="operator")) == NOTHING
     assert ending_of(result("unsupported")) == ANSWER
@@ -223,7 +225,7 @@ def test_a_run_that_stopped_is_resumed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("hangs-at-start", "the host could not be started again: describe: no answer within 0.3 s; the host was killed"),
+        ("hangs-at-start", "the host could not be started again: describe: no answer within [0-9.]+ s; the host was killed"),
         ("changes", "the host could not be started again: it does not describe itself as before: its version was '1' and is '2'"),
     ],
 )
@@ -231,16 +233,15 @@ def test_a_host_that_does_not_start_again_stops_the_run(
     name: str, why: str, processes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each start that fails takes no longer than --timeout allows, or than the first start took several times."""
-    monkeypatch.setattr("dmlcts.conformance.backends.process.LEAST_START", 0.1)
-    monkeypatch.setattr("dmlcts.conformance.backends.process.SLOWER_START", 0.0)
+    monkeypatch.setattr(process, "LEAST_START", 0.1)  # of this process alone
+    monkeypatch.setattr(process, "SLOWER_START", 0.0)
     began = time.monotonic()
     backend = ill(name, tmp_path / "marker")
-    if processes:  # who needs only the description does not run a case; the worker has the limits of a user's run
-        why = why.replace("0.3", "5")
     assert dmlcts(*command(tmp_path / "out", backend, "-q", "--timeout", "0.3", "-n", processes)) == 1
     assert time.monotonic() - began < 60
     record = read_record(tmp_path / "out" / "results.jsonl")
-    assert record.manifest.stopped == f"1 cases in a row found no host ({why})"
+    assert re.fullmatch(rf"1 cases in a row found no host \({why}\)", record.manifest.stopped)
+    assert processes or name == "changes" or "0.3 s" in record.manifest.stopped
     assert list(ran(record).values()) == [2, 0, 0, 0]
 
 
