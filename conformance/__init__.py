@@ -7,10 +7,10 @@ Implementers import everything that they need from here:
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # conformance/commands/start imports this package before it knows that ``typing`` is Python's own
 if TYPE_CHECKING:
+    from typing import Any
+
     from dmlcts.conformance.backends.array_backend import ArrayBackend
     from dmlcts.conformance.backends.backend import (
         Backend,
@@ -47,4 +47,6 @@ def __getattr__(name: str) -> Any:
     """Imports a public name on first use: importing NumPy takes 0.2 s, which ``dmlcts --help`` does not need."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_MODULES.get(name, "dmlcts.conformance.backends.backend")), name)

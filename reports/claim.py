@@ -34,7 +34,17 @@ from dmlcts.reports.record import (
     Record,
     Result,
 )
-from dmlcts.reports.verdict import Counts, backend_name, counts_text, data_types, level_text, matrix, missing_results, numbered
+from dmlcts.reports.verdict import (
+    Counts,
+    backend_name,
+    counts_text,
+    data_types,
+    level_text,
+    matrix,
+    missing_results,
+    numbered,
+    stop,
+)
 
 MEASURED_VERSION = "DirectML 1.15.4"
 """The version on which the facts of basis ``measured`` were measured."""
@@ -161,7 +171,7 @@ def _claim_of(record: Record) -> Claim:
     if manifest.level in _NO_CLAIM:
         statements = [_no_claim(record, counts, waived)]
     else:
-        statements = list(_statements(record, "the run did not finish" if unfinished else ""))
+        statements = list(_statements(record, (stop(manifest) or "the run did not finish") if unfinished else ""))
     if untested:
         statements.append(Statement("required", False, "", f"Required, but no case tested it: {', '.join(untested)}.", ()))
     return Claim(
@@ -275,10 +285,11 @@ def _no_claim(record: Record, counts: Counts, waived: Sequence[str]) -> Statemen
     total = sum(counts.values())
     who = f"{backend_name(record.manifest)}, {level_text(record.manifest)}"
     why = (nothing_shown(record) if passed else "") or mostly_waived_text(waived)
+    aside = "".join(f"; {each}" for each in (why, stop(record.manifest)) if each)
     apart = sum(record.manifest.further.values())
     kept = f", of which {apart:,} are counted only" if apart else ""
     what = _NO_CLAIM[record.manifest.level].format(seed=record.manifest.seed)
-    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_within(record.manifest)}{f'; {why}' if why else ''}; {record.manifest.level} makes no claim."
+    sentence = f"{who}: {what}: {passed:,} of {total:,} cases pass{f', {rest}' if rest else ''}{kept}{_within(record.manifest)}{aside}; {record.manifest.level} makes no claim."
     return Statement(record.manifest.basis, None, "", sentence, record.results)
 
 

@@ -81,6 +81,8 @@ def merge(records: Sequence[Record]) -> Record:
         interrupted=any(m.interrupted for m in manifests),
         unused_waivers=_unused_in_all(manifests),
         unlisted=list(dict.fromkeys(name for m in manifests for name in m.unlisted)),
+        stopped="; ".join(dict.fromkeys(m.stopped for m in manifests if m.stopped)),
+        stopped_operators={name: why for m in manifests for name, why in m.stopped_operators.items()},
         resumed=sorted({time for m in manifests for time in m.resumed}),
         further=dict(sum((Counter(m.further) for m in manifests), Counter())),
         command=f"dmlcts merge, of {len(records)} {'searches' if search else 'shards'}",

@@ -124,11 +124,12 @@ class Manifest:
 
     ``selection`` is what selected the cases besides the level: operators, an expression (-k), ids; empty if nothing did. ``finished`` is empty
     until the run ends. ``unlisted`` are the selected operators whose cases were not made before the run ended, so that they are not in the
-    record either. ``inputs`` is a hash of the options and files that decide the results: `dmlcts run --resume` compares it.
+    record either. ``spec_files`` is a hash of the spec's files until ``spec_version``, which takes a second, is known. ``inputs`` is a hash of the options and files that decide the results: `dmlcts run --resume` compares it.
     ``resumed`` are the times at which that went on with the run.
     ``required`` is what `--require` named, as OPERATOR/TYPE with ``*`` for all, or ``validation``. ``waivers`` are the waiver files, each with
     ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases. ``further`` counts, by status, results of
-    a random search that are not kept.
+    a random search that are not kept. ``stopped`` is why the run stopped by itself, empty if it did not, and ``stopped_operators`` why it left
+    the rest of an operator: too many cases in a row that lost the host.
     """
 
     suite_version: str
@@ -153,6 +154,9 @@ class Manifest:
     unused_waivers: tuple[str, ...] = ()
     unlisted: list[str] = field(default_factory=list)
     inputs: str = ""
+    spec_files: str = ""
+    stopped: str = ""
+    stopped_operators: dict[str, str] = field(default_factory=dict)
     further: dict[str, int] = field(default_factory=dict)
     resumed: list[str] = field(default_factory=list)
 

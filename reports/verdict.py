@@ -69,12 +69,24 @@ def interruption(record: Record) -> str:
         began = (
             "The run was interrupted" if record.manifest.interrupted or not record.manifest.finished else "The run is incomplete"
         )
-        return f"{began}: {missing:,} of {numbered(total, 'case')} {'was' if missing == 1 else 'were'} not run. Their results are unknown.{further}"
+        since = f", since {why}" if (why := stop(record.manifest)) else ""
+        return f"{began}: {missing:,} of {numbered(total, 'case')} {'was' if missing == 1 else 'were'} not run{since}. Their results are unknown.{further}"
     return (
         ""
         if record.manifest.finished and not record.manifest.interrupted
         else f"The run did not finish normally; there may be more.{further}"
     )
+
+
+def stop(manifest: Manifest) -> str:
+    """Why the run, or an operator in it, stopped by itself; empty if nothing did."""
+    if manifest.stopped:
+        return f"it was stopped after {manifest.stopped}"
+    if not manifest.stopped_operators:
+        return ""
+    (name, why), *others = manifest.stopped_operators.items()
+    more = f" (and {numbered(len(others), 'more operator')})" if others else ""
+    return f"{name}{more} was stopped after {why}"
 
 
 def unused_waivers(record: Record) -> str:

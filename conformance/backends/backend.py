@@ -46,12 +46,19 @@ class Unsupported(Exception):
         super().__init__(clean.line(message))
 
 
-class BackendFault(Exception):
-    """The implementation crashed, hung or gave an answer that makes no sense. ``evidence``: exit code, last lines, bytes."""
+CRASHED, HUNG, GARBLED, NOT_STARTED = "crashed", "hung", "garbled", "not started"
+"""How a host is lost: it ended, did not answer in time, answered what is no answer; it could not be started again."""
 
-    def __init__(self, message: str, evidence: str = "") -> None:
+
+class BackendFault(Exception):
+    """The implementation crashed, hung or gave an answer that makes no sense. ``evidence``: exit code, last lines, bytes.
+
+    ``lost`` says how its host was lost (CRASHED ...); it is empty where the host reported the fault itself, and goes on.
+    """
+
+    def __init__(self, message: str, evidence: str = "", lost: str = "") -> None:
         super().__init__(clean.line(message))
-        self.evidence = clean.block(evidence)
+        self.evidence, self.lost = clean.block(evidence), lost
 
 
 class BackendUnavailable(Exception):

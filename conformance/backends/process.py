@@ -20,7 +20,18 @@ from threading import TIMEOUT_MAX, Thread
 from time import monotonic
 from typing import Any, TypeVar, cast
 
-from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BackendUnavailable, Dispatch, Rejected, Unsupported
+from dmlcts.conformance.backends.backend import (
+    CRASHED,
+    GARBLED,
+    HUNG,
+    NOT_STARTED,
+    BackendFault,
+    BackendInfo,
+    BackendUnavailable,
+    Dispatch,
+    Rejected,
+    Unsupported,
+)
 from dmlcts.conformance.backends.protocol import (
     CLOSE,
     DESCRIBE,
@@ -46,8 +57,11 @@ Place = Callable[[Header, int], list[memoryview]]
 STDERR_TAIL = 4096
 KILLED = "was killed"
 PIPE_SIZE = 1 << 20
-GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 2.0, 1.0, 0.05
+GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 8.0, 1.0, 0.05
 """Seconds that a host has to exit before it is killed: after close; after its output ended; after malformed output."""
+
+LEAST_START, SLOWER_START = 5.0, 5.0
+"""The least seconds that a host may take to start again, and how much longer than its first start."""
 
 
 def open_process(command: str, timeout: float = 30.0) -> ProcessBackend:
@@ -85,7 +99,7 @@ class ProcessBackend:
     """A backend in a separate program. Used by one thread at a time.
 
     ``argv`` is the program and its arguments; ``environment`` is the program's, this process's own if None. ``request`` makes the
-    request for a dispatch and a number; ``shown`` is what the user called the backend.
+    request for a dispatch and a number; ``shown`` is what the user called the backend; ``closed`` is the exit code after ``close``.
     """
 
     def __init__(
@@ -95,15 +109,19 @@ class ProcessBackend:
         environment: Mapping[str, str] | None = None,
         request: Callable[[Dispatch, int], Pieces] = _in_numbers,
         shown: str = "",
+        closed: int = 0,
     ) -> None:
         self._argv, self._timeout, self._environment, self._request = list(argv), timeout, environment, request
+        self._closed, self._start_limit = closed, timeout
         self._host: _Host | None = None
         self._number = 0
+        began = monotonic()
         try:
             self._info = self._start()
         except BackendFault as fault:
             text = f"{shown or f'process:{shlex.join(self._argv)}'}: {fault}"
             raise BackendUnavailable(f"{text}\n{fault.evidence}" if fault.evidence else text) from None
+        self._usual_start = max(LEAST_START, SLOWER_START * (monotonic() - began))
 
     def describe(self) -> BackendInfo:
         """The host's description from its first start."""
@@ -119,12 +137,13 @@ class ProcessBackend:
         self._number += 1
         number = self._number
         request = self._request(dispatch, number)
+        limit = self._timeout if dispatch.timeout is None else dispatch.timeout
         if self._host is None:
+            self._start_limit = min(self._timeout, max(limit, self._usual_start))
             try:
                 self._start_again()
             except BackendFault as fault:
-                raise BackendFault(f"the host could not be started again: {fault}", fault.evidence) from None
-        limit = self._timeout if dispatch.timeout is None else dispatch.timeout
+                raise BackendFault(f"the host could not be started again: {fault}", fault.evidence, NOT_STARTED) from None
 
         def place(header: Header, length: int) -> list[memoryview]:
             return answer_views(header, length, number, dispatch)
@@ -132,13 +151,17 @@ class ProcessBackend:
         self._ask(request, place, limit, raise_status)
 
     def close(self) -> None:
-        """Asks the host to exit, and kills it after two seconds. Raises BackendFault if it exits with a code other than 0."""
+        """Asks the host to exit, and kills it after some seconds. Raises BackendFault if it had to, or for an exit code of anything but success."""
         host, self._host = self._host, None
-        if host is not None:
-            end = host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
-            if host.popen.returncode and end != KILLED:
-                last = _text(bytes(host.stderr)).strip().rpartition("\n")[2]
-                raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
+        if host is None:
+            return
+        end = host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
+        if end == KILLED:
+            end = f"did not exit within {GRACE_AT_CLOSE:g} s"
+        elif host.popen.returncode == self._closed:
+            return
+        last = _text(bytes(host.stderr)).strip().rpartition("\n")[2]
+        raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
 
     def _start_again(self) -> None:
         change = self._info.change(self._start())
@@ -155,7 +178,7 @@ class ProcessBackend:
                 f"cannot start {self._argv[0]!r}: {reason}; name a program by its full path, or one on the PATH"
             ) from None
         try:
-            return self._ask([frame(DESCRIBE)], no_views, self._timeout, read_info)
+            return self._ask([frame(DESCRIBE)], no_views, self._start_limit, read_info)
         except (Rejected, Unsupported, BackendFault) as failure:
             self._drop()
             raise BackendFault(f"describe: {failure}", getattr(failure, "evidence", "")) from None
@@ -166,18 +189,19 @@ class ProcessBackend:
         try:
             return read(self._host.exchange(request, place, monotonic() + limit))
         except Empty:
-            raise self._fault(f"no answer within {limit:g} s", self._host.source.unread, 0.0) from None
+            raise self._fault(f"no answer within {limit:g} s", self._host.source.unread, 0.0, HUNG) from None
         except ProtocolError as error:
-            raise self._fault(str(error), error.seen, GRACE_AT_END if error.ended else GRACE_OF_GARBLED) from None
+            grace, lost = (GRACE_AT_END, CRASHED) if error.ended else (GRACE_OF_GARBLED, GARBLED)
+            raise self._fault(str(error), error.seen, grace, lost) from None
         except OSError as error:
-            raise self._fault(f"its streams failed ({error})", b"", GRACE_AT_END) from None
+            raise self._fault(f"its streams failed ({error})", b"", GRACE_AT_END, CRASHED) from None
         except (Rejected, Unsupported, BackendFault):
             raise
         except BaseException:
             self._drop()  # such as Ctrl-C: the answer is still to come, and must not be read as the next one
             raise
 
-    def _fault(self, problem: str, seen: bytes, grace: float) -> BackendFault:
+    def _fault(self, problem: str, seen: bytes, grace: float, lost: str) -> BackendFault:
         host, self._host = self._host, None
         assert host is not None
         end = host.end(grace)
@@ -189,7 +213,7 @@ class ProcessBackend:
             ]
         if host.stderr:
             evidence += [f"standard error, its last {STDERR_TAIL} bytes at most:", _text(bytes(host.stderr))]
-        return BackendFault(f"{problem}; the host {end}", "\n".join(evidence))
+        return BackendFault(f"{problem}; the host {end}", "\n".join(evidence), lost)
 
     def _drop(self) -> None:
         host, self._host = self._host, None

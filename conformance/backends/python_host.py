@@ -38,6 +38,9 @@ from dmlcts.conformance.backends.protocol import Header, ProtocolError, Source, 
 from dmlcts.spec import clean
 from dmlcts.spec.desc import OperatorDesc
 
+CLOSED = 93
+"""The exit code of a child whose backend has closed: one that ends the process in its ``close``, even with success, has not."""
+
 
 class Sent(NamedTuple):
     """A dispatch without its resources, which follow as bytes."""
@@ -55,7 +58,7 @@ def open_hosted(spec: str, shown: str) -> ProcessBackend:
         BackendUnavailable: the child cannot be started, or the backend cannot be made or does not describe itself.
     """
     argv = [sys.executable, "-P", "-m", __name__, spec]  # -P: a file in the current folder replaces no module of Python
-    return ProcessBackend(argv, environment=child_environment(), request=run_request, shown=shown)
+    return ProcessBackend(argv, environment=child_environment(), request=run_request, shown=shown, closed=CLOSED)
 
 
 def child_environment() -> dict[str, str]:
@@ -75,7 +78,7 @@ def run_request(dispatch: Dispatch, number: int) -> Sequence[bytes | memoryview]
 
 
 def main(spec: str) -> None:
-    """Answers requests on standard input until it ends. The backend's prints go to standard error."""
+    """Answers requests on standard input until it ends, then closes the backend. The backend's prints go to standard error."""
     _end_with_the_suite()
     answers = _answers_alone()
     source = Source(FileIO(0, closefd=False))
@@ -90,6 +93,7 @@ def main(spec: str) -> None:
                 _write(answers, piece)
     if backend is not None:
         backend.close()
+        sys.exit(CLOSED)
 
 
 def _end_with_the_suite() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from importlib import import_module
+from pathlib import Path
 from traceback import extract_tb
 from typing import Any
 
@@ -86,10 +87,11 @@ def main(arguments: list[str] | None = None) -> Any:
         silence()
         sys.exit(1)  # as click does, and similar to programs that SIGPIPE ends
     except SystemExit as error:
-        if error.code:
-            raise  # as click does for a pipe that nobody reads
+        place = Path(extract_tb(error.__traceback__)[-1].filename)
+        if error.code and Path(click.__file__).parent in place.parents:
+            raise  # a pipe that nobody reads
         # No command ends so: a module in place of a library's did, and nothing may have run.
-        click.echo(f"dmlcts: ended by {extract_tb(error.__traceback__)[-1].filename}, which raised SystemExit", err=True)
+        click.echo(f"dmlcts: ended by {place}, which raised SystemExit", err=True)
         sys.exit(2)
     except Exception as error:
         known = exit_code_of(error)

@@ -112,6 +112,11 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
 @click.option(
     "--maxfail", type=click.IntRange(1), metavar="N", help="stop after N failures; the other cases are reported as not run"
 )
+@click.option(
+    "--keep-going",
+    is_flag=True,
+    help="run all cases, even if many in a row crash, hang or find no host; without it, the rest of the operator or of the run is left",
+)
 @click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
 @timeout_option
 @click.option(

@@ -25,6 +25,15 @@ class Outcome:
     undeclared: str = ""
 
 
+HOST = "host"
+"""The evidence of a case that lost its host: how."""
+
+
+def evidence_of(fault: BackendFault) -> dict[str, Any]:
+    """A fault's evidence, and how the host was lost, as far as there is any."""
+    return {name: value for name, value in (("fault", fault.evidence), (HOST, fault.lost)) if value}
+
+
 def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
     """Runs a dispatch. Returns the outcome if it did not complete, None if it did."""
     try:
@@ -35,7 +44,7 @@ def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
     except Unsupported as error:
         return Outcome(UNSUPPORTED, str(error))
     except BackendFault as error:
-        return Outcome(ERROR, str(error), evidence={"fault": error.evidence} if error.evidence else {})
+        return Outcome(ERROR, str(error), evidence=evidence_of(error))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a Python backend may raise anything, pytest's outcomes too; only this case fails

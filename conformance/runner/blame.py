@@ -31,7 +31,9 @@ class Blame:
         number = self.selection.number(last.operator)
         is_listed = journal.is_listed(self.folder, number)  # a search lists for a while
         result = journal.listed(self.folder, number)[last.index] if is_listed else not_run(find_case(last.case))
-        crash = self.session.settled(replace(result, status=ERROR, message=f"after this case, the last one, {problem}"))
+        crash = replace(result, status=ERROR, message=f"after this case, the last one, {problem}", waiver="")
+        # A waiver of the case is about the case itself. One that excuses this names it.
+        crash = self.session.settled(crash, [waiver for waiver in self.session.waivers if waiver.message])
         journal.crashed(self.folder, crash)
         plan.changed(last.operator, last.case, crash.status)
         return True

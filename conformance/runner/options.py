@@ -31,6 +31,7 @@ class RunOptions:
     ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds; ``maxfail`` 0 means no limit.
     ``operators`` are patterns of names (conformance/runner/selection); none select all.
     ``required`` are requirements as in a manifest (conformance/runner/requirements). ``minutes`` limit a search; 0 means no limit.
+    ``keep_going`` runs all cases, however many in a row lose the host (conformance/runner/breaker).
     ``today`` is the date by which waivers expire: a backend may change the clock of the process that it is in.
     """
 
@@ -50,6 +51,7 @@ class RunOptions:
     out: str = "results"
     required: tuple[str, ...] = ()
     minutes: float = 0.0
+    keep_going: bool = False
     today: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from dmlcts.conformance.runner.breaker import Breaker, Ending
 from dmlcts.reports.record import FAILURES
 
 
@@ -24,11 +25,19 @@ class Plan:
 
     ``unlisted`` are the operators whose cases nobody has made yet or is making; ``ids`` are the cases that were made, by operator, and
     ``left`` the indices in it of those still to run. ``done`` has the cases with a result from before, and their statuses; ``statuses`` has
-    those and what this run reported; ``further`` counts results that are not kept. After ``maxfail`` failures (0: no limit) the remaining cases are listed but not run.
+    those and what this run reported; ``further`` counts results that are not kept. After ``maxfail`` failures (0: no limit) the remaining cases are listed but not run;
+    so are those of the operators that the ``breaker`` stops, and all once it stops the run. Without one, nothing does.
     """
 
-    def __init__(self, operators: Sequence[str], watcher: Watcher, done: Mapping[str, str] | None = None, maxfail: int = 0) -> None:
-        self.operators, self.watcher, self.maxfail = operators, watcher, maxfail
+    def __init__(
+        self,
+        operators: Sequence[str],
+        watcher: Watcher,
+        done: Mapping[str, str] | None = None,
+        maxfail: int = 0,
+        breaker: Breaker | None = None,
+    ) -> None:
+        self.operators, self.watcher, self.maxfail, self.breaker = operators, watcher, maxfail, breaker
         self.done = dict(done or {})
         self.statuses = dict(self.done)
         self.unlisted = deque(operators)
@@ -46,7 +55,7 @@ class Plan:
         self.ids[operator] = ids
         todo = deque(index for index, case_id in enumerate(ids) if case_id not in self.done)
         self.watcher.listed(len(ids), len(ids) - len(todo))
-        if todo and not self.stopped:
+        if todo and not self.leaves(operator):
             self.left[operator] = todo
 
     def take(self, operator: str, most: int) -> list[int]:
@@ -60,7 +69,7 @@ class Plan:
     def give_back(self, operator: str, indices: Iterable[int]) -> None:
         """Cases that were taken and did not run."""
         todo = deque(indices)
-        if todo and not self.stopped:
+        if todo and not self.leaves(operator):
             self.left.setdefault(operator, deque()).extendleft(reversed(todo))
 
     def ran(self, operator: str, index: int, status: str) -> None:
@@ -71,6 +80,19 @@ class Plan:
             self.left.clear()
         self.watcher.ran(status)
 
+    def watch(self, process: int, operator: str, ending: Ending) -> None:
+        """How a case that has a result ended in a process, which is a number: after too many that lost the host, others are left."""
+        if self.breaker is not None:
+            self.breaker.ran(process, operator, ending)
+        if self.leaves(operator):
+            self.left.pop(operator, None)
+        if self.stopped:
+            self.left.clear()
+
+    def leaves(self, operator: str) -> bool:
+        """Whether no further case of an operator runs."""
+        return self.stopped or (self.breaker is not None and operator in self.breaker.operators)
+
     def changed(self, operator: str, case_id: str, status: str) -> None:
         """A case that had a result has another one."""
         if case_id not in self.ids.setdefault(operator, []):
@@ -80,8 +102,8 @@ class Plan:
 
     @property
     def stopped(self) -> bool:
-        """Whether enough cases failed."""
-        return 0 < self.maxfail <= self.failures
+        """Whether enough cases failed, or the breaker has stopped the run."""
+        return 0 < self.maxfail <= self.failures or bool(self.breaker and self.breaker.run)
 
     def ended(self, interrupted: bool) -> bool:
         """Whether the run came to its end; an interrupted one did not."""

@@ -20,11 +20,13 @@ from threading import Thread
 from time import monotonic, sleep
 from typing import Any, Self
 
-from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.backend import CRASHED, BackendUnavailable
 from dmlcts.conformance.backends.opening import is_in_process
 from dmlcts.conformance.backends.python_host import child_environment
+from dmlcts.conformance.execution.outcome import HOST
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.blame import Blame
+from dmlcts.conformance.runner.breaker import KINDS, Ending, ending_of
 from dmlcts.conformance.runner.plan import Plan
 from dmlcts.conformance.runner.selection import Selection
 from dmlcts.conformance.runner.session import Session
@@ -52,9 +54,10 @@ _ATTEMPTS = 3
 class _Process:
     """A worker process. ``operator`` is the one whose cases it makes (``listing``) or runs (``indices``); ``began`` tells whether it has made them.
 
-    ``last`` is the case that it ran last.
+    ``last`` is the case that it ran last. ``place`` is its number among those that run at once: one that replaces it has the same.
     """
 
+    place: int
     popen: subprocess.Popen[str]
     hung_up: bool = False
     killed: bool = False
@@ -115,12 +118,12 @@ class Pool:
         self.died: Counter[str] = Counter()
 
     def run(self, plan: Plan) -> None:
-        """Runs all of a plan.
+        """Runs all of a plan, or what it runs until it is stopped: then there may be operators that are not listed.
 
         Raises:
             BackendUnavailable: a process cannot open the backend, or processes die again and again before they run a case.
         """
-        while True:
+        while not plan.stopped:  # a process that is to list what is left might not be able to open the backend
             for process in self.processes:
                 if process.idle or (process.runs_short and process.operator in plan.left):
                     self._give(process, plan)
@@ -184,16 +187,29 @@ class Pool:
                 raise OSError(reason)
             case ["began"]:
                 process.began = True
-            case ["ran", str(status)] if process.indices:
+            case ["ran", str(status), [str(kind), str(text)]] if process.indices and kind in KINDS:
                 index = process.indices.popleft()
                 process.last = Ran(process.operator, index, plan.ids[process.operator][index])
-                plan.ran(process.operator, index, status)
-                if plan.stopped:
-                    self._recall(process)
+                self._ran(process, index, status, Ending(kind, text), plan)
+            case ["left", str(operator)]:
+                if operator == process.operator:
+                    process.indices.clear()
             case _:
                 process.kill()  # a backend in it wrote to where it should not
 
-    def _recall(self, first: _Process) -> None:
+    def _ran(self, process: _Process, index: int, status: str, ending: Ending, plan: Plan) -> None:
+        """A case has a result. What was handed out of an operator that is left with it is taken back."""
+        operator = process.operator
+        left = plan.leaves(operator)
+        plan.ran(operator, index, status)
+        plan.watch(process.place, operator, ending)
+        if plan.stopped:
+            self._recall()
+        elif plan.leaves(operator) and not left:
+            for other in [other for other in self.processes if other.operator == operator and other.indices]:
+                other.tell("leave", operator)
+
+    def _recall(self) -> None:
         """Enough cases failed: what was handed out is not waited for."""
         for process in [other for other in self.processes if other.indices]:
             process.indices.clear()
@@ -214,10 +230,11 @@ class Pool:
         elif process.indices and process.began:
             index = process.indices.popleft()
             result = journal.listed(self.folder, self.selection.number(process.operator))[index]
-            crash = self.session.settled(replace(result, status=ERROR, message="the process that ran it died"))
+            died = replace(result, status=ERROR, message="the process that ran it died", evidence={HOST: CRASHED})
+            crash = self.session.settled(died)
             journal.crashed(self.folder, crash)
             plan.give_back(process.operator, process.indices)
-            plan.ran(process.operator, index, crash.status)
+            self._ran(process, index, crash.status, ending_of(crash), plan)
             return
         elif process.indices:
             plan.give_back(process.operator, process.indices)
@@ -249,7 +266,7 @@ class Pool:
             [sys.executable, "-P", "-m", "dmlcts.conformance.runner.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env=one_thread(environment) if self.count > 1 else environment, text=True, encoding="utf-8", errors="replace", **group,
         )  # fmt: skip
-        process = _Process(popen)
+        process = _Process(min(set(range(self.count)) - {other.place for other in self.processes}), popen)
         process.listener = Thread(target=self._listen, args=(process,), daemon=True)
         self.processes.append(process)
         process.tell(str(self.started), self.options.to_json(), self.session.info.to_json())
@@ -287,12 +304,12 @@ class Pool:
         """
         for process in self.processes:
             process.hang_up()
-        until, problems = monotonic() + GRACE, dict[_Process, str]()
+        until, closed = monotonic() + GRACE, dict[_Process, str]()
         for process in self.processes:
             try:
                 process.popen.wait(max(0.1, until - monotonic()))
             except subprocess.TimeoutExpired:
-                problems[process] = f"the backend did not close within {GRACE:g} s"
+                closed[process] = f"the backend did not close within {GRACE:g} s"
                 process.kill()
                 process.popen.wait()
             process.listener.join(1.0)
@@ -301,12 +318,13 @@ class Pool:
         while not self.heard.empty():
             process, messages = self.heard.get()
             for message in messages:
-                if message[:1] == ["unclosed"]:
-                    problems[process] = str(message[1])
+                if message[:1] == ["closed"]:
+                    closed.setdefault(process, str(message[1]))
         if plan is not None:
             for process in self.processes:
-                if process in problems:
-                    self.blame.on(process.last, problems[process], plan)
+                died = f"its process died, with exit code {process.popen.returncode}"
+                if problem := closed.get(process, died):
+                    self.blame.on(process.last, problem, plan)
                 elif process.popen.returncode:
                     self._blame_dead(process, plan)
         self.processes.clear()

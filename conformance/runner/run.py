@@ -35,7 +35,7 @@ from dmlcts.reports.claim import claim_of
 from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, SEARCH, Manifest, Record, RecordError, Result
 from dmlcts.reports.waivers import unused
 from dmlcts.spec.abi import feature_level
-from dmlcts.spec.promises import spec_version
+from dmlcts.spec.promises import spec_files, spec_version
 
 EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_UNSUPPORTED, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes: all passed; something failed; usage or input error; a backend could not be started; nothing failed, but something that the backend
@@ -94,7 +94,7 @@ def running(
         manifest = manifest_of(options, session.info, selection.operators, command)
         done: dict[str, Result] = {}
         if resume:
-            manifest, done = resumed(with_version(manifest, selection.operators), out)
+            manifest, done = resumed(manifest, selection.operators, out)
         with _writing(out):
             folder = journal.begin(out, manifest, done.values())
 
@@ -122,11 +122,13 @@ def running(
             interrupted = True
             add_version()
         try:
-            problem = session.close()
-            if interrupted or not problem or not Blame(session, selection, folder).on(here.last, problem, plan):
+            problem = "" if interrupted else session.close()  # after a signal the reports come first
+            if not problem or not Blame(session, selection, folder).on(here.last, problem, plan):
                 _print(problem)
             if pool is not None:
                 pool.end(None if interrupted else plan)
+            if plan.stopped and not interrupted:
+                _list_left(plan, here)
         except KeyboardInterrupt:  # all cases may have run, and have their reports
             interrupted = True
         complete = plan.ended(interrupted)
@@ -184,10 +186,19 @@ def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object])
             plan.add(operator, worker.listed(operator))
             while operator in plan.left:
                 (index,) = plan.take(operator, 1)
-                plan.ran(operator, index, worker.run(operator, index))
+                status, ending = worker.run(operator, index)
+                plan.ran(operator, index, status)
+                plan.watch(0, operator, ending)
             if first:
                 after_the_first()
             first = False
+
+
+def _list_left(plan: Plan, worker: Worker) -> None:
+    """Lists the operators that a run which was stopped has not come to; none of their cases is run."""
+    with worker:
+        for operator in plan.not_listed:
+            plan.add(operator, worker.listed(operator))
 
 
 _LISTING = 5.0
@@ -222,18 +233,36 @@ def _complete(record: Record, plan: Plan) -> Record:
         raise RecordError(
             f"something changed the journal of this run: it lacks {', '.join(record.manifest.unlisted or plan.not_listed)}"
         )
-    results = tuple(result for result in record.results if result.case in cases)  # a resumed run may have had others
-    return Record(replace(record.manifest, selected=len(results)), results)
+    stopped, by_operator = (plan.breaker.run, plan.breaker.operators) if plan.breaker else ("", {})
+    results = tuple(  # a resumed run may have had others
+        _left_out(result, by_operator.get(result.operator, stopped)) for result in record.results if result.case in cases
+    )
+    manifest = replace(record.manifest, selected=len(results), stopped=stopped, stopped_operators=dict(by_operator))
+    return Record(manifest, results)
+
+
+def _left_out(result: Result, why: str) -> Result:
+    """A result that says why its case was not run, if it was not."""
+    return replace(result, message=f"not run: {why}") if why and result.status == NOT_RUN else result
 
 
 _SAME = (
-    "suite_version", "backend_spec", "backend", "level", "basis", "feature_level", "seed", "shard", "selection", "spec_version", "inputs",
+    "suite_version", "backend_spec", "backend", "level", "basis", "feature_level", "seed", "shard", "selection", "spec_version", "spec_files",
+    "inputs",
 )  # fmt: skip
 """Manifest entries that must be equal to resume a run."""
 
+_HASHES = {
+    "inputs": "the waivers, case files, --timeout or the backend's code",
+    "spec_files": "the spec files, before the version of the spec was known",
+}
+"""What differs where these entries do; their values tell nobody anything."""
 
-def resumed(manifest: Manifest, out: Path) -> tuple[Manifest, dict[str, Result]]:
-    """The manifest of a run that goes on, and the results that it has so far, by case.
+
+def resumed(manifest: Manifest, operators: Sequence[str], out: Path) -> tuple[Manifest, dict[str, Result]]:
+    """The manifest of a run of these operators that goes on, and the results that it has so far, by case.
+
+    A run that was killed before it knew the version of its spec goes on if the spec's files are the same, byte for byte.
 
     Raises:
         UsageError: the output folder has no run, one that is complete, or one with other options, versions or files. Nothing has been
@@ -243,14 +272,12 @@ def resumed(manifest: Manifest, out: Path) -> tuple[Manifest, dict[str, Result]]
         before = journal.read_run(out)
     except RecordError as error:
         raise UsageError(f"nothing to resume: {error}") from None
+    if before.manifest.spec_version:
+        manifest = with_version(manifest, operators)
     for name in _SAME:
         earlier, now = (json.loads(json.dumps(getattr(m, name))) for m in (before.manifest, manifest))  # a file has no tuples
         if earlier != now:
-            values = (
-                "the waivers, case files, --timeout or the backend's code"
-                if name == "inputs"
-                else f"{name} was {earlier!r} and is {now!r}"
-            )
+            values = _HASHES.get(name, f"{name} was {earlier!r} and is {now!r}")
             raise UsageError(
                 f"the run in {out} cannot be resumed with other options or versions: {values}; start it anew without --resume"
             )
@@ -300,6 +327,7 @@ def manifest_of(options: RunOptions, info: BackendInfo, operators: Sequence[str]
         selection=_selection_text(options),
         unlisted=list(operators),
         inputs=inputs_of(options),
+        spec_files=spec_files(),
         required=list(options.required),
         waivers=[{"file": Path(file).name, "sha256": sha256(Path(file).read_bytes()).hexdigest()} for file in options.waivers],
     )
@@ -307,7 +335,7 @@ def manifest_of(options: RunOptions, info: BackendInfo, operators: Sequence[str]
 
 def with_version(manifest: Manifest, operators: Sequence[str]) -> Manifest:
     """The manifest with the version of these operators' specs, which are loaded. Raises SpecError."""
-    return manifest if manifest.spec_version else replace(manifest, spec_version=spec_version(operators))
+    return manifest if manifest.spec_version else replace(manifest, spec_version=spec_version(operators), spec_files="")
 
 
 def exit_code(record: Record) -> int:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
+from dmlcts.conformance.runner.breaker import Breaker
 from dmlcts.conformance.runner.options import RunOptions, UsageError, read_case, shard_of
 from dmlcts.conformance.runner.plan import Plan, Watcher
 from dmlcts.generator.case import LEVELS, Case
@@ -55,7 +56,7 @@ class Selection:
 
     def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> Plan:
         """The plan that runs the cases; ``done`` are those with a result from before. ``folder`` is the journal."""
-        return Plan(self.operators, watcher, done, self.options.maxfail)
+        return Plan(self.operators, watcher, done, self.options.maxfail, None if self.options.keep_going else Breaker())
 
     def _at_level(self, operator: str, level: str) -> list[Case]:
         given = self.options

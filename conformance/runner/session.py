@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -26,7 +27,7 @@ from dmlcts.generator.numbered import find_numbered
 from dmlcts.reports.claim import REQUIRED, required
 from dmlcts.reports.files import portable
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
-from dmlcts.reports.waivers import apply_waivers, read_waivers
+from dmlcts.reports.waivers import Waiver, apply_waivers, read_waivers
 from dmlcts.spec import clean
 from dmlcts.spec.writing import writing_to
 
@@ -63,15 +64,15 @@ class Session:
             result = execute(case, self.backend, self.info, self.options.timeout)
         return self.settled(result)
 
-    def settled(self, result: Result) -> Result:
-        """A result under the run's requirements and waivers, with the command that runs its case again if it did not pass."""
+    def settled(self, result: Result, waivers: Sequence[Waiver] | None = None) -> Result:
+        """A result under the run's requirements and waivers (or these), with the command that runs its case again if it did not pass."""
         if result.status == UNSUPPORTED:
             name = next((name for name in self.options.required if required(name, result)), "")
             if name:
                 message = f"unsupported, but required ({name}): {result.message}"
                 result = replace(result, status=FAIL, message=message, evidence={**result.evidence, REQUIRED: name})
-        if self.waivers:
-            result = apply_waivers(result, self.waivers, self.today)
+        if waivers := self.waivers if waivers is None else waivers:
+            result = apply_waivers(result, waivers, self.today)
         return result if result.status in (PASS, UNSUPPORTED) else replace(result, repro=self._repro(result))
 
     def close(self) -> str:

@@ -7,9 +7,10 @@ standard output:
 |---|---|
 | process name, options as JSON, the backend's description as the run has it (the first line) | ``ready``, or ``unavailable`` and the reason |
 | ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
-| ``run``, operator, indices in that list | ``began``, then ``ran`` and the status, a line for each case |
+| ``run``, operator, indices in that list | ``began``, then ``ran``, the status and the ending (breaker), a line for each case |
+| ``leave``, operator | ``left``, operator, once it runs no case of it any more |
 | any | ``unwritable`` and why, if the journal cannot be written: it ends then |
-| the end of its input | ``unclosed`` and what went wrong, if its backend fails to close |
+| the end of its input | ``closed`` and what went wrong, empty if its backend has closed |
 
 The end of its input ends it: also when the process that started it was killed.
 """
@@ -31,6 +32,7 @@ from typing import Any, TextIO
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
 from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.breaker import Ending, ending_of
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.search import work_of
 from dmlcts.conformance.runner.selection import Selection
@@ -77,8 +79,8 @@ class Worker:
         journal.write_list(self.folder, self.selection.number(operator), map(not_run, cases))
         return [case.id for case in cases]
 
-    def run(self, operator: str, index: int) -> str:
-        """Runs a case, writes its result to the journal if it is kept, and returns the status."""
+    def run(self, operator: str, index: int) -> tuple[str, Ending]:
+        """Runs a case, writes its result to the journal if it is kept, and returns the status and how the case ended."""
         if self.stream is None:
             with writing_to(self.folder):
                 self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
@@ -91,7 +93,7 @@ class Worker:
                 write_line(self.stream, "result", result_json(result))
                 self.stream.flush()
         self.last = Ran(operator, index, case.id)
-        return result.status
+        return result.status, ending_of(result)
 
     def __enter__(self) -> Worker:
         return self
@@ -153,8 +155,7 @@ def main() -> None:
                 _obey(queue, worker, say)
         except WriteError as error:  # no fault of the case that ran
             say("unwritable", str(error))
-        if problem := session.close():
-            say("unclosed", problem)
+        say("closed", session.close())
 
 
 def _obey(queue: SimpleQueue[list[Any] | None], worker: Worker, say: Callable[..., None]) -> None:
@@ -168,23 +169,33 @@ def _obey(queue: SimpleQueue[list[Any] | None], worker: Worker, say: Callable[..
                     raise
                 except Exception as error:
                     say("broken", "".join(format_exception(error)))
+            case ["leave", operator]:
+                say("left", operator)
             case ["run", operator, indices]:
                 worker.cases(operator)
                 say("began")
                 for index in indices:
                     if _ended:
                         return
-                    say("ran", worker.run(operator, index))
+                    if operator in _left:
+                        break
+                    say("ran", *worker.run(operator, index))
 
 
 _ended: list[bool] = []
 """Not empty once the input has ended."""
 
+_left: set[str] = set()
+"""The operators of which no further case is to be run, as soon as that is read."""
+
 
 def _read(commands: TextIO, queue: SimpleQueue[list[Any] | None]) -> None:
     """Reads commands; at their end, the process has a few seconds left."""
     for line in commands:
-        queue.put(json.loads(line))
+        command = json.loads(line)
+        if command[0] == "leave":
+            _left.add(command[1])
+        queue.put(command)
     _ended.append(True)
     queue.put(None)
     sleep(2 * GRACE)  # the run that started it waits half as long, unless it was killed

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -245,6 +246,18 @@ class WrongAndExitsAtClose(Wrong):
 class WrongAndDiesAtClose(Wrong):
     def close(self) -> None:
         os._exit(0)
+
+
+class DiesAtClose(ReferenceBackend):
+    def close(self) -> None:
+        os._exit(0)
+
+
+class LeavesAThread(ReferenceBackend):
+    """Its process cannot end: Python waits for the thread."""
+
+    def close(self) -> None:
+        Thread(target=time.sleep, args=(1000,)).start()
 
 
 class CrashesAtClose(ReferenceBackend):

@@ -11,11 +11,13 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dmlcts.conformance.backends import process
 from dmlcts.conformance.backends.backend import (
     BackendFault,
     BackendInfo,
@@ -406,13 +408,19 @@ def test_a_host_that_does_not_come_back_costs_each_case_of_its_own(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("name", "longest"), [("behaves", 1.5), ("ignores_close", 5.0)])
-def test_close_ends_the_host(name: str, longest: float, opened: list[ProcessBackend]) -> None:
+def test_close_ends_the_host(name: str, longest: float, opened: list[ProcessBackend], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "GRACE_AT_CLOSE", 1.0)
     backend = ProcessBackend(host(name), timeout=LONG)
     opened.append(backend)
     assert backend._host is not None
     popen = backend._host.popen
     started = time.monotonic()
-    backend.close()
+    with (
+        nullcontext()
+        if name == "behaves"
+        else pytest.raises(BackendFault, match="did not exit within 1 s when it was asked to close")
+    ):
+        backend.close()
     assert time.monotonic() - started < longest
     assert popen.returncode is not None
     assert (popen.returncode == 0) == (name == "behaves")

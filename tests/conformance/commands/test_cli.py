@@ -359,9 +359,10 @@ def test_python_without_docstrings_runs_the_same() -> None:
     assert b"Exit codes: 0 all passed" in done.stdout
 
 
-def test_a_module_that_ends_python_is_no_success(tmp_path: Path) -> None:
-    """In place of a library's, as a file in a folder of PYTHONPATH."""
-    (tmp_path / "rich.py").write_text("raise SystemExit(0)\n", encoding="utf-8")
+@pytest.mark.parametrize("code", [0, 4, "'text'"])
+def test_a_module_that_ends_python_is_no_success(code: object, tmp_path: Path) -> None:
+    """In place of a library's, as a file in a folder of PYTHONPATH; the command line is called without conformance/commands/start."""
+    (tmp_path / "rich.py").write_text(f"raise SystemExit({code})\n", encoding="utf-8")
     done = started("run", "--case", CASE, "--out", tmp_path / "out", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     assert f"dmlcts: ended by {tmp_path / 'rich.py'}, which raised SystemExit" in done.stderr.decode()

@@ -15,6 +15,7 @@ import psutil
 import pytest
 from commands import dmlcts
 
+from dmlcts.conformance.backends import process
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.selection import selected_cases
 from dmlcts.generator.suite import operator_cases
@@ -312,10 +313,49 @@ def test_a_backend_that_fails_to_close_costs_the_last_case(
     capsys.readouterr()
 
 
-def test_a_backend_that_hangs_when_closed_costs_the_last_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+LINGERING = f"process:{shlex.join([sys.executable, str(HOSTS / 'lingering.py')])}"
+CLOSED_BADLY = [
+    ("python:unruly:HangsWhenClosed", 0, "did not exit within 1 s when it was asked to close"),
+    ("python:unruly:HangsWhenClosed", 1, "did not exit within 8 s when it was asked to close"),
+    ("inprocess:unruly:HangsWhenClosed", 0, "the backend did not close within 10 s"),
+    (LINGERING, 0, "did not exit within 1 s when it was asked to close"),
+    ("python:unruly:DiesAtClose", 0, "the host ended with exit code 0 when it was asked to close"),
+    ("inprocess:unruly:DiesAtClose", 0, "its process died, with exit code 0"),
+    ("python:unruly:LeavesAThread", 0, "did not exit within 1 s when it was asked to close"),
+]
+
+
+@pytest.mark.parametrize(("backend", "processes", "message"), CLOSED_BADLY)
+def test_a_backend_that_does_not_close_costs_the_last_case(
+    backend: str, processes: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("UNRULY_OUT", str(tmp_path))
-    assert dmlcts("run", "-q", "--case", CASE, "--backend", "inprocess:unruly:HangsWhenClosed", "--out", tmp_path / "out") == 1
-    assert results(tmp_path / "out")[CASE].message == "after this case, the last one, the backend did not close within 10 s"
+    monkeypatch.setattr(process, "GRACE_AT_CLOSE", 1.0)  # of this process alone
+    chosen = ("--case", OTHERS[0], "-n", processes, "--out", tmp_path / "out")
+    assert dmlcts("run", "-q", "--backend", backend, *chosen) == 1
+    result = results(tmp_path / "out")[OTHERS[0]]
+    assert result.status == "error"
+    assert result.message.startswith("after this case, the last one, ")
+    assert message in result.message
+    assert OTHERS[0] in result.repro
+
+
+@pytest.mark.parametrize(
+    ("message", "status"), [("", "error"), ("*, the backend failed to close: * ended with exit code 0 *", "waived")]
+)
+def test_a_waiver_of_the_last_case_excuses_no_backend_that_does_not_close_unless_it_names_that(
+    message: str, status: str, tmp_path: Path
+) -> None:
+    waivers = tmp_path / "waivers.yaml"
+    entry = "reason: known, issue: '1'"
+    closing = f"- {{cases: {CASE}, {entry}, message: '{message}'}}\n" if message else ""
+    waivers.write_text(
+        f"waivers:\n{closing}- {{cases: {CASE}, {entry}, message: '*elements wrong*'}}\n- {{cases: {CASE}, {entry}}}",
+        encoding="utf-8",
+    )
+    chosen = ("--case", OTHERS[0], "--case", CASE, "--waivers", waivers, "--out", tmp_path / "out")
+    assert dmlcts("run", "-q", "--backend", "python:unruly:WrongAndDiesAtClose", *chosen) == (1 if status == "error" else 0)
+    assert [result.status for result in results(tmp_path / "out").values()] == ["pass", status]
 
 
 def test_what_a_dispatch_before_the_last_writes_later_is_an_error(tmp_path: Path) -> None:

@@ -126,6 +126,52 @@ def test_of_a_run_that_was_killed_the_reports_can_still_be_written(
     assert not (tmp_path / journal.FOLDER).exists()
 
 
+@pytest.mark.parametrize(("processes", "results"), [(0, 0), (0, 9), (2, 7)])
+def test_a_run_that_was_killed_before_it_knew_the_version_of_its_spec_goes_on(
+    processes: int, results: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The version takes a second and comes after the first operator; until then, the hash of the spec's files proves as much."""
+    monkeypatch.syspath_prepend(str(HOSTS))
+    command = (
+        "run",
+        "-q",
+        "BIT_AND",
+        "BIT_OR",
+        "--backend",
+        "python:unruly:Slow",
+        "--level",
+        "smoke",
+        "-n",
+        processes,
+        "--out",
+        tmp_path,
+    )
+    run = subprocess.Popen([*PROGRAM, *map(str, command)], env={**os.environ, "PYTHONPATH": AT_HAND}, stdout=subprocess.DEVNULL)
+    manifest, until = tmp_path / journal.FOLDER / journal.SELECTED, time.monotonic() + 60
+    while time.monotonic() < until and (not manifest.exists() or so_far(tmp_path) < results):
+        time.sleep(0.005)
+    run.kill()
+    run.wait()
+    before = journal.read_run(tmp_path)
+    assert before.manifest.spec_version or before.manifest.spec_files
+    assert before.manifest.spec_files or processes  # with workers, the version is made beside the cases
+    ran = {result.case for result in before.results if result.status == "pass"}
+    if not before.manifest.spec_version:
+        with monkeypatch.context() as patch:
+            patch.setattr("dmlcts.conformance.runner.run.spec_files", lambda: "another")
+            assert dmlcts(*command, "--resume") == 2
+            assert "cannot be resumed with other options or versions: the spec files, before the version" in capsys.readouterr().err
+    again: list[str] = []
+    original = Session.run
+    monkeypatch.setattr(Session, "run", lambda self, case: (again.append(case.id), original(self, case))[1])
+    assert dmlcts(*command, "--resume") == 0
+    record = read_record(tmp_path / "results.jsonl")
+    assert {result.status for result in record.results} == {"pass"}
+    assert (bool(record.manifest.spec_version), record.manifest.spec_files) == (True, "")
+    assert ran.isdisjoint(again)
+    assert processes or len(ran) + len(again) == len(record.results)
+
+
 def test_an_interrupted_shard_makes_an_interrupted_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = ("run", "-q", "--level", "smoke")
     assert dmlcts(*options, "--shard", "1/2", "--out", tmp_path / "1") == 0
