@@ -25,7 +25,17 @@ from typing import Any
 from dmlcts.reports.files import write_text
 from dmlcts.reports.policies import coarse_sums, policies
 from dmlcts.reports.record import FAILURES, MEMORY, NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, WAIVED, Manifest, Record, Result
-from dmlcts.reports.verdict import Counts, backend_name, counts_text, data_types, level_text, matrix, missing_results, numbered
+from dmlcts.reports.verdict import (
+    Counts,
+    backend_name,
+    counts_text,
+    data_types,
+    lacks_operators,
+    level_text,
+    matrix,
+    missing_results,
+    numbered,
+)
 
 MEASURED_VERSION = "DirectML 1.15.4"
 """The version on which the facts of basis ``measured`` were measured."""
@@ -139,7 +149,7 @@ def _claim_of(record: Record) -> Claim:
     counts[NOT_RUN] += missing
     for status, number in manifest.further.items():
         counts[status] += number
-    unfinished = manifest.interrupted or not manifest.finished or bool(manifest.unlisted) or counts[NOT_RUN] > 0
+    unfinished = manifest.interrupted or not manifest.finished or counts[NOT_RUN] > 0 or lacks_operators(manifest)
     unsupported = record.counts()[UNSUPPORTED] - sum(_undeclared(record.results).values())
     untested = (
         () if manifest.shard else tuple(name for name in manifest.required if not any(_tests(name, r) for r in record.results))

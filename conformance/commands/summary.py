@@ -11,11 +11,11 @@ from rich.table import Table
 
 from dmlcts.reports.claim import claim_of
 from dmlcts.reports.explanation import MOST_SHOWN, Explanation, more
-from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, STATUSES, Record
+from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, SEARCH, STATUSES, Record
 from dmlcts.reports.verdict import SYMBOLS, interruption, unused_waivers
 
 _SHOWN = 5
-"""The number of failures shown; the report has them all."""
+"""The number of failures, and of operators that a search did not come to, that are shown; the report has them all."""
 
 _STYLES = {
     "pass": "green",
@@ -51,8 +51,8 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
         console.print(f"  [dim]{escape(result.repro)}[/]", soft_wrap=True)
     if len(failures) > _SHOWN:
         console.print(f"\n... and {len(failures) - _SHOWN:,} more")
-    note = interruption(record)
-    if note and claimed.counts[NOT_RUN]:
+    note = interruption(record, _SHOWN)
+    if note and (claimed.counts[NOT_RUN] or record.manifest.level == SEARCH):
         console.print(f"\n[yellow]{escape(note)}[/]")
     if note := unused_waivers(record):
         console.print(f"\n[yellow]{escape(note)}[/]")

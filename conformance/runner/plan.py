@@ -87,3 +87,8 @@ class Plan:
     def not_listed(self) -> tuple[str, ...]:
         """The operators whose cases were not made."""
         return tuple(operator for operator in self.operators if operator not in self.ids)
+
+    @property
+    def not_reached(self) -> tuple[str, ...]:
+        """The operators that a complete run may lack."""
+        return ()

@@ -206,12 +206,13 @@ def _complete(record: Record, plan: Plan) -> Record:
         raise RecordError(
             f"something changed the journal of this run: {len(wrong):,} of {len(cases):,} cases are wrong, such as {first}"
         )
-    if record.manifest.unlisted or plan.not_listed:
-        raise RecordError(
-            f"something changed the journal of this run: it lacks {', '.join(record.manifest.unlisted or plan.not_listed)}"
-        )
-    results = tuple(result for result in record.results if result.case in cases)  # a resumed run may have had others
-    return Record(replace(record.manifest, selected=len(results)), results)
+    lacking = [name for name in (*record.manifest.unlisted, *plan.not_listed) if name not in plan.not_reached]
+    if lacking:
+        raise RecordError(f"something changed the journal of this run: it lacks {', '.join(dict.fromkeys(lacking))}")
+    # A resumed run may have had others; of a search that was interrupted, a failure may be in the journal that nobody reported any more.
+    late = FAILURES if record.manifest.level == SEARCH else frozenset[str]()
+    results = tuple(result for result in record.results if result.case in cases or result.status in late)
+    return Record(replace(record.manifest, selected=len(results), unlisted=list(plan.not_reached)), results)
 
 
 _SAME = (

@@ -107,6 +107,7 @@ class SearchPlan(Plan):
         self.until = monotonic() + 60 * search.options.minutes if search.options.minutes else inf
         self.failed: Counter[str] = Counter()
         self.waiting: dict[str, int] = {}
+        self.reached: set[str] = set()
         self.left_alone: set[str] = set()
 
     def add(self, operator: str, ids: list[str]) -> None:
@@ -122,6 +123,7 @@ class SearchPlan(Plan):
         super().ran(operator, index, status)
         self.waiting[operator] -= 1
         name = _operator(operator)
+        self.reached.add(name)
         self.failed[name] += status in FAILURES
         none_runs = self.waiting[operator] == 0 and {self.statuses[case] for case in self.ids[operator]} == {UNSUPPORTED}
         if self.failed[name] >= MOST_FAILURES or none_runs:
@@ -159,3 +161,8 @@ class SearchPlan(Plan):
     def not_listed(self) -> tuple[str, ...]:
         """Nothing is missing."""
         return ()
+
+    @property
+    def not_reached(self) -> tuple[str, ...]:
+        """The operators of which no case ran before the search ended."""
+        return tuple(name for name in self.search.operators if name not in self.reached)
