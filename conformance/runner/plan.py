@@ -59,10 +59,10 @@ class Plan:
         if todo and not self.stopped:
             self.left.setdefault(operator, deque()).extendleft(reversed(todo))
 
-    def ran(self, operator: str, index: int, status: str) -> None:
-        """A case has a result."""
+    def ran(self, operator: str, index: int, status: str, is_known: bool = False) -> None:
+        """A case has a result; ``is_known``: a failure whose cause an earlier one shows."""
         self.statuses[self.ids[operator][index]] = status
-        self.failures += status in FAILURES
+        self.failures += status in FAILURES and not is_known
         if self.stopped:
             self.left.clear()
         self.watcher.ran(status)

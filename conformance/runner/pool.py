@@ -182,10 +182,10 @@ class Pool:
                 raise RuntimeError(str(reason))
             case ["began"]:
                 process.began = True
-            case ["ran", str(status)] if process.indices:
+            case ["ran", str(status), bool(is_known)] if process.indices:
                 index = process.indices.popleft()
                 process.last = Ran(process.operator, index, plan.ids[process.operator][index])
-                plan.ran(process.operator, index, status)
+                plan.ran(process.operator, index, status, is_known)
                 if plan.stopped:
                     self._recall(process)
             case _:

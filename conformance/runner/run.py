@@ -172,7 +172,7 @@ def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object])
             plan.add(operator, worker.listed(operator))
             while operator in plan.left:
                 (index,) = plan.take(operator, 1)
-                plan.ran(operator, index, worker.run(operator, index))
+                plan.ran(operator, index, *worker.run(operator, index))
             if first:
                 after_the_first()
             first = False

@@ -7,7 +7,7 @@ standard output:
 |---|---|
 | process name, options as JSON, the backend's description as the run has it (the first line) | ``ready``, or ``unavailable`` and the reason |
 | ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
-| ``run``, operator, indices in that list | ``began``, then ``ran`` and the status, a line for each case |
+| ``run``, operator, indices in that list | ``began``, then ``ran``, the status, and whether the cause is known, a line for each case |
 | the end of its input | ``unclosed`` and what went wrong, if its backend fails to close |
 
 The end of its input ends it: also when the process that started it was killed.
@@ -29,6 +29,7 @@ from traceback import format_exception
 from typing import Any, TextIO
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
+from dmlcts.conformance.properties.causes import CAUSE
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions
 from dmlcts.conformance.runner.search import work_of
@@ -75,19 +76,20 @@ class Worker:
         journal.write_list(self.folder, self.selection.number(operator), map(not_run, cases))
         return [case.id for case in cases]
 
-    def run(self, operator: str, index: int) -> str:
-        """Runs a case, writes its result to the journal if it is kept, and returns the status."""
+    def run(self, operator: str, index: int) -> tuple[str, bool]:
+        """Runs a case, writes its result to the journal if it is kept, and returns the status, and whether it is of a known cause."""
         if self.stream is None:
             self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
         case = self.cases(operator)[index]
         result = result_in(self.session, case)
         if os.getpid() != self.process_id:
             os._exit(0)  # the backend called fork, and this is the child: the parent goes on
-        if self.selection.keeps(operator, result.status):
+        is_known = CAUSE in result.evidence
+        if self.selection.keeps(operator, result.status, is_known):
             write_line(self.stream, "result", result_json(result))
             self.stream.flush()
         self.last = Ran(operator, index, case.id)
-        return result.status
+        return result.status, is_known
 
     def __enter__(self) -> Worker:
         return self
@@ -164,7 +166,7 @@ def _obey(queue: SimpleQueue[list[Any] | None], worker: Worker, say: Callable[..
                 for index in indices:
                     if _ended:
                         return
-                    say("ran", worker.run(operator, index))
+                    say("ran", *worker.run(operator, index))
 
 
 _ended: list[bool] = []
