@@ -39,6 +39,7 @@ from dmlcts.reports.verdict import (
     backend_name,
     counts_text,
     data_types,
+    lacks_operators,
     level_text,
     matrix,
     missing_results,
@@ -161,7 +162,7 @@ def _claim_of(record: Record) -> Claim:
     counts[NOT_RUN] += missing
     for status, number in manifest.further.items():
         counts[status] += number
-    unfinished = manifest.interrupted or not manifest.finished or bool(manifest.unlisted) or counts[NOT_RUN] > 0
+    unfinished = manifest.interrupted or not manifest.finished or counts[NOT_RUN] > 0 or lacks_operators(manifest)
     unsupported = record.counts()[UNSUPPORTED] - sum(_undeclared(record.results).values())
     untested = tuple(name for name in manifest.required if not any(_tests(name, r) for r in record.results))
     if manifest.shard not in ("", WHOLE):

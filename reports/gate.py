@@ -17,7 +17,7 @@ from dmlcts.reports.excused import grown
 from dmlcts.reports.markdown import code, plain
 from dmlcts.reports.policies import looser
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
-from dmlcts.reports.verdict import WORDS, backend_name, numbered
+from dmlcts.reports.verdict import WORDS, backend_name, lacks_operators, numbered
 from dmlcts.reports.waivers import Waiver, apply_waivers
 
 FORMAT = "dmlcts-gate-1"
@@ -200,7 +200,7 @@ def _problems(new: Record, baseline: Record, after: Mapping[str, Result]) -> Ite
     """Why the new run cannot be green."""
     manifest, old = new.manifest, baseline.manifest
     claim = claim_of(new)
-    if manifest.interrupted or not manifest.finished or manifest.unlisted:
+    if manifest.interrupted or not manifest.finished or lacks_operators(manifest):
         yield "the new run did not finish"
     if claim.counts[NOT_RUN]:
         yield f"the new run is incomplete: {numbered(claim.counts[NOT_RUN], 'case')} without a result"

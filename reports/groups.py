@@ -70,7 +70,11 @@ def _factors(failing: Sequence[tuple[str, ...]], tested: set[str]) -> tuple[str,
 
 def message_form(result: Result) -> str:
     """The message without what differs from case to case: numbers, places, and the case's own id."""
-    text = result.message.replace(result.case, "…") if result.case else result.message
+    return text_form(result.message.replace(result.case, "…") if result.case else result.message)
+
+
+def text_form(text: str) -> str:
+    """A text without numbers and places."""
     return _NUMBERS.sub("#", re.sub(r"\[[-\d, ]*\]", "[…]", text))
 
 

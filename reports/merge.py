@@ -80,7 +80,7 @@ def merge(records: Sequence[Record]) -> Record:
         selected=sum(m.selected for m in manifests),
         interrupted=any(m.interrupted for m in manifests),
         unused_waivers=_unused_in_all(manifests),
-        unlisted=list(dict.fromkeys(name for m in manifests for name in m.unlisted)),
+        unlisted=_unlisted(manifests),
         stopped="; ".join(dict.fromkeys(m.stopped for m in manifests if m.stopped)),
         stopped_operators={name: why for m in manifests for name, why in m.stopped_operators.items()},
         resumed=sorted({time for m in manifests for time in m.resumed}),
@@ -142,6 +142,12 @@ def _check_seeds(seeds: Sequence[str]) -> None:
     known = Counter(seed for row in seeds for seed in row.split(", "))
     if twice := [seed for seed, number in known.items() if number > 1]:
         raise MergeError(f"a search is given twice: seed {', '.join(twice)}; give each machine a seed of its own")
+
+
+def _unlisted(manifests: Sequence[Manifest]) -> list[str]:
+    """The operators that a shard lacks; of searches, those that none came to."""
+    found = dict.fromkeys(name for manifest in manifests for name in manifest.unlisted)
+    return [name for name in found if manifests[0].level != SEARCH or all(name in m.unlisted for m in manifests)]
 
 
 def _unused_in_all(manifests: Sequence[Manifest]) -> tuple[str, ...]:

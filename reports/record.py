@@ -124,7 +124,7 @@ class Manifest:
 
     ``selection`` is what selected the cases besides the level: operators, an expression (-k), ids; empty if nothing did. ``finished`` is empty
     until the run ends. ``unlisted`` are the selected operators whose cases were not made before the run ended, so that they are not in the
-    record either. ``spec_files`` is a hash of the spec's files until ``spec_version``, which takes a second, is known. ``inputs`` is a hash of the options and files that decide the results: `dmlcts run --resume` compares it.
+    record either; of a random search, those of which no case ran. ``spec_files`` is a hash of the spec's files until ``spec_version``, which takes a second, is known. ``inputs`` is a hash of the options and files that decide the results: `dmlcts run --resume` compares it.
     ``resumed`` are the times at which that went on with the run.
     ``required`` is what `--require` named, as OPERATOR/TYPE with ``*`` for all, or ``validation``. ``waivers`` are the waiver files, each with
     ``file`` and ``sha256``. ``unused_waivers`` are the patterns that match none of the selected cases. ``further`` counts, by status, results of

@@ -11,6 +11,7 @@ from dmlcts.reports.record import (
     FAIL,
     NOT_RUN,
     PASS,
+    SEARCH,
     STATUSES,
     UNEXPECTED_PASS,
     UNSUPPORTED,
@@ -59,8 +60,18 @@ def missing_results(record: Record) -> int:
     return max(0, record.manifest.selected - len(record.results))
 
 
-def interruption(record: Record) -> str:
-    """A sentence about what an unfinished run did not cover; empty for a complete run."""
+def lacks_operators(manifest: Manifest) -> bool:
+    """Whether a run lacks operators that it selected. A random search may end before it comes to all of them."""
+    return bool(manifest.unlisted) and manifest.level != SEARCH
+
+
+def interruption(record: Record, most: int | None = None) -> str:
+    """A sentence about what an unfinished run, or a random search, did not cover; empty if it covered all.
+
+    ``most`` limits how many operators are named that a search did not come to.
+    """
+    if record.manifest.level == SEARCH and record.manifest.finished and not record.manifest.interrupted:
+        return _not_reached(record.manifest.unlisted, most)
     missing = missing_results(record) + record.counts()[NOT_RUN]
     unlisted = len(record.manifest.unlisted)
     further = f" The cases of {numbered(unlisted, 'operator')} had not been made and are not counted." if unlisted else ""
@@ -87,6 +98,12 @@ def stop(manifest: Manifest) -> str:
     (name, why), *others = manifest.stopped_operators.items()
     more = f" (and {numbered(len(others), 'more operator')})" if others else ""
     return f"{name}{more} was stopped after {why}"
+
+
+def _not_reached(operators: list[str], most: int | None) -> str:
+    more = f" and {len(operators) - most:,} more" if most is not None and len(operators) > most else ""
+    names = f"{numbered(len(operators), 'operator')}: {', '.join(operators[:most])}{more}"
+    return f"The search ended before it came to {names}." if operators else ""
 
 
 def unused_waivers(record: Record) -> str:

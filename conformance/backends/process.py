@@ -35,6 +35,7 @@ from dmlcts.conformance.backends.backend import (
 from dmlcts.conformance.backends.protocol import (
     CLOSE,
     DESCRIBE,
+    WORKING,
     Header,
     ProtocolError,
     Source,
@@ -45,6 +46,7 @@ from dmlcts.conformance.backends.protocol import (
     raise_status,
     read_header,
     read_info,
+    read_progress,
     run_request,
 )
 from dmlcts.spec import clean
@@ -59,6 +61,8 @@ KILLED = "was killed"
 PIPE_SIZE = 1 << 20
 GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 8.0, 1.0, 0.05
 """Seconds that a host has to exit before it is killed: after close; after its output ended; after malformed output."""
+PATIENCE, QUIET = 4.0, 10.0
+"""A host that reports progress has so many times its limit for an answer, as long as no two messages are so many seconds apart."""
 
 LEAST_START, SLOWER_START = 5.0, 5.0
 """The least seconds that a host may take to start again, and how much longer than its first start."""
@@ -148,7 +152,7 @@ class ProcessBackend:
         def place(header: Header, length: int) -> list[memoryview]:
             return answer_views(header, length, number, dispatch)
 
-        self._ask(request, place, limit, raise_status)
+        self._ask(request, place, limit, raise_status, number)
 
     def close(self) -> None:
         """Asks the host to exit, and kills it after some seconds. Raises BackendFault if it had to, or for an exit code of anything but success."""
@@ -178,18 +182,18 @@ class ProcessBackend:
                 f"cannot start {self._argv[0]!r}: {reason}; name a program by its full path, or one on the PATH"
             ) from None
         try:
-            return self._ask([frame(DESCRIBE)], no_views, self._start_limit, read_info)
+            return self._ask([frame(DESCRIBE)], no_views, self._start_limit, self._host.described)
         except (Rejected, Unsupported, BackendFault) as failure:
             self._drop()
             raise BackendFault(f"describe: {failure}", getattr(failure, "evidence", "")) from None
 
-    def _ask(self, request: Pieces, place: Place, limit: float, read: Callable[[Header], T]) -> T:
+    def _ask(self, request: Pieces, place: Place, limit: float, read: Callable[[Header], T], number: int = 0) -> T:
         """Sends a request and reads its answer. Raises BackendFault, after which there is no host, and what ``read`` raises."""
         assert self._host is not None
         try:
-            return read(self._host.exchange(request, place, monotonic() + limit))
+            return read(self._host.exchange(request, place, limit, number))
         except Empty:
-            raise self._fault(f"no answer within {limit:g} s", self._host.source.unread, 0.0, HUNG) from None
+            raise self._fault(self._host.silence(limit), self._host.source.unread, 0.0, HUNG) from None
         except ProtocolError as error:
             grace, lost = (GRACE_AT_END, CRASHED) if error.ended else (GRACE_OF_GARBLED, GARBLED)
             raise self._fault(str(error), error.seen, grace, lost) from None
@@ -243,22 +247,61 @@ class _Host:
         self.source = Source(stdout)
         self.stderr = bytearray()
         self.answered = 0
+        self.reports_progress = False
+        self.begun = self.worked = 0.0
+        self.at = ""
         self.writer, self.reader = _Worker(stdin), _Worker(stdout)
         self.listener = _Worker(stderr)
         self.listener.submit(lambda: _keep_tail(stderr, self.stderr))
 
-    def exchange(self, request: Pieces, place: Place, deadline: float) -> Header:
-        """Sends a request and waits for its answer at the same time. Raises Empty at the deadline, and ProtocolError."""
+    def described(self, header: Header) -> BackendInfo:
+        """The description in the answer to describe, which also says whether the host reports progress. Raises as ``read_info``."""
+        info = read_info(header)
+        self.reports_progress = header.get("progress") is True
+        return info
+
+    def exchange(self, request: Pieces, place: Place, limit: float, number: int) -> Header:
+        """Sends a request and waits for its answer at the same time. Raises Empty after the limit, and ProtocolError.
+
+        Progress messages about request ``number`` make the limit longer, up to ``PATIENCE`` times.
+        """
         pieces = parts(request)
+        self.begun, self.worked, self.at = monotonic(), 0.0, ""
         self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), pieces))
-        self.reader.submit(lambda: _read(self.source, place))
-        header: Header = self.reader.result(deadline)
+        self.reader.submit(lambda: _read(self.source, place, lambda *head: self._is_progress(*head, number)))
+        header = self._answer(limit)
         try:
-            self.writer.result(deadline)
+            self.writer.result(max(self.begun + limit, monotonic() + GRACE_AT_END))
         except (OSError, Empty):
             raise ProtocolError("it answered before it had read the whole request") from None
         self.answered += 1
         return header
+
+    def _is_progress(self, header: Header, length: int, number: int) -> bool:
+        if not (self.reports_progress and number and header.get("status") == WORKING):
+            return False
+        self.at = read_progress(header, length, number)
+        self.worked = monotonic()
+        return True
+
+    def _answer(self, limit: float) -> Header:
+        deadline = self.begun + limit
+        while True:
+            try:
+                header: Header = self.reader.result(deadline)
+                return header
+            except Empty:
+                deadline = min(self.begun + PATIENCE * limit, self.worked + QUIET)
+                if deadline <= monotonic():
+                    raise
+
+    def silence(self, limit: float) -> str:
+        """Why an answer is not awaited any longer."""
+        if not self.at:
+            return f"no answer within {limit:g} s"
+        if self.worked + QUIET > monotonic():
+            return f"no answer within {PATIENCE * limit:g} s, {PATIENCE:g} times the limit; it still worked, at {self.at}"
+        return f"no answer within {max(limit, monotonic() - self.begun):.3g} s, and no sign of work for the last {QUIET:g} s; it was at {self.at}"
 
     def end(self, grace: float, farewell: Pieces = ()) -> str:
         """Ends it, by force after ``grace`` seconds; returns how it ended."""
@@ -344,8 +387,10 @@ def _write(stream: FileIO, pieces: Pieces) -> None:
             view = view[stream.write(view) :]
 
 
-def _read(source: Source, place: Place) -> Header:
+def _read(source: Source, place: Place, is_progress: Callable[[Header, int], bool]) -> Header:
     header, length = read_header(source)
+    while is_progress(header, length):
+        header, length = read_header(source)
     for view in place(header, length):
         source.fill(view)
     return header

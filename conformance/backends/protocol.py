@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.backends.backend import STAGES, BackendFault, BackendInfo, Dispatch, Rejected, Unsupported
+from dmlcts.spec import clean
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.foreign import ForeignError, decode, parse_json
@@ -326,7 +327,14 @@ _DESCRIBED: dict[str, Callable[[Any], bool]] = {
     "details": lambda v: isinstance(v, dict),
     "operators": lambda v: isinstance(v, list) and all(isinstance(name, str) and name in abi().operator_types for name in v),
     "validates": lambda v: isinstance(v, bool),
+    "progress": lambda v: isinstance(v, bool),
 }
+
+_OF_THE_HOST = ("status", "progress")
+"""What an answer to describe says of itself and of the host, not of the implementation."""
+
+WORKING = "working"
+"""The status of a progress message, which comes before an answer."""
 
 
 def read_info(header: Header) -> BackendInfo:
@@ -340,8 +348,21 @@ def read_info(header: Header) -> BackendInfo:
             raise ProtocolError(f"the description's {key} cannot be {_shown(value)}")
     if "name" not in given:
         raise ProtocolError("the description has no name")
-    described: Header = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+    described: Header = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in given.items() if key not in _OF_THE_HOST
+    }
     return BackendInfo(**described)
+
+
+def read_progress(header: Header, payload_length: int, number: int) -> str:
+    """What the host works on, as its progress message about request ``number`` says. Raises ProtocolError."""
+    no_views(header, payload_length)
+    if _get(header, "id", int) != number:
+        raise ProtocolError(f"a progress message has the id {header['id']}, but the request had {number}")
+    return clean.line(_get(header, "at", str))[:_LONGEST_AT]
+
+
+_LONGEST_AT = 200
 
 
 def _get(header: Header, key: str, kind: type) -> Any:

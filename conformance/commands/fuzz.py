@@ -55,6 +55,7 @@ class _Minutes(click.FloatRange):
     metavar="S",
     help="draws the same cases again; give each machine a seed of its own  [default: drawn]",
 )
+@click.option("--maxfail", type=click.IntRange(1), metavar="N", help="end after N causes of failures")
 @backend_option
 @basis_option
 @feature_level_option
@@ -75,6 +76,7 @@ def command(
     more_operators: tuple[str, ...],
     minutes: float | None,
     seed: int | None,
+    maxfail: int | None,
     processes: int,
     quiet: bool,
     **given: Any,
@@ -83,9 +85,10 @@ def command(
 
     Each case is drawn by operator, seed and number, which are in its id, so that it can be made again. Cases in which values of factors
     (`dmlcts spec factors`) occur together that did not so far are preferred. A failing case is made simpler, as long as it fails in the same
-    way, and is kept as a file in the folder `examples`. After 50 failures of an operator the search goes on without it.
+    way, and is kept as a file in the folder `examples`. Further failures of a known cause are counted, and the search goes round them. After 20 causes
+    or 50 failures in a row the search goes on without the operator.
 
-    Ctrl-C ends the search like its minutes: the reports are written, as those of a run. A search claims nothing. `dmlcts merge` merges
+    Ctrl-C ends the search like its minutes: the reports are written, as those of a run, and name operators that it had not come to. A search claims nothing. `dmlcts merge` merges
     searches with different seeds.
 
     \b
@@ -99,7 +102,9 @@ def command(
     from dmlcts.reports.record import SEARCH
 
     seed = SystemRandom().randrange(_SEEDS) if seed is None else seed
-    options = RunOptions(level=SEARCH, seed=str(seed), operators=operators + more_operators, minutes=minutes or 0.0, **given)
+    options = RunOptions(
+        level=SEARCH, seed=str(seed), operators=operators + more_operators, minutes=minutes or 0.0, maxfail=maxfail or 0, **given
+    )
     terminal = console()
     if not quiet:
         terminal.print(f"seed {seed}" + ("" if minutes else "; Ctrl-C ends the search"))

@@ -12,11 +12,11 @@ from rich.table import Table
 from dmlcts.reports.claim import claim_of
 from dmlcts.reports.explanation import MOST_SHOWN, Explanation, more
 from dmlcts.reports.groups import deciding
-from dmlcts.reports.record import NOT_RUN, PASS, STATUSES, UNSUPPORTED, Record, Result
+from dmlcts.reports.record import NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, Record, Result
 from dmlcts.reports.verdict import SYMBOLS, interruption, matrix, total, unused_waivers, without_support
 
 _SHOWN = 5
-"""How many of the cases that decide the exit code are shown; the report has them all."""
+"""How many are shown of the cases that decide the exit code, and of the operators that a search did not come to; the report has them all."""
 
 _STYLES = {
     "pass": "green",
@@ -55,8 +55,8 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
             console.print(f"  [dim]{escape(result.repro)}[/]", soft_wrap=True)
     if len(decisive) > _SHOWN:
         console.print(f"\n... and {len(decisive) - _SHOWN:,} more")
-    note = interruption(record)
-    if note and claimed.counts[NOT_RUN]:
+    note = interruption(record, _SHOWN)
+    if note and (claimed.counts[NOT_RUN] or record.manifest.level == SEARCH):
         console.print(f"\n[yellow]{escape(note)}[/]")
     if note := unused_waivers(record):
         console.print(f"\n[yellow]{escape(note)}[/]")

@@ -1,18 +1,21 @@
-"""Runs a drawn case (generator/numbered), and makes it simpler if it fails."""
+"""Runs a drawn case (generator/numbered), and makes it simpler if it fails, unless the cause is known (causes)."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from time import monotonic, perf_counter
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.execution.execute import outcome_of
 from dmlcts.conformance.execution.outcome import Outcome, result_of
+from dmlcts.conformance.properties.causes import Cause, Causes
 from dmlcts.generator.case import Case, to_json
 from dmlcts.generator.factors import model_of
 from dmlcts.generator.numbered import case_of, genes_of, number_in
 from dmlcts.generator.plan import plan_of
-from dmlcts.generator.simpler import Simplifier
+from dmlcts.generator.simpler import Need, Simplifier, traits_of
+from dmlcts.reports.groups import text_form
 from dmlcts.reports.record import PASS, UNSUPPORTED, Result
 from dmlcts.spec.desc_json import write_desc
 
@@ -23,20 +26,29 @@ SIMPLER = "simpler"
 """The kind of a drawn case that was made simpler."""
 
 
-def execute_drawn(case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None) -> Result:
-    """Runs and judges a drawn case. Where it fails, the result is that of the simplest case found that fails in the same way.
+def execute_drawn(
+    case: Case, backend: Backend, info: BackendInfo, timeout: float | None = None, causes: Causes | None = None
+) -> tuple[Result, Cause | None]:
+    """Runs and judges a drawn case. Where it fails, the result is that of the simplest case found that fails in the same way, and has its cause.
 
-    That case is in the evidence, as the example of a property case is. Raises as ``execute``.
+    That case is in the evidence, as the example of a property case is. A case that shows one of the known ``causes`` is not made simpler.
+    Raises as ``execute``.
     """
     started = perf_counter()
     outcome = outcome_of(case, backend, info, timeout)
-    if outcome.status in (PASS, UNSUPPORTED):
-        return result_of(case, outcome, perf_counter() - started)
-    example, found = _simpler(case, outcome, backend, info, timeout)
+    if outcome.status in (PASS, UNSUPPORTED) or number_in(case.id) is None:
+        return result_of(case, outcome, perf_counter() - started), None
+    trial = _Trial(case, outcome, backend, info, timeout)
+    if causes is not None and (cause := trial.known(causes)):
+        return result_of(case, outcome, perf_counter() - started), cause
+    example, found = trial.simplest()
+    cause = Cause(case.id, check_of(found), trial.simplifier.needs())
+    if causes is not None:
+        causes.simplest(case.operator.name, cause)
     remark = "" if example is case else f" (made simpler from a case with {_what(case)})"
     example = replace(example, kind=SIMPLER, covers=())
     found = replace(found, message=f"{found.message}{remark}", evidence={**found.evidence, "example": to_json(example)})
-    return replace(result_of(case, found, perf_counter() - started), desc=write_desc(example.desc))
+    return replace(result_of(case, found, perf_counter() - started), desc=write_desc(example.desc)), cause
 
 
 def _what(case: Case) -> str:
@@ -44,32 +56,57 @@ def _what(case: Case) -> str:
     return f"{case.data_type} {'x'.join(map(str, leading.sizes))}"
 
 
-def _simpler(case: Case, outcome: Outcome, backend: Backend, info: BackendInfo, timeout: float | None) -> tuple[Case, Outcome]:
-    """The simplest case that fails in the same way, and its outcome."""
-    place = number_in(case.id)
-    if place is None:
-        return case, outcome
-    operator, seed, number = place
-    model, genes, label = model_of(plan_of(case.operator)), genes_of(operator, seed, number), f"fuzz-{seed}-{number}-simpler"
-    case_of(model, genes, label)  # asks for all numbers
-    best, tries, until = outcome, 0, monotonic() + MOST_SECONDS
+class _Trial:
+    """A failing drawn case, which is tried with changes. ``best`` is the outcome of the last one that failed in the same way."""
 
-    def fails_alike(other: Case) -> bool:
-        nonlocal best, tries
-        tries += 1
-        if tries > MOST_TRIES or monotonic() > until:
+    def __init__(self, case: Case, outcome: Outcome, backend: Backend, info: BackendInfo, timeout: float | None) -> None:
+        self.given, self.best, self.backend, self.info, self.timeout = case, outcome, backend, info, timeout
+        self.check = check_of(outcome)
+        self.tries, self.until = 0, monotonic() + MOST_SECONDS
+        operator, seed, number = number_in(case.id) or ("", 0, 0)
+        model, genes, label = model_of(plan_of(case.operator)), genes_of(operator, seed, number), f"fuzz-{seed}-{number}-simpler"
+        case_of(model, genes, label)  # asks for all numbers
+        self.simplifier = Simplifier(model, genes, case, label, self._fails_alike)
+
+    def known(self, causes: Causes) -> Cause | None:
+        """The known cause that the case shows, if it shows no other: without any one of its needs, it does not fail in this way."""
+        operator, tried = self.given.operator.name, set[object]()
+        if cause := causes.likeliest(operator, self.check):
+            return cause
+        while cause := causes.met(operator, traits_of(self.simplifier.model, self.simplifier.case), self.check, tried):
+            tried.add(cause.signature)
+            if not self._fails_without_one_of(cause.needs):
+                return cause
+        return None
+
+    def simplest(self) -> tuple[Case, Outcome]:
+        """The simplest case that fails in the same way, and its outcome."""
+        return self.simplifier.run(), self.best
+
+    def _fails_without_one_of(self, needs: tuple[Need, ...]) -> bool:
+        try:
+            for need in needs:
+                if self.simplifier.without(need):
+                    return True
+        except StopIteration:
+            pass
+        return False
+
+    def _fails_alike(self, other: Case) -> bool:
+        self.tries += 1
+        if self.tries > MOST_TRIES or monotonic() > self.until:
             raise StopIteration
-        if other.basis != case.basis:
+        if other.basis != self.given.basis:
             return False
-        found = outcome_of(other, backend, info, timeout)
-        if _check(found) != _check(outcome):
+        found = outcome_of(other, self.backend, self.info, self.timeout)
+        if check_of(found) != self.check:
             return False
-        best = found
+        self.best = found
         return True
 
-    return Simplifier(model, genes, case, label, fails_alike).run(), best
 
-
-def _check(outcome: Outcome) -> tuple[str, ...]:
-    """Which check failed: values, memory, a refusal, a crash, an exception."""
-    return (outcome.status, *sorted(outcome.evidence), str(outcome.evidence.get("stage", "")))
+def check_of(outcome: Outcome) -> tuple[str, ...]:
+    """Which check failed: wrong values, and of which outputs; or the message, without numbers, of a write, a refusal, a crash, an exception."""
+    if outcome.verdicts:
+        return outcome.status, *(mismatch.tensor for verdict in outcome.verdicts for mismatch in verdict.mismatches[:1])
+    return outcome.status, re.sub(r"#([^\w#]{1,3}#)+", "#", text_form(outcome.message))

@@ -72,10 +72,10 @@ class Plan:
         if todo and not self.leaves(operator):
             self.left.setdefault(operator, deque()).extendleft(reversed(todo))
 
-    def ran(self, operator: str, index: int, status: str) -> None:
-        """A case has a result."""
+    def ran(self, operator: str, index: int, status: str, is_known: bool = False) -> None:
+        """A case has a result; ``is_known``: a failure whose cause an earlier one shows."""
         self.statuses[self.ids[operator][index]] = status
-        self.failures += status in FAILURES
+        self.failures += status in FAILURES and not is_known
         if self.stopped:
             self.left.clear()
         self.watcher.ran(status)
@@ -113,3 +113,8 @@ class Plan:
     def not_listed(self) -> tuple[str, ...]:
         """The operators whose cases were not made."""
         return tuple(operator for operator in self.operators if operator not in self.ids)
+
+    @property
+    def not_reached(self) -> tuple[str, ...]:
+        """The operators that a complete run may lack."""
+        return ()

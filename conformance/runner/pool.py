@@ -187,21 +187,21 @@ class Pool:
                 raise OSError(reason)
             case ["began"]:
                 process.began = True
-            case ["ran", str(status), [str(kind), str(text)]] if process.indices and kind in KINDS:
+            case ["ran", str(status), bool(is_known), [str(kind), str(text)]] if process.indices and kind in KINDS:
                 index = process.indices.popleft()
                 process.last = Ran(process.operator, index, plan.ids[process.operator][index])
-                self._ran(process, index, status, Ending(kind, text), plan)
+                self._ran(process, index, status, Ending(kind, text), plan, is_known)
             case ["left", str(operator)]:
                 if operator == process.operator:
                     process.indices.clear()
             case _:
                 process.kill()  # a backend in it wrote to where it should not
 
-    def _ran(self, process: _Process, index: int, status: str, ending: Ending, plan: Plan) -> None:
+    def _ran(self, process: _Process, index: int, status: str, ending: Ending, plan: Plan, is_known: bool = False) -> None:
         """A case has a result. What was handed out of an operator that is left with it is taken back."""
         operator = process.operator
         left = plan.leaves(operator)
-        plan.ran(operator, index, status)
+        plan.ran(operator, index, status, is_known)
         plan.watch(process.place, operator, ending)
         if plan.stopped:
             self._recall()

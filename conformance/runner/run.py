@@ -186,8 +186,8 @@ def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object])
             plan.add(operator, worker.listed(operator))
             while operator in plan.left:
                 (index,) = plan.take(operator, 1)
-                status, ending = worker.run(operator, index)
-                plan.ran(operator, index, status)
+                status, is_known, ending = worker.run(operator, index)
+                plan.ran(operator, index, status, is_known)
                 plan.watch(0, operator, ending)
             if first:
                 after_the_first()
@@ -229,15 +229,24 @@ def _complete(record: Record, plan: Plan) -> Record:
         raise RecordError(
             f"something changed the journal of this run: {len(wrong):,} of {len(cases):,} cases are wrong, such as {first}"
         )
-    if record.manifest.unlisted or plan.not_listed:
-        raise RecordError(
-            f"something changed the journal of this run: it lacks {', '.join(record.manifest.unlisted or plan.not_listed)}"
-        )
+    lacking = [name for name in (*record.manifest.unlisted, *plan.not_listed) if name not in plan.not_reached]
+    if lacking:
+        raise RecordError(f"something changed the journal of this run: it lacks {', '.join(dict.fromkeys(lacking))}")
     stopped, by_operator = (plan.breaker.run, plan.breaker.operators) if plan.breaker else ("", {})
-    results = tuple(  # a resumed run may have had others
-        _left_out(result, by_operator.get(result.operator, stopped)) for result in record.results if result.case in cases
+    # A resumed run may have had others; of a search that was interrupted, a failure may be in the journal that nobody reported any more.
+    late = FAILURES if record.manifest.level == SEARCH else frozenset[str]()
+    results = tuple(
+        _left_out(result, by_operator.get(result.operator, stopped))
+        for result in record.results
+        if result.case in cases or result.status in late
     )
-    manifest = replace(record.manifest, selected=len(results), stopped=stopped, stopped_operators=dict(by_operator))
+    manifest = replace(
+        record.manifest,
+        selected=len(results),
+        unlisted=list(plan.not_reached),
+        stopped=stopped,
+        stopped_operators=dict(by_operator),
+    )
     return Record(manifest, results)
 
 

@@ -12,27 +12,36 @@ from math import inf
 from pathlib import Path
 from time import monotonic
 
+from dmlcts.conformance.properties.causes import Cause, Causes
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.options import RunOptions, UsageError
 from dmlcts.conformance.runner.plan import Plan, Watcher
 from dmlcts.conformance.runner.selection import Selection, operators_named, selection_of
 from dmlcts.generator.case import LEVELS, Case
-from dmlcts.generator.numbered import Seen, find_numbered
+from dmlcts.generator.factors import model_of
+from dmlcts.generator.numbered import Seen, find_numbered, number_in
+from dmlcts.generator.plan import plan_of
+from dmlcts.generator.simpler import traits_of
 from dmlcts.generator.suite import select
-from dmlcts.reports.record import FAILURES, PASS, SEARCH, UNSUPPORTED
+from dmlcts.reports.record import FAILURES, PASS, SEARCH, UNSUPPORTED, WAIVED
 from dmlcts.spec.abi import feature_level
 
 BATCH = 20
 """The cases of a batch."""
 
-MOST_FAILURES = 50
-"""After so many failures of an operator the search leaves it: what fails often needs no search."""
+MOST_CAUSES, MOST_IN_A_ROW = 20, 50
+"""After so many causes of an operator's failures, or so many failures in a row, the search leaves it: what fails so often needs no search."""
+
+ROUND = 8
+"""Of so many numbers one may be a case that meets all that a known cause needs: the search goes round it, and looks now and then what is behind."""
 
 _KEPT, _LEAST_KEPT = 1000, 10
 """So many batches in all have all their results kept, and at least so many of each operator."""
 
 _SAYS_LITTLE = (PASS, UNSUPPORTED)
-"""The results that are not kept of later batches, but counted."""
+"""The results that are not kept of later batches, but counted, as are failures whose cause is known."""
+
+_FAILED = FAILURES | {WAIVED}
 
 
 def work_of(options: RunOptions) -> Selection:
@@ -60,7 +69,8 @@ class Search(Selection):
             seen.restore(state)
         else:
             seen.reset()
-        found = list(seen.draw(int(self.options.seed), BATCH, self._wanted))
+        causes = [cause for cause in Causes(folder).of(name) if cause.can_be_told]
+        found = list(seen.draw(int(self.options.seed), BATCH, lambda case: self._wanted(case) and not _passed_over(case, causes)))
         seen.save(state)
         return found
 
@@ -76,13 +86,21 @@ class Search(Selection):
         """The number of a batch's list in the journal."""
         return _batch(operator) * len(self.operators) + self.operators.index(_operator(operator))
 
-    def keeps(self, operator: str, status: str) -> bool:
+    def keeps(self, operator: str, status: str, is_known: bool = False) -> bool:
         """Whether a batch's results of that status are kept."""
-        return status not in _SAYS_LITTLE or _batch(operator) < max(_LEAST_KEPT, _KEPT // len(self.operators))
+        return not (status in _SAYS_LITTLE or is_known) or _batch(operator) < max(_LEAST_KEPT, _KEPT // len(self.operators))
 
     def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> Plan:
         """The plan of the search."""
         return SearchPlan(self, watcher, folder)
+
+
+def _passed_over(case: Case, causes: list[Cause]) -> bool:
+    """Whether a case is not run, as it is likely to fail for a known cause."""
+    if not causes or (number_in(case.id) or ("", 0, 0))[2] % ROUND == 0:
+        return False
+    traits = traits_of(model_of(plan_of(case.operator)), case)
+    return any(cause.met_by(traits) for cause in causes)
 
 
 @cache
@@ -102,11 +120,14 @@ class SearchPlan(Plan):
     """The batches of a search, one of each operator in turn, until its time is over."""
 
     def __init__(self, search: Search, watcher: Watcher, folder: Path) -> None:
-        super().__init__([f"{name}/0" for name in search.operators], watcher)
+        super().__init__([f"{name}/0" for name in search.operators], watcher, maxfail=search.options.maxfail)
         self.search, self.folder = search, folder
         self.until = monotonic() + 60 * search.options.minutes if search.options.minutes else inf
-        self.failed: Counter[str] = Counter()
+        self.causes: Counter[str] = Counter()
+        self.in_a_row: Counter[str] = Counter()
+        self.known: set[str] = set()
         self.waiting: dict[str, int] = {}
+        self.reached: set[str] = set()
         self.left_alone: set[str] = set()
 
     def add(self, operator: str, ids: list[str]) -> None:
@@ -117,14 +138,17 @@ class SearchPlan(Plan):
             self.unlisted.append(f"{_operator(operator)}/{_batch(operator) + 1}")
         self._end_in_time()
 
-    def ran(self, operator: str, index: int, status: str) -> None:
+    def ran(self, operator: str, index: int, status: str, is_known: bool = False) -> None:
         """A case has a result."""
-        super().ran(operator, index, status)
+        super().ran(operator, index, status, is_known)
         self.waiting[operator] -= 1
         name = _operator(operator)
-        self.failed[name] += status in FAILURES
+        self.reached.add(name)
+        self.known.update(self.ids[operator][index : index + is_known])
+        self.causes[name] += status in _FAILED and not is_known
+        self.in_a_row[name] = 0 if status == PASS else self.in_a_row[name] + (status in _FAILED)
         none_runs = self.waiting[operator] == 0 and {self.statuses[case] for case in self.ids[operator]} == {UNSUPPORTED}
-        if self.failed[name] >= MOST_FAILURES or none_runs:
+        if self.causes[name] >= MOST_CAUSES or self.in_a_row[name] >= MOST_IN_A_ROW or none_runs:
             self.left_alone.add(name)
             self.unlisted = deque(batch for batch in self.unlisted if _operator(batch) != name)
         if self.waiting[operator] == 0:
@@ -133,7 +157,8 @@ class SearchPlan(Plan):
 
     def _forget(self, operator: str) -> None:
         """Counts the results of a batch that are not kept."""
-        gone = [case for case in self.ids[operator] if not self.search.keeps(operator, self.statuses[case])]
+        gone = [case for case in self.ids[operator] if not self.search.keeps(operator, self.statuses[case], case in self.known)]
+        self.known.difference_update(self.ids[operator])
         if not gone:
             return
         self.further.update(self.statuses.pop(case) for case in gone)
@@ -144,7 +169,7 @@ class SearchPlan(Plan):
         self.waiting.pop(operator, None)
 
     def _end_in_time(self) -> None:
-        if monotonic() > self.until:
+        if monotonic() > self.until or self.stopped:
             self.unlisted.clear()
             self.left.clear()
 
@@ -159,3 +184,8 @@ class SearchPlan(Plan):
     def not_listed(self) -> tuple[str, ...]:
         """Nothing is missing."""
         return ()
+
+    @property
+    def not_reached(self) -> tuple[str, ...]:
+        """The operators of which no case ran before the search ended."""
+        return tuple(name for name in self.search.operators if name not in self.reached)

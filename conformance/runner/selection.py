@@ -50,8 +50,8 @@ class Selection:
         """The number of the operator's list of cases in the journal."""
         return self.operators.index(operator)
 
-    def keeps(self, operator: str, status: str) -> bool:
-        """Whether the operator's results of that status are kept."""
+    def keeps(self, operator: str, status: str, is_known: bool = False) -> bool:
+        """Whether the operator's results of that status are kept; ``is_known`` is true of a failure whose cause an earlier one shows."""
         return True
 
     def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> Plan:

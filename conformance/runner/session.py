@@ -15,10 +15,12 @@ from typing import Self
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.execution.execute import execute
+from dmlcts.conformance.properties.causes import CAUSE, Cause, Causes, like_another
 from dmlcts.conformance.properties.drawn import execute_drawn
 from dmlcts.conformance.properties.relations import EXAMPLES, execute_property
 from dmlcts.conformance.runner.heap import keep_freed_memory
 from dmlcts.conformance.runner.journal import EXAMPLES as EXAMPLES_FOLDER
+from dmlcts.conformance.runner.journal import FOLDER as JOURNAL
 from dmlcts.conformance.runner.options import RunOptions, read_case
 from dmlcts.conformance.runner.terminal import command_text
 from dmlcts.generator.case import AGREEMENT, RELATION, Case, to_json
@@ -26,7 +28,7 @@ from dmlcts.generator.drawn import KIND as DRAWN
 from dmlcts.generator.numbered import find_numbered
 from dmlcts.reports.claim import REQUIRED, required
 from dmlcts.reports.files import portable
-from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.reports.record import FAIL, PASS, SEARCH, UNSUPPORTED, Result
 from dmlcts.reports.waivers import Waiver, apply_waivers, read_waivers
 from dmlcts.spec import clean
 from dmlcts.spec.writing import writing_to
@@ -48,6 +50,7 @@ class Session:
         self.files = {read_case(Path(file)).id: Path(file) for file in options.case_files}
         """The cases from files, which have no other name."""
         self.today = date.fromisoformat(options.today)
+        self.causes = Causes(Path(options.out).absolute() / JOURNAL) if options.level == SEARCH else None
         self.backend: Backend | None = open_backend(options.backend) if backend is None else backend
         self.info = self.backend.describe()
 
@@ -59,20 +62,34 @@ class Session:
             examples = EXAMPLES[self.options.level]
             result = execute_property(case, self.backend, self.info, self.options.timeout, examples, self.options.seed)
         elif case.kind == DRAWN:
-            result = execute_drawn(case, self.backend, self.info, self.options.timeout)
+            return self._searched(case, *execute_drawn(case, self.backend, self.info, self.options.timeout, self.causes))
         else:
             result = execute(case, self.backend, self.info, self.options.timeout)
         return self.settled(result)
 
+    def _searched(self, case: Case, result: Result, cause: Cause | None) -> Result:
+        """The result of a drawn case, settled; short if a case before has the same status for the same cause."""
+        if cause is None or self.causes is None:
+            return self.settled(result)
+        judged = self._judged(result, self.waivers)
+        first = self.causes.first(case.operator.name, replace(cause, case=case.id, status=judged.status))
+        return self._with_command(judged if first == case.id else like_another(judged, first))
+
     def settled(self, result: Result, waivers: Sequence[Waiver] | None = None) -> Result:
         """A result under the run's requirements and waivers (or these), with the command that runs its case again if it did not pass."""
+        return self._with_command(self._judged(result, self.waivers if waivers is None else waivers))
+
+    def _judged(self, result: Result, waivers: Sequence[Waiver]) -> Result:
         if result.status == UNSUPPORTED:
             name = next((name for name in self.options.required if required(name, result)), "")
             if name:
                 message = f"unsupported, but required ({name}): {result.message}"
                 result = replace(result, status=FAIL, message=message, evidence={**result.evidence, REQUIRED: name})
-        if waivers := self.waivers if waivers is None else waivers:
+        if waivers:
             result = apply_waivers(result, waivers, self.today)
+        return result
+
+    def _with_command(self, result: Result) -> Result:
         return result if result.status in (PASS, UNSUPPORTED) else replace(result, repro=self._repro(result))
 
     def close(self) -> str:
@@ -89,7 +106,8 @@ class Session:
         """The command that runs the case again; a shrunken example, or a drawn case, is saved for it."""
         file = self.files.get(result.case)
         example = result.evidence.get("example")
-        if example is None and result.kind == DRAWN and (case := find_numbered(result.case)):  # its process died
+        alone = result.kind == DRAWN and CAUSE not in result.evidence
+        if example is None and alone and (case := find_numbered(result.case)):  # its process died
             example = to_json(case)
         if example is not None:
             name = portable(f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json")

@@ -7,7 +7,7 @@ standard output:
 |---|---|
 | process name, options as JSON, the backend's description as the run has it (the first line) | ``ready``, or ``unavailable`` and the reason |
 | ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
-| ``run``, operator, indices in that list | ``began``, then ``ran``, the status and the ending (breaker), a line for each case |
+| ``run``, operator, indices in that list | ``began``, then ``ran``, the status, whether the cause is known, and the ending (breaker), a line for each case |
 | ``leave``, operator | ``left``, operator, once it runs no case of it any more |
 | any | ``unwritable`` and why, if the journal cannot be written: it ends then |
 | the end of its input | ``closed`` and what went wrong, empty if its backend has closed |
@@ -31,6 +31,7 @@ from traceback import format_exception
 from typing import Any, TextIO
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
+from dmlcts.conformance.properties.causes import CAUSE
 from dmlcts.conformance.runner import journal
 from dmlcts.conformance.runner.breaker import Ending, ending_of
 from dmlcts.conformance.runner.options import RunOptions
@@ -79,8 +80,8 @@ class Worker:
         journal.write_list(self.folder, self.selection.number(operator), map(not_run, cases))
         return [case.id for case in cases]
 
-    def run(self, operator: str, index: int) -> tuple[str, Ending]:
-        """Runs a case, writes its result to the journal if it is kept, and returns the status and how the case ended."""
+    def run(self, operator: str, index: int) -> tuple[str, bool, Ending]:
+        """Runs a case and writes its result to the journal if it is kept. Returns the status, whether it is of a known cause, and how the case ended."""
         if self.stream is None:
             with writing_to(self.folder):
                 self.stream = (self.folder / journal.RAN.format(process=self.process)).open("a", encoding="utf-8", newline="\n")
@@ -88,12 +89,13 @@ class Worker:
         result = result_in(self.session, case)
         if os.getpid() != self.process_id:
             os._exit(0)  # the backend called fork, and this is the child: the parent goes on
-        if self.selection.keeps(operator, result.status):
+        is_known = CAUSE in result.evidence
+        if self.selection.keeps(operator, result.status, is_known):
             with writing_to(self.folder):
                 write_line(self.stream, "result", result_json(result))
                 self.stream.flush()
         self.last = Ran(operator, index, case.id)
-        return result.status, ending_of(result)
+        return result.status, is_known, ending_of(result)
 
     def __enter__(self) -> Worker:
         return self

@@ -295,6 +295,62 @@ def returns_every_resource(request):
     send(framed(good(request, resources=order)[0], b"".join(bytes([index + 65]) * sizes[index] for index in order)))
 
 
+# Progress
+
+
+def reporting(function):
+    """As ``misbehaviour``, of a host that says that it reports progress."""
+    function.reports = True
+    return misbehaviour(function)
+
+
+def works(request, seconds, **changes):
+    for _ in range(int(seconds / 0.1)):
+        send(framed({"status": "working", "id": request["id"], "at": "execution\x1b[31m", **changes}))
+        time.sleep(0.1)
+
+
+@reporting
+def works_longer_than_its_limit(request):
+    works(request, 1.0)
+    send(framed(*good(request)))
+
+
+@reporting
+def works_for_ever(request):
+    works(request, 60)
+
+
+@reporting
+def works_and_then_hangs(request):
+    works(request, 0.8)
+    wait_for_the_end()
+
+
+@reporting
+def works_at_another_request(request):
+    works(request, 0.1, id=request["id"] + 1)
+    send(framed(*good(request)))
+
+
+@reporting
+def works_nowhere(request):
+    works(request, 0.1, at=None)
+    send(framed(*good(request)))
+
+
+@reporting
+def works_with_a_payload(request):
+    send(framed({"status": "working", "id": request["id"], "at": "execution"}, b"more"))
+    send(framed(*good(request)))
+
+
+@misbehaviour
+def works_unannounced(request):
+    works(request, 0.1)
+    send(framed(*good(request)))
+
+
 # What it does when it is asked what it is, instead of the second request
 
 STARTS = {
@@ -310,6 +366,8 @@ STARTS = {
 
 
 def main(name):
+    if getattr(MISBEHAVIOURS.get(name), "reports", False):
+        DESCRIPTION["progress"] = True
     if name == "starts_once":
         marker, name = Path(sys.argv[2]), "exits"
         if marker.exists():

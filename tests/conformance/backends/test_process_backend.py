@@ -349,6 +349,61 @@ def test_an_interrupted_case_does_not_leave_its_answer_to_the_next(
     assert pid(backend) != first
 
 
+# Progress
+
+
+def test_a_host_that_works_on_has_more_time_than_its_limit(opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host("works_longer_than_its_limit"), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    answered = dispatch(timeout=0.5)
+    backend.run(answered)
+    assert int(answered.resources[2][:4].view("<u4")[0]) == first == pid(backend)
+
+
+@pytest.mark.parametrize(
+    ("name", "longest", "message"),
+    [
+        (
+            "works_for_ever",
+            2.0,
+            r"no answer within 2 s, 4 times the limit; it still worked, at execution.\[31m; the host was killed",
+        ),
+        ("works_and_then_hangs", 1.8, r"no answer within 1\.\d* s, and no sign of work for the last 0\.5 s; it was at execution"),
+    ],
+)
+def test_a_hang_after_work_is_an_error_after_a_bounded_time(
+    name: str, longest: float, message: str, opened: list[ProcessBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "QUIET", 0.5)
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    started = time.monotonic()
+    with pytest.raises(BackendFault, match=message):
+        backend.run(dispatch(timeout=0.5))
+    assert 0.5 < time.monotonic() - started < longest + LONG / 4
+    assert pid(backend) != first
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("works_at_another_request", "a progress message has the id 3, but the request had 2"),
+        ("works_nowhere", "the answer's at is None; it must be a string"),
+        ("works_with_a_payload", "the answer's payload has 4 bytes; it must have none"),
+        ("works_unannounced", "the answer's payload has 0 bytes|the answer has the status 'working'"),
+    ],
+)
+def test_a_wrong_progress_message_costs_one_case(name: str, message: str, opened: list[ProcessBackend]) -> None:
+    backend = ProcessBackend(host(name), timeout=LONG)
+    opened.append(backend)
+    first = pid(backend)
+    with pytest.raises(BackendFault, match=message):
+        backend.run(dispatch())
+    assert pid(backend) != first
+
+
 # Starting and ending
 
 

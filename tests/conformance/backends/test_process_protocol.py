@@ -183,6 +183,7 @@ def test_a_description_has_the_fields_of_backend_info() -> None:
     assert read_info({"status": "ok", **json.loads(json.dumps(info.to_json()))}) == info
     assert {field.name for field in fields(BackendInfo)} == info.to_json().keys()
     assert read_info({"status": "ok", "name": "host"}) == BackendInfo("host")
+    assert read_info({"status": "ok", "name": "host", "progress": True}) == BackendInfo("host")
 
 
 @pytest.mark.parametrize(
@@ -205,6 +206,8 @@ def test_a_description_has_the_fields_of_backend_info() -> None:
         ("accumulator", 53),
         ("nearest", 1),
         ("details", []),
+        ("progress", 1),
+        ("progress", "yes"),
     ],
 )
 def test_a_description_is_not_believed_unchecked(key: str, value: object) -> None:
@@ -217,7 +220,7 @@ def test_a_description_is_not_believed_unchecked(key: str, value: object) -> Non
 VALUES = st.sampled_from(
     ["ok", "rejected", "unsupported", "error", "name", "", "6_4", "9_9", "create", "any", "preserve", "nearest", "truncate", 0, 1, 9, 10, 24, 52, 53, -1, True, None]
 ) | st.lists(st.sampled_from(["FLOAT32", "INT4", "UINT33", 7]), max_size=2) | st.just({"a": 1})  # fmt: skip
-KEYS = ["status", "name", "version", "device", "feature_level", "data_types", "denormals", "half_store", "accumulator", "nearest", "details",
+KEYS = ["status", "name", "version", "device", "feature_level", "data_types", "denormals", "half_store", "accumulator", "nearest", "progress", "details",
         "message", "stage", "code", "other"]  # fmt: skip
 GOOD = {"status": "ok", "name": "n", "message": "m", "stage": "create"}
 

@@ -85,7 +85,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The output folder of a search in a backend with a fault under conditions."""
     folder = tmp_path_factory.mktemp("fault")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "MOST_FAILURES", 2)
+        patch.setattr(search, "MOST_CAUSES", 2)
         backend = f"python:dmlcts.conformance.mutants:{FAULT}"
         assert dmlcts("fuzz", "ADD", "--seed", 1, "--backend", backend, "--out", folder, "--quiet") == 1
     return folder
@@ -144,7 +144,7 @@ def test_an_operator_that_is_not_supported_is_left_alone(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("limit")
 def test_a_crash_costs_one_case_which_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_FAILURES", 1)
+    monkeypatch.setattr(search, "MOST_CAUSES", 1)
     record = searched(tmp_path, OR, backend="inprocess:unruly:Dies")
     died = [result for result in record.results if result.status == ERROR]
     assert died

@@ -138,6 +138,7 @@ json::Value DirectMlDevice::describe() const {
         // Known of the software adapter under Wine alone, by measurement: lavapipe flushes in arithmetic, and truncates to FLOAT16.
         {"denormals", software ? "flush" : "any"},
         {"half_store", software ? "truncate" : "nearest"},
+        {"progress", true},
         {"details", json::Object{{"driver", d3d12_.driver},
                                  {"dll", library_.path},
                                  {"wine", wine::version()},

@@ -67,6 +67,33 @@ DWORD WINAPI watch(void*) {
     return 0;
 }
 
+uint64_t processor_time() {
+    FILETIME begun, ended, kernel, user;
+    if (!GetProcessTimes(GetCurrentProcess(), &begun, &ended, &kernel, &user)) return 0;
+    const auto number = [](FILETIME time) { return uint64_t{time.dwHighDateTime} << 32 | time.dwLowDateTime; };
+    return number(kernel) + number(user);
+}
+
+struct Reporter {
+    void (*report)(void*, const char*);
+    void* context;
+};
+
+constexpr DWORD report_every = 1'000;       // milliseconds
+constexpr uint64_t least_work = 200'000;    // of 100 ns: a fiftieth of that time, and twice what the system counts in
+
+DWORD WINAPI watch_work(void* given) {
+    const Reporter reporter = *static_cast<Reporter*>(given);
+    uint32_t last = 0;
+    for (uint64_t before = processor_time();; Sleep(report_every)) {
+        const uint32_t now = asked;
+        const uint64_t used = processor_time();
+        if (now == last && now != answers && used - before >= least_work) reporter.report(reporter.context, step.load());
+        last = now;
+        before = used;
+    }
+}
+
 }  // namespace
 
 void doing(const char* what) { step = what; }
@@ -75,6 +102,12 @@ void report_crashes() { SetUnhandledExceptionFilter(crashed); }
 
 void watch_requests() {
     if (const HANDLE thread = CreateThread(nullptr, 0, watch, nullptr, 0, nullptr)) CloseHandle(thread);
+}
+
+void report_progress(void (*report)(void* context, const char* step), void* context) {
+    static Reporter reporter;
+    reporter = {report, context};
+    if (const HANDLE thread = CreateThread(nullptr, 0, watch_work, &reporter, 0, nullptr)) CloseHandle(thread);
 }
 
 void begins() { ++asked; }

@@ -13,6 +13,10 @@ void report_crashes();
 /// hangs, the program ends by itself.
 void watch_requests();
 
+/// From now on `report` is called once a second, with what the host is at, while a request takes long and the program uses a processor:
+/// one that waits for what never happens does not.
+void report_progress(void (*report)(void* context, const char* step), void* context);
+
 /// A request begins, or was answered.
 void begins();
 void ends();

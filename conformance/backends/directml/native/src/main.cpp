@@ -16,7 +16,7 @@ namespace {
 /// What lives as long as the host, with the device, which may have to be made anew.
 class Host {
 public:
-    explicit Host(const Options& options) : options_(options) {}
+    explicit Host(const Options& options) : options_(options) { guard::report_progress(report_progress, &streams_); }
 
     /// Answers requests. Returns the exit code.
     int serve() {
@@ -55,6 +55,13 @@ public:
     }
 
 private:
+    static void report_progress(void* streams, const char* step) {
+        try {
+            static_cast<protocol::Streams*>(streams)->progress(step);
+        } catch (const protocol::StreamError&) {  // the suite is gone, as the answer will find
+        }
+    }
+
     DirectMlDevice& device() {
         Stopwatch watch(times_);
         if (!library_) library_ = std::make_unique<DirectMlLibrary>(options_);
@@ -72,6 +79,7 @@ private:
         }
         if (contents_.size() < request.total) contents_.resize(static_cast<size_t>(request.total));
         streams_.read(contents_.data(), request.total);
+        streams_.executes(id);
         watch.lap(Times::read);
         const uint8_t* returned = run_operator(device(), header, request, contents_.data(), times_);
         ++executed_;

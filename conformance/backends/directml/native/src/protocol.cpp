@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 
 #ifdef _WIN32
 #include <fcntl.h>
@@ -134,7 +133,22 @@ void Streams::put(const void* data, uint64_t size) {
 void Streams::write(const json::Value& header, const std::vector<Piece>& payload) {
     std::vector<char> waste(static_cast<size_t>(std::min<uint64_t>(payload_, 1 << 16)));
     while (payload_) read(waste.data(), std::min<uint64_t>(payload_, waste.size()));
+    const std::lock_guard<std::mutex> alone(output_);
+    executed_ = json::Value();
+    put_frame(header, payload);
+}
 
+void Streams::executes(const json::Value& id) {
+    const std::lock_guard<std::mutex> alone(output_);
+    executed_ = id;
+}
+
+void Streams::progress(const char* step) {
+    const std::lock_guard<std::mutex> alone(output_);
+    if (!executed_.is_null()) put_frame(json::Object{{"status", "working"}, {"id", executed_}, {"at", step}}, {});
+}
+
+void Streams::put_frame(const json::Value& header, const std::vector<Piece>& payload) {
     const std::string text = json::write(header);
     uint64_t length = 0;
     for (const Piece& piece : payload) length += piece.size;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -59,12 +60,21 @@ public:
     /// Throws StreamError if the suite is gone.
     void write(const json::Value& header, const std::vector<Piece>& payload = {});
 
+    /// The request that is being executed has this id: from now on, until its answer is written, `progress` writes.
+    void executes(const json::Value& id);
+
+    /// Says that the request being executed is still worked on, at `step`. For a thread beside the one that executes it.
+    void progress(const char* step);
+
 private:
     void fill(void* to, uint64_t size, const char* part, uint64_t before, uint64_t length);
     void put(const void* data, uint64_t size);
+    void put_frame(const json::Value& header, const std::vector<Piece>& payload);
     [[noreturn]] void cut_off(const char* part, uint64_t came, uint64_t length) const;
 
     std::FILE* out_;
+    std::mutex output_;     // of `out_`, for a whole frame, and of what follows
+    json::Value executed_;  // the id of the request that is being executed; null between the requests
     uint64_t requests_ = 0;                   // that have begun
     uint64_t payload_ = 0, payload_size_ = 0;  // of the latest: bytes still to be read, and all
 };
