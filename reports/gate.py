@@ -17,6 +17,7 @@ from dmlcts.reports.markdown import code, plain
 from dmlcts.reports.policies import looser
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.verdict import WORDS, backend_name, numbered
+from dmlcts.reports.versions import what_ran
 from dmlcts.reports.waivers import Waiver, apply_waivers
 
 FORMAT = "dmlcts-gate-1"
@@ -134,9 +135,9 @@ def compare(new: Record, baseline: Record, waivers: Sequence[Waiver], today: dat
 
     What a random search did not draw again says nothing: no case vanishes from one. A case that became slower (SLOWDOWN, SLOW_FLOOR) is a regression only with ``max_slowdown``, which replaces the factor.
     """
-    before = {result.case: result for result in baseline.results}
+    before, ran = {result.case: result for result in baseline.results}, what_ran(new.manifest.backend)
     after = {
-        result.case: apply_waivers(result, waivers, today) if result.status in (FAIL, ERROR, PASS) else result
+        result.case: apply_waivers(result, waivers, today, ran) if result.status in (FAIL, ERROR, PASS) else result
         for result in new.results
     }
     cases = after if new.manifest.level == SEARCH else before | after

@@ -36,14 +36,13 @@ from dmlcts.conformance.backends.protocol import (
     read_info,
     run_request,
 )
-from dmlcts.spec import clean
+from dmlcts.conformance.backends.standard_error import KEPT, StandardError, text_of
 from dmlcts.spec.loader import load
 
 T = TypeVar("T")
 Pieces = Sequence[bytes | memoryview]
 Place = Callable[[Header, int], list[memoryview]]
 
-STDERR_TAIL = 4096
 KILLED = "was killed"
 PIPE_SIZE = 1 << 20
 GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 2.0, 1.0, 0.05
@@ -137,7 +136,7 @@ class ProcessBackend:
         if host is not None:
             end = host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
             if host.popen.returncode and end != KILLED:
-                last = _text(bytes(host.stderr)).strip().rpartition("\n")[2]
+                last = host.stderr.text().strip().rpartition("\n")[2]
                 raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
 
     def _start_again(self) -> None:
@@ -162,16 +161,21 @@ class ProcessBackend:
 
     def _ask(self, request: Pieces, place: Place, limit: float, read: Callable[[Header], T]) -> T:
         """Sends a request and reads its answer. Raises BackendFault, after which there is no host, and what ``read`` raises."""
-        assert self._host is not None
+        host = self._host
+        assert host is not None
+        mark = host.stderr.mark()
         try:
-            return read(self._host.exchange(request, place, monotonic() + limit))
+            return read(host.exchange(request, place, monotonic() + limit))
         except Empty:
-            raise self._fault(f"no answer within {limit:g} s", self._host.source.unread, 0.0) from None
+            raise self._fault(f"no answer within {limit:g} s", host.source.unread, 0.0) from None
         except ProtocolError as error:
             raise self._fault(str(error), error.seen, GRACE_AT_END if error.ended else GRACE_OF_GARBLED) from None
         except OSError as error:
             raise self._fault(f"its streams failed ({error})", b"", GRACE_AT_END) from None
-        except (Rejected, Unsupported, BackendFault):
+        except (Rejected, BackendFault) as answer:
+            answer.stderr = host.stderr.since(mark)
+            raise
+        except Unsupported:
             raise
         except BaseException:
             self._drop()  # such as Ctrl-C: the answer is still to come, and must not be read as the next one
@@ -185,10 +189,10 @@ class ProcessBackend:
         if seen:
             evidence += [
                 f"bytes received: {seen[:64].hex(' ')}{' ...' if len(seen) > 64 else ''}",
-                f"as text: {_text(seen[:1024])}",
+                f"as text: {text_of(seen[:1024])}",
             ]
-        if host.stderr:
-            evidence += [f"standard error, its last {STDERR_TAIL} bytes at most:", _text(bytes(host.stderr))]
+        if last := host.stderr.text():
+            evidence += [f"standard error, its last {KEPT} bytes at most:", last]
         return BackendFault(f"{problem}; the host {end}", "\n".join(evidence))
 
     def _drop(self) -> None:
@@ -217,11 +221,11 @@ class _Host:
         _widen(stdin)
         _widen(stdout)
         self.source = Source(stdout)
-        self.stderr = bytearray()
+        self.stderr = StandardError(stderr)
         self.answered = 0
         self.writer, self.reader = _Worker(stdin), _Worker(stdout)
         self.listener = _Worker(stderr)
-        self.listener.submit(lambda: _keep_tail(stderr, self.stderr))
+        self.listener.submit(self.stderr.follow)
 
     def exchange(self, request: Pieces, place: Place, deadline: float) -> Header:
         """Sends a request and waits for its answer at the same time. Raises Empty at the deadline, and ProtocolError."""
@@ -327,12 +331,6 @@ def _read(source: Source, place: Place) -> Header:
     return header
 
 
-def _keep_tail(stream: FileIO, tail: bytearray) -> None:
-    while chunk := stream.read(1 << 16):
-        tail += chunk
-        del tail[:-STDERR_TAIL]
-
-
 def _widen(stream: FileIO) -> None:
     """Enlarges a pipe's buffer, so that a large tensor needs fewer context switches. Linux only; may fail."""
     if sys.platform == "linux":
@@ -348,8 +346,3 @@ def _exit_text(code: int) -> str:
         known = {number.value: number.name for number in signal.Signals}
         return f"was ended by {known.get(-code, 'a signal')} ({-code})"
     return f"ended with exit code {code}" + (f" (0x{code:08X})" if code > 0xFFFF else "")
-
-
-def _text(data: bytes) -> str:
-    """What a host wrote, as clean text."""
-    return clean.block(data.decode("utf-8", "replace"))

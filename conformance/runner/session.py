@@ -25,6 +25,7 @@ from dmlcts.generator.drawn import KIND as DRAWN
 from dmlcts.generator.numbered import find_numbered
 from dmlcts.reports.claim import REQUIRED, required
 from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.reports.versions import what_ran
 from dmlcts.reports.waivers import apply_waivers, read_waivers
 from dmlcts.spec import clean
 
@@ -47,6 +48,7 @@ class Session:
         self.today = date.fromisoformat(options.today)
         self.backend: Backend | None = open_backend(options.backend) if backend is None else backend
         self.info = self.backend.describe()
+        self.ran = what_ran(self.info.to_json())
 
     def run(self, case: Case) -> Result:
         """Runs one case of any kind, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
@@ -69,7 +71,7 @@ class Session:
                 message = f"unsupported, but required ({name}): {result.message}"
                 result = replace(result, status=FAIL, message=message, evidence={**result.evidence, REQUIRED: name})
         if self.waivers:
-            result = apply_waivers(result, self.waivers, self.today)
+            result = apply_waivers(result, self.waivers, self.today, self.ran)
         return result if result.status in (PASS, UNSUPPORTED) else replace(result, repro=self._repro(result))
 
     def close(self) -> str:

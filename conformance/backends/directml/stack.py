@@ -128,7 +128,7 @@ class Stack:
             return enter(self.root, ["/bin/sh", f"{self.inside}/run.sh", *words])
         # No network, and nothing of this machine but the DLLs. Shaders are kept from one run to the next.
         mounts = ["--volume", f"{self.dlls}:/dmlcts/dll:ro", "--volume", "dmlcts-shaders:/dmlcts/shaders"]
-        passed = [f"--env={name}" for name in _debug_variables()]
+        passed = [f"--env={name}={value}" for name, value in _debug_variables().items()]
         limits = ["--network=none", "--security-opt=label=disable"]
         return [self.kind, "run", "--interactive", "--rm", *limits, *mounts, *passed, self.image, *words]
 
@@ -154,8 +154,13 @@ def environment() -> dict[str, str]:
     }
 
 
+DEBUG = {"VKD3D_DEBUG": "warn", "VKD3D_SHADER_DEBUG": "warn"}
+"""What Wine and vkd3d write to standard error unless the user wishes otherwise: why vkd3d does not translate a shader, it says as a warning."""
+
+
 def _debug_variables() -> dict[str, str]:
-    return {name: os.environ[name] for name in ("WINEDEBUG", "VKD3D_DEBUG", "VKD3D_SHADER_DEBUG") if name in os.environ}
+    named = ("WINEDEBUG", "VKD3D_DEBUG", "VKD3D_SHADER_DEBUG")
+    return {**DEBUG, **{name: os.environ[name] for name in named if name in os.environ}}
 
 
 def place(dll: Dll, folder: Path) -> str:
