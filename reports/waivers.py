@@ -121,9 +121,7 @@ _HINTS = {
 def _message(document: Document, index: int, text: str | None, name: str = "message") -> str:
     """The pattern of messages of an entry, empty if it has none. Raises SpecError if it has only wildcards."""
     if text is not None and not re.search(r"\w", text):
-        raise document.error(
-            ("waivers", index, name), f"{shortened(text)!r} has only wildcards: it would excuse every failure"
-        )
+        raise document.error(("waivers", index, name), f"{shortened(text)!r} has only wildcards: it would excuse every failure")
     return text or ""
 
 

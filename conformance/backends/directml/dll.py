@@ -31,8 +31,13 @@ class Dll:
 
     @property
     def name(self) -> str:
-        """Its release; of any other DLL its file version and the first digits of its SHA-256: ``1.15.4.0+sha256.0123456789abcdef``."""
-        return self.release or f"{self.version or 'unknown'}+sha256.{self.sha256[:16]}"
+        """Its release, or its hash if it is none that is known."""
+        return self.release or self.hash_name
+
+    @property
+    def hash_name(self) -> str:
+        """Its file version, and the first digits of its SHA-256: ``1.15.4.0+sha256.0123456789abcdef``."""
+        return f"{self.version or 'unknown'}+sha256.{self.sha256[:16]}"
 
 
 LARGEST = 1024 * MIB

@@ -7,13 +7,18 @@ Of an engine's image, its id is compared.
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from hashlib import file_digest, sha256
+from contextlib import suppress
+from hashlib import sha256
 from os import DirEntry, scandir
 from pathlib import Path
+from typing import Any
 
-from dmlcts.conformance.backends.directml.stack import CHROOT, Stack
+from dmlcts.conformance.backends.directml.dll import Dll
+from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, sha256_of
 
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
@@ -37,8 +42,14 @@ def seal_of(stack: Stack) -> Seal:
     """What a stack consists of now. A container engine that does not answer gives an image without an id."""
     if stack.kind != CHROOT:
         return {stack.image: _image_id(stack)}
-    files = {file.relative_to(stack.root).as_posix(): _digest(file) for file in _whole(stack)}
+    files = {file.relative_to(stack.root).as_posix(): sha256_of(file) for file in _whole(stack)}
     return files | {folder: _listing(stack.root / folder) for folder in FOLDERS}
+
+
+def seal_in(marker: Mapping[str, Any]) -> Seal | None:
+    """The seal of a stack's marker; None if it was set up by a version of the suite that made none."""
+    found = marker.get("seal")
+    return found if isinstance(found, dict) else None
 
 
 def changes(stack: Stack, before: Seal) -> list[str]:
@@ -47,18 +58,36 @@ def changes(stack: Stack, before: Seal) -> list[str]:
     return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
 
+def not_the_default(dll: Dll, marker: Mapping[str, Any]) -> str:
+    """That a DLL is not the one that was the default when the stack was tried, in words; empty if it is."""
+    info = marker.get("info")
+    details = info.get("details") if isinstance(info, dict) else None
+    recorded = details.get("sha256") if isinstance(details, dict) else None
+    return (
+        ""
+        if dll.sha256 == recorded
+        else f"not the DLL that was {'given' if str(marker['dll']).startswith('given/') else 'fetched'}"
+    )
+
+
+def vkd3d_version(stack: Stack) -> str:
+    """The version of vkd3d that was installed, without Debian's part: ``2.1``; empty if it is not known."""
+    with suppress(OSError, ValueError, AttributeError):
+        packages = json.loads((stack.folder / "packages.json").read_text(encoding="utf-8"))
+        if found := re.match(r"[0-9]+(\.[0-9]+)*", str(packages.get("libvkd3d1"))):
+            return found[0]
+    return ""
+
+
 def _whole(stack: Stack) -> Iterator[Path]:
     patterns = (f"{stack.inside[1:]}/**/*", *WHOLE)
     return (file for pattern in patterns for file in stack.root.glob(pattern) if file.is_file())
 
 
-def _digest(file: Path) -> str:
-    with file.open("rb") as stream:
-        return file_digest(stream, "sha256").hexdigest()
-
-
 def _listing(folder: Path) -> str:
     """A digest of the names, sizes and times of change of a folder's files."""
+    if not folder.is_dir():
+        return ""
     with scandir(folder) as entries:
         lines = sorted(map(_line, entries))
     return sha256("\n".join(lines).encode()).hexdigest()

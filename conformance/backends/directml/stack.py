@@ -8,7 +8,8 @@ or an image of a container engine. Everything lies below the cache folder:
         root/                               the Debian system
         root/dmlcts/                        hosts, Wine's prefix, DLLs under test, compiled shaders
         packages.json                       the packages that were installed
-        ready-HOST.json                     written at the very end: without it, nothing here is used
+        ready-HOST.json                     written at the very end: without it, nothing here is used. It has the SHA-256 of the default DLL and
+                                            the stack's seal (seal.py)
     directml/podman-SYSTEM/                 the same for an engine, whose image it names
     directml/windows/HOST.exe               a host that was built on Windows
 
@@ -121,8 +122,12 @@ class Stack:
         """The file that says that everything is there and was tried."""
         return self.folder / f"ready-{self.host}.json"
 
+    def copy_of(self, dll: Dll) -> Path:
+        """The copy of a DLL that the host loads."""
+        return self.dlls / dll.sha256[:16] / "DirectML.dll"
+
     def command(self, dll: Dll, options: Sequence[str]) -> list[str]:
-        """The command that runs the host on a DLL, which is copied to where the host sees it."""
+        """The command that runs the host on a DLL, which is copied to where the host sees it. Raises BackendUnavailable."""
         words = ["--dll", f"Z:\\dmlcts\\dll\\{place(dll, self.dlls)}\\DirectML.dll", *options]
         if self.kind == CHROOT:
             return enter(self.root, ["/bin/sh", f"{self.inside}/run.sh", *words])
@@ -166,14 +171,21 @@ def _debug_variables() -> dict[str, str]:
 def place(dll: Dll, folder: Path) -> str:
     """Copies a DLL below ``folder``, into a folder that is named by its contents, so that runs with different DLLs do not meet.
 
-    Wine's server opens files for all its programs: a name that means another file for each of them would mix them up.
+    Wine's server opens files for all its programs: a name that means another file for each of them would mix them up. A copy that has changed
+    since is made anew.
+
+    Raises:
+        BackendUnavailable: the DLL has changed since it was read.
     """
     name = dll.sha256[:16]
     there = folder / name / "DirectML.dll"
-    if not there.exists():
+    if not there.exists() or sha256_of(there) != dll.sha256:
+        data = dll.path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != dll.sha256:
+            raise BackendUnavailable(f"{dll.path} changed while it was read; start again")
         there.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=there.parent, suffix=".part", delete=False) as part:
-            part.write(dll.path.read_bytes())
+            part.write(data)
         Path(part.name).chmod(0o644)
         Path(part.name).replace(there)
     os.utime(there.parent)
@@ -184,17 +196,25 @@ def place(dll: Dll, folder: Path) -> str:
     return name
 
 
+def sha256_of(file: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def stack_of(kind: str) -> Stack:
     """The stack of this kind for this version of the suite, whether it is there or not."""
     return Stack(kind, home() / f"{kind}-{system_id()}", host_id())
 
 
 def prepared() -> tuple[Stack, Mapping[str, Any]] | None:
-    """The stack that is ready, with what its marker says; None if there is none."""
+    """The stack that is ready, with what its marker says; None if there is none. A marker that names no DLL is none."""
     for kind in (CHROOT, *ENGINES):
         stack = stack_of(kind)
         with suppress(OSError, ValueError):
-            return stack, json.loads(stack.marker.read_text(encoding="utf-8"))
+            marker = json.loads(stack.marker.read_text(encoding="utf-8"))
+            if isinstance(marker, dict) and isinstance(marker.get("dll"), str):
+                return stack, marker
     return None
 
 
@@ -206,8 +226,8 @@ def check_platform() -> None:
         )
 
 
-def need_prepared() -> tuple[Stack, Path]:
-    """The stack that is ready, and its own DirectML.dll.
+def need_prepared() -> tuple[Stack, Mapping[str, Any]]:
+    """The stack that is ready, with what its marker says.
 
     Raises:
         BackendUnavailable: there is none, or this is no machine for one; the message says how to get it.
@@ -223,4 +243,9 @@ def need_prepared() -> tuple[Stack, Path]:
         raise BackendUnavailable(
             f"{stack.folder} is entered by chroot, which needs root: run this as root, or install podman and run `{SETUP} --engine podman`"
         )
-    return stack, home() / marker["dll"]
+    return stack, marker
+
+
+def default_dll(marker: Mapping[str, Any]) -> Path:
+    """The DirectML.dll that ``directml`` means."""
+    return home() / str(marker["dll"])
