@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.directml.dll import Dll, read_dll
-from dmlcts.conformance.backends.directml.seal import Seal, changes, not_the_default, seal_in, vkd3d_version
+from dmlcts.conformance.backends.directml.seal import Seal, changes, not_the_default, vkd3d_version
 from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, default_dll, environment, need_prepared, sha256_of
 from dmlcts.conformance.backends.directml.windows import host_command
 from dmlcts.conformance.backends.process import ProcessBackend, split_command
@@ -47,13 +47,13 @@ class DirectML(ProcessBackend):
             self._dll = self._own_dll()
 
     def describe(self) -> BackendInfo:
-        """The host's description. The version is the DLL's name and what is to be said about it; details have its path and SHA-256."""
-        info = super().describe()
-        name = info.version if self._dll is None else self._dll.name
-        file = (
-            {} if self._dll is None else {"dll": str(self._dll.path), "sha256": self._dll.sha256, "file_version": self._dll.version}
-        )
-        return replace(info, version=", ".join([name, *self._remarks]), details={**info.details, **file, **self._details})
+        """The host's description. The version is the DLL's name, with the remarks if there are any; details have its path and SHA-256."""
+        info, dll = super().describe(), self._dll
+        if dll is None:
+            return replace(info, version=f"{info.version} (of a file that was not read)", details={**info.details, **self._details})
+        version = f"{dll.hash_name} ({'; '.join(self._remarks)})" if self._remarks else dll.name
+        file = {"dll": str(dll.path), "sha256": dll.sha256, "file_version": dll.version}
+        return replace(info, version=version, details={**info.details, **file, **self._details})
 
     def _start(self) -> BackendInfo:
         if self._dll is not None and self._loaded is not None and not _is_still(self._loaded, self._dll):
@@ -87,30 +87,22 @@ def open_directml(argument: str) -> DirectML:
         return on_windows(given, options, argument)
     stack, marker = need_prepared()
     if given is not None:
-        return on_stack(stack, given, options, argument, seal_in(marker))
+        return on_stack(stack, marker["seal"], given, options, argument)
     own = read_dll(default_dll(marker))
-    return on_stack(stack, own, options, argument, seal_in(marker), not_the_default(own, marker))
+    return on_stack(stack, marker["seal"], own, options, argument, not_the_default(own, marker))
 
 
-def on_stack(
-    stack: Stack, dll: Dll, options: Sequence[str] = (), argument: str = "", seal: Seal | None = None, remark: str = ""
-) -> DirectML:
+def on_stack(stack: Stack, seal: Seal, dll: Dll, options: Sequence[str] = (), argument: str = "", remark: str = "") -> DirectML:
     """Starts the host of a stack. ``seal`` is that of its set-up, ``remark`` what is to be said about the DLL. Raises BackendUnavailable."""
     try:
         command = stack.command(dll, options)
-        changed = [] if seal is None else changes(stack, seal)
+        changed = changes(stack, seal)
     except OSError as error:
         raise BackendUnavailable(f"directml: {error.filename}: {error.strerror}; the DLL could not be put there") from None
-    remarks = [text for text in (remark, CHANGED_STACK if changed else "") if text]
-    if seal is None:
-        details = {"stack": "not compared: it was set up before its files were recorded"}
-    else:
-        details = {"stack": f"changed since it was set up: {', '.join(changed)}"} if changed else {"vkd3d": vkd3d_version(stack)}
-    return _started(
-        lambda: DirectML(command, dll, stack.copy_of(dll), environment() if stack.kind == CHROOT else None, remarks, details),
-        command,
-        argument,
-    )
+    remarks = list(filter(None, (remark, CHANGED_STACK if changed else "")))
+    details = {"stack": f"changed since it was set up: {', '.join(changed)}"} if changed else {"vkd3d": vkd3d_version(stack)}
+    surroundings = environment() if stack.kind == CHROOT else None
+    return _started(lambda: DirectML(command, dll, stack.copy_of(dll), surroundings, remarks, details), command, argument)
 
 
 def on_windows(dll: Dll | None, options: Sequence[str] = (), argument: str = "") -> DirectML:

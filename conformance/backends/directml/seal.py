@@ -46,12 +46,6 @@ def seal_of(stack: Stack) -> Seal:
     return files | {folder: _listing(stack.root / folder) for folder in FOLDERS}
 
 
-def seal_in(marker: Mapping[str, Any]) -> Seal | None:
-    """The seal of a stack's marker; None if it was set up by a version of the suite that made none."""
-    found = marker.get("seal")
-    return found if isinstance(found, dict) else None
-
-
 def changes(stack: Stack, before: Seal) -> list[str]:
     """What has another digest than before, is gone or is new, by name."""
     now = seal_of(stack)
@@ -60,14 +54,8 @@ def changes(stack: Stack, before: Seal) -> list[str]:
 
 def not_the_default(dll: Dll, marker: Mapping[str, Any]) -> str:
     """That a DLL is not the one that was the default when the stack was tried, in words; empty if it is."""
-    info = marker.get("info")
-    details = info.get("details") if isinstance(info, dict) else None
-    recorded = details.get("sha256") if isinstance(details, dict) else None
-    return (
-        ""
-        if dll.sha256 == recorded
-        else f"not the DLL that was {'given' if str(marker['dll']).startswith('given/') else 'fetched'}"
-    )
+    came = "given" if str(marker["dll"]).startswith("given/") else "fetched"
+    return "" if dll.sha256 == marker["sha256"] else f"not the DLL that was {came}"
 
 
 def vkd3d_version(stack: Stack) -> str:

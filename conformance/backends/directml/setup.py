@@ -25,7 +25,7 @@ from typing import Any
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.directml import debian, windows
 from dmlcts.conformance.backends.directml.dll import Dll, read_dll
-from dmlcts.conformance.backends.directml.seal import changes, not_the_default, seal_in, seal_of
+from dmlcts.conformance.backends.directml.seal import changes, not_the_default, seal_of
 from dmlcts.conformance.backends.directml.stack import (
     CHROOT,
     ENGINES,
@@ -111,7 +111,7 @@ def check(trial: Trial) -> BackendInfo:
 
 def check_seal(stack: Stack, marker: Mapping[str, Any]) -> None:
     """Compares a stack with the one that was set up. Raises SetupError if it has changed."""
-    if changed := changes(stack, seal_in(marker) or {}) if seal_in(marker) is not None else []:
+    if changed := changes(stack, marker["seal"]):
         shown = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
         raise SetupError(
             f"the stack in {stack.folder} has changed since it was set up: {shown}; run `dmlcts setup --force` to make it anew"
@@ -156,7 +156,7 @@ def _set_up_linux(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
         if found[0].kind == CHROOT and (problem := debian.problem_of_entering()):
             raise BackendUnavailable(f"{found[0].folder} cannot be entered: {problem}")
         check_seal(*found)
-        if wish.dll is None and seal_in(found[1]) is not None and not problem_of_dll(found[1]):
+        if wish.dll is None and not problem_of_dll(found[1]):
             return None
     dll = _wished_dll(wish, found[1] if found is not None and usable else None, say)
     if found is not None and usable:
@@ -166,9 +166,15 @@ def _set_up_linux(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
         (make_chroot if stack.kind == CHROOT else make_image)(stack, wish, say)
     seal = seal_of(stack)
     with _step("Trying it with one case", say):
-        info = trial(lambda: on_stack(stack, dll, seal=seal))
-    marker = {"dll": dll.path.relative_to(home()).as_posix(), "info": info.to_json(), "made": datetime.now(UTC).isoformat()}
-    write_json(stack.marker, {**marker, "seal": seal})
+        info = trial(lambda: on_stack(stack, seal, dll))
+    marker = {
+        "dll": dll.path.relative_to(home()).as_posix(),
+        "sha256": dll.sha256,
+        "info": info.to_json(),
+        "made": datetime.now(UTC).isoformat(),
+        "seal": seal,
+    }
+    write_json(stack.marker, marker)
     for other in sorted(home().glob(f"{stack.kind}-*")):
         if other != stack.folder and ".part-" not in other.name:
             say(f"{other} is of another version of this suite: remove it if that is gone")

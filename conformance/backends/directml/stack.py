@@ -207,13 +207,17 @@ def stack_of(kind: str) -> Stack:
     return Stack(kind, home() / f"{kind}-{system_id()}", host_id())
 
 
+_MARKED = {"dll": str, "sha256": str, "seal": dict}
+"""What a marker must have: the default DLL, its SHA-256, and the stack's seal (seal.py)."""
+
+
 def prepared() -> tuple[Stack, Mapping[str, Any]] | None:
-    """The stack that is ready, with what its marker says; None if there is none. A marker that names no DLL is none."""
+    """The stack that is ready, with what its marker says; None if there is none. A marker without all of _MARKED is none."""
     for kind in (CHROOT, *ENGINES):
         stack = stack_of(kind)
         with suppress(OSError, ValueError):
             marker = json.loads(stack.marker.read_text(encoding="utf-8"))
-            if isinstance(marker, dict) and isinstance(marker.get("dll"), str):
+            if isinstance(marker, dict) and all(isinstance(marker.get(name), kind) for name, kind in _MARKED.items()):
                 return stack, marker
     return None
 
