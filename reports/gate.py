@@ -18,6 +18,7 @@ from dmlcts.reports.markdown import code, plain
 from dmlcts.reports.policies import looser
 from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Manifest, Record, Result
 from dmlcts.reports.verdict import WORDS, backend_name, lacks_operators, numbered
+from dmlcts.reports.versions import what_ran
 from dmlcts.reports.waivers import Waiver, apply_waivers
 
 FORMAT = "dmlcts-gate-1"
@@ -144,8 +145,8 @@ def compare(
     What a random search did not draw again says nothing: no case vanishes from one. A case that became slower (SLOWDOWN, SLOW_FLOOR) is a regression only with ``max_slowdown``, which replaces the factor.
     ``reviewed`` says that somebody looked at what changed in the waivers, so that they may excuse more than before.
     """
-    before = {result.case: result for result in baseline.results}
-    after = {result.case: _settled(result, (FAIL, ERROR, PASS), waivers, today) for result in new.results}
+    before, ran = {result.case: result for result in baseline.results}, what_ran(new.manifest.backend)
+    after = {result.case: _settled(result, (FAIL, ERROR, PASS), waivers, today, ran) for result in new.results}
     cases = after if new.manifest.level == SEARCH else before | after
     changes = [change for case in cases if (change := _change(before.get(case), after.get(case), max_slowdown or SLOWDOWN))]
     order = list(KINDS)
@@ -160,9 +161,9 @@ def compare(
     )
 
 
-def _settled(result: Result, statuses: Collection[str], waivers: Sequence[Waiver], today: date) -> Result:
+def _settled(result: Result, statuses: Collection[str], waivers: Sequence[Waiver], today: date, ran: Mapping[str, str]) -> Result:
     """A result under the gate's own waivers, if it has one of these statuses."""
-    return apply_waivers(result, waivers, today) if result.status in statuses else result
+    return apply_waivers(result, waivers, today, ran) if result.status in statuses else result
 
 
 def _change(old: Result | None, new: Result | None, slowdown: float) -> Change | None:
@@ -247,7 +248,8 @@ def _more_waived(
     """
     if new.manifest.level == SEARCH:
         return
-    before = (_settled(result, (FAIL, ERROR), waivers, today) for result in baseline.results)
+    ran = what_ran(baseline.manifest.backend)
+    before = (_settled(result, (FAIL, ERROR), waivers, today, ran) for result in baseline.results)
     known = {entry["sha256"] for entry in baseline.manifest.waivers}
     changed = not known.issuperset({*files, *(entry["sha256"] for entry in new.manifest.waivers)})
     more = list(grown(after.values(), before))

@@ -28,6 +28,9 @@ NEGATIVE = "negative"
 MEMORY = "memory"
 """Why a case is unsupported that the backend does not exclude: the machine lacks memory for it."""
 
+STDERR = "stderr"
+"""The evidence of what a backend's program wrote to standard error before it rejected a case or reported a fault."""
+
 STATUSES = (PASS, FAIL, ERROR, UNEXPECTED_PASS, WAIVED, UNSUPPORTED, NOT_RUN)
 """Every status. None of them is ever counted as another."""
 

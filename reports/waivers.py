@@ -12,18 +12,27 @@
 matches no case of a run is mentioned in its reports. With ``message``, a pattern, only failures with such a message are waived, and a case that
 passes is none of its business: for failures that depend on what a pattern of ids cannot tell. A message must have two words beside each other,
 of three letters or digits at least: else a waiver could excuse every failure, and no pass would show it.
+
+``stderr``, a pattern too, must match a line that the backend's program wrote to standard error before it rejected the case or reported a fault:
+for a failure whose cause only a layer below the backend names, such as vkd3d. What computed a wrong value has no such lines, and is never waived by
+them. With ``versions``, the waiver applies only where each program that it names has one of those versions (reports/versions); where it does
+not, the failure's message says so:
+
+        stderr: "*Unhandled global flags 0x800000*"
+        versions: {DirectML: 1.13.1 to 1.14.1, vkd3d: "2.1"}
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from dmlcts.reports.record import ERROR, FAIL, PASS, UNEXPECTED_PASS, WAIVED, Result
+from dmlcts.reports.record import ERROR, FAIL, PASS, STDERR, UNEXPECTED_PASS, WAIVED, Result
+from dmlcts.reports.versions import Versions, problem_of, unlike
 from dmlcts.spec.document import Document, SpecError, parse, read
 from dmlcts.spec.foreign import check, shortened, validator
 
@@ -36,7 +45,7 @@ class WaiverError(ValueError):
 class Waiver:
     """One waiver: ``cases`` is an id, or a glob of ids with ``*`` and ``?``; ``expires`` is its last day (None: never).
 
-    ``message`` is a glob of messages, empty for all.
+    ``message`` is a glob of messages, ``stderr`` one of lines of standard error, each empty for all. ``versions`` are those that it is about.
     """
 
     cases: str
@@ -44,14 +53,24 @@ class Waiver:
     issue: str
     expires: date | None = None
     message: str = ""
+    stderr: str = ""
+    versions: Versions = field(default_factory=dict)
 
     def matches(self, case: str) -> bool:
         """Whether it matches the case with this id. Brackets are literal: ids contain them (``InputTensors[0]``)."""
         return _like(case, self.cases)
 
-    def excuses(self, message: str) -> bool:
-        """Whether it is about failures with this message."""
-        return not self.message or _like(message, self.message)
+    def excuses(self, failure: Result) -> bool:
+        """Whether it is about failures with this message and these lines of standard error."""
+        lines = str(failure.evidence.get(STDERR, "")).splitlines()
+        return (not self.message or _like(failure.message, self.message)) and (
+            not self.stderr or any(_like(line, self.stderr) for line in lines)
+        )
+
+    def is_about(self, result: Result) -> bool:
+        """Whether it is about a case with this result. A pass is no business of a waiver of some failures only."""
+        failed = result.status in (FAIL, ERROR)
+        return self.matches(result.case) and (self.excuses(result) if failed else not (self.message or self.stderr))
 
 
 def _like(text: str, pattern: str) -> bool:
@@ -62,8 +81,8 @@ def read_waivers(file: Path) -> tuple[Waiver, ...]:
     """The waivers of a YAML file: one for each pattern of each entry.
 
     Raises:
-        WaiverError: it cannot be read, is malformed, not in the form of schema/waivers.schema.json, or a message lacks two words
-            beside each other; the message names the line.
+        WaiverError: it cannot be read, is malformed, not in the form of schema/waivers.schema.json, a message or line lacks two words
+            beside each other, or a range of versions makes no sense; the message names the line.
     """
     try:
         document = parse(read(file), file, dates=True)
@@ -79,6 +98,8 @@ def read_waivers(file: Path) -> tuple[Waiver, ...]:
                 entry["issue"],
                 _date(document, index, entry.get("expires")),
                 _message(document, index, entry.get("message")),
+                _message(document, index, entry.get("stderr"), "stderr"),
+                _versions(document, index, entry.get("versions", {})),
             )
             for index, entry in enumerate(document.data["waivers"])
             for pattern in ([entry["cases"]] if isinstance(entry["cases"], str) else entry["cases"])
@@ -93,6 +114,7 @@ _HINTS = {
     "cases": "; a waiver says which cases: an id or a pattern, or a list of them",
     "waivers": "; it must be a list of waivers",
     "expires": "; it must be a date such as 2027-03-01",
+    "versions": "; it maps the names of programs to their versions, such as DirectML: 1.8.0 to 1.15.4",
 }
 
 
@@ -100,15 +122,25 @@ _WORDS = re.compile(r"[^\W_]{3,}[^*?\w]+[^\W_]{3,}")
 """Two words beside each other, without a wildcard between them."""
 
 
-def _message(document: Document, index: int, text: str | None) -> str:
+def _message(document: Document, index: int, text: str | None, name: str = "message") -> str:
     """The pattern of messages of an entry, empty if it has none. Raises SpecError if it would match failures of any cause."""
     if text is not None and not _WORDS.search(text):
         raise document.error(
-            ("waivers", index, "message"),
+            ("waivers", index, name),
             f"{shortened(text)!r} could excuse failures of any cause; give two words of the message that stand beside each other, of three letters "
             "or digits at least, such as '*actual nan*'",
         )
     return text or ""
+
+
+def _versions(document: Document, index: int, named: Mapping[str, str | list[str]]) -> Versions:
+    """The ranges of versions of an entry. Raises SpecError if one makes no sense."""
+    found = {name: (ranges,) if isinstance(ranges, str) else tuple(ranges) for name, ranges in named.items()}
+    for name, ranges in found.items():
+        for text in ranges:
+            if problem := problem_of(text):
+                raise document.error(("waivers", index, "versions", name), f"{shortened(text)!r} {problem}")
+    return found
 
 
 def _date(document: Document, index: int, text: str | None) -> date | None:
@@ -128,15 +160,15 @@ def unused(waivers: Sequence[Waiver], cases: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(waiver.cases for waiver in waivers if not any(map(waiver.matches, ids))))
 
 
-def apply_waivers(result: Result, waivers: Sequence[Waiver], today: date) -> Result:
-    """The result under the first waiver that matches its case and has not expired.
+def apply_waivers(result: Result, waivers: Sequence[Waiver], today: date, ran: Mapping[str, str]) -> Result:
+    """The result under the first waiver that is about it and its version, and has not expired. ``ran`` has the versions of what ran, by name.
 
-    A failure becomes waived, a pass unexpected, anything else is unchanged. If all matching waivers have expired, the message says so.
+    A failure becomes waived, a pass unexpected, anything else is unchanged. If waivers are about a failure and none applies, its message says why.
     """
     failed = result.status in (FAIL, ERROR)
-    about = [waiver for waiver in waivers if waiver.matches(result.case)]
-    matching = [waiver for waiver in about if (waiver.excuses(result.message) if failed else not waiver.message)]
-    valid = [waiver for waiver in matching if waiver.expires is None or waiver.expires >= today]
+    about = [waiver for waiver in waivers if waiver.is_about(result)]
+    here = [waiver for waiver in about if not unlike(waiver.versions, ran)]
+    valid = [waiver for waiver in here if waiver.expires is None or waiver.expires >= today]
     if valid:
         reason = f"{valid[0].reason} ({valid[0].issue})"
         if failed:
@@ -145,6 +177,7 @@ def apply_waivers(result: Result, waivers: Sequence[Waiver], today: date) -> Res
             return replace(
                 result, status=UNEXPECTED_PASS, waiver=reason, message=f"passes although it is waived: {reason}; remove the waiver"
             )
-    elif matching and failed:
-        return replace(result, message=f"{result.message} (its waiver expired on {matching[0].expires})")
+    elif about and failed:
+        why = f"expired on {here[0].expires}" if here else f"does not apply: {unlike(about[0].versions, ran)}"
+        return replace(result, message=f"{result.message} (its waiver {why})")
     return result

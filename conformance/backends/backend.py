@@ -32,11 +32,14 @@ STAGES = ("create", "compile", "initialize", "bind", "dispatch", "read back")
 
 
 class Rejected(Exception):
-    """The implementation rejected the desc or the bindings. ``stage`` is one of STAGES; ``code`` its own code, such as an HRESULT."""
+    """The implementation rejected the desc or the bindings. ``stage`` is one of STAGES; ``code`` its own code, such as an HRESULT.
+
+    ``stderr`` is what its program wrote to standard error meanwhile, the end of it.
+    """
 
     def __init__(self, message: str, stage: str = "create", code: str = "") -> None:
         super().__init__(clean.line(message))
-        self.stage, self.code = clean.line(stage), clean.line(code)
+        self.stage, self.code, self.stderr = clean.line(stage), clean.line(code), ""
 
 
 class Unsupported(Exception):
@@ -53,12 +56,13 @@ CRASHED, HUNG, GARBLED, NOT_STARTED = "crashed", "hung", "garbled", "not started
 class BackendFault(Exception):
     """The implementation crashed, hung or gave an answer that makes no sense. ``evidence``: exit code, last lines, bytes.
 
-    ``lost`` says how its host was lost (CRASHED ...); it is empty where the host reported the fault itself, and goes on.
+    ``lost`` says how its host was lost (CRASHED ...); it is empty where the host reported the fault itself, and goes on. ``stderr`` is what its
+    program wrote to standard error before it answered so, the end of it; empty if it gave no answer.
     """
 
     def __init__(self, message: str, evidence: str = "", lost: str = "") -> None:
         super().__init__(clean.line(message))
-        self.evidence, self.lost = clean.block(evidence), lost
+        self.evidence, self.lost, self.stderr = clean.block(evidence), lost, ""
 
 
 class BackendUnavailable(Exception):

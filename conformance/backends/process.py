@@ -49,14 +49,13 @@ from dmlcts.conformance.backends.protocol import (
     read_progress,
     run_request,
 )
-from dmlcts.spec import clean
+from dmlcts.conformance.backends.standard_error import KEPT, StandardError, text_of
 from dmlcts.spec.loader import load
 
 T = TypeVar("T")
 Pieces = Sequence[bytes | memoryview]
 Place = Callable[[Header, int], list[memoryview]]
 
-STDERR_TAIL = 4096
 KILLED = "was killed"
 PIPE_SIZE = 1 << 20
 GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 8.0, 1.0, 0.05
@@ -164,7 +163,7 @@ class ProcessBackend:
             end = f"did not exit within {GRACE_AT_CLOSE:g} s"
         elif host.popen.returncode == self._closed:
             return
-        last = _text(bytes(host.stderr)).strip().rpartition("\n")[2]
+        last = host.stderr.text().strip().rpartition("\n")[2]
         raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
 
     def _start_again(self) -> None:
@@ -189,17 +188,22 @@ class ProcessBackend:
 
     def _ask(self, request: Pieces, place: Place, limit: float, read: Callable[[Header], T], number: int = 0) -> T:
         """Sends a request and reads its answer. Raises BackendFault, after which there is no host, and what ``read`` raises."""
-        assert self._host is not None
+        host = self._host
+        assert host is not None
+        mark = host.stderr.mark()
         try:
-            return read(self._host.exchange(request, place, limit, number))
+            return read(host.exchange(request, place, limit, number))
         except Empty:
-            raise self._fault(self._host.silence(limit), self._host.source.unread, 0.0, HUNG) from None
+            raise self._fault(host.silence(limit), host.source.unread, 0.0, HUNG) from None
         except ProtocolError as error:
             grace, lost = (GRACE_AT_END, CRASHED) if error.ended else (GRACE_OF_GARBLED, GARBLED)
             raise self._fault(str(error), error.seen, grace, lost) from None
         except OSError as error:
             raise self._fault(f"its streams failed ({error})", b"", GRACE_AT_END, CRASHED) from None
-        except (Rejected, Unsupported, BackendFault):
+        except (Rejected, BackendFault) as answer:
+            answer.stderr = host.stderr.since(mark)
+            raise
+        except Unsupported:
             raise
         except BaseException:
             self._drop()  # such as Ctrl-C: the answer is still to come, and must not be read as the next one
@@ -213,10 +217,10 @@ class ProcessBackend:
         if seen:
             evidence += [
                 f"bytes received: {seen[:64].hex(' ')}{' ...' if len(seen) > 64 else ''}",
-                f"as text: {_text(seen[:1024])}",
+                f"as text: {text_of(seen[:1024])}",
             ]
-        if host.stderr:
-            evidence += [f"standard error, its last {STDERR_TAIL} bytes at most:", _text(bytes(host.stderr))]
+        if last := host.stderr.text():
+            evidence += [f"standard error, its last {KEPT} bytes at most:", last]
         return BackendFault(f"{problem}; the host {end}", "\n".join(evidence), lost)
 
     def _drop(self) -> None:
@@ -245,14 +249,14 @@ class _Host:
         _widen(stdin)
         _widen(stdout)
         self.source = Source(stdout)
-        self.stderr = bytearray()
+        self.stderr = StandardError(stderr)
         self.answered = 0
         self.reports_progress = False
         self.begun = self.worked = 0.0
         self.at = ""
         self.writer, self.reader = _Worker(stdin), _Worker(stdout)
         self.listener = _Worker(stderr)
-        self.listener.submit(lambda: _keep_tail(stderr, self.stderr))
+        self.listener.submit(self.stderr.follow)
 
     def described(self, header: Header) -> BackendInfo:
         """The description in the answer to describe, which also says whether the host reports progress. Raises as ``read_info``."""
@@ -396,12 +400,6 @@ def _read(source: Source, place: Place, is_progress: Callable[[Header, int], boo
     return header
 
 
-def _keep_tail(stream: FileIO, tail: bytearray) -> None:
-    while chunk := stream.read(1 << 16):
-        tail += chunk
-        del tail[:-STDERR_TAIL]
-
-
 def _widen(stream: FileIO) -> None:
     """Enlarges a pipe's buffer, so that a large tensor needs fewer context switches. Linux only; may fail."""
     if sys.platform == "linux":
@@ -417,8 +415,3 @@ def _exit_text(code: int) -> str:
         known = {number.value: number.name for number in signal.Signals}
         return f"was ended by {known.get(-code, 'a signal')} ({-code})"
     return f"ended with exit code {code}" + (f" (0x{code:08X})" if code > 0xFFFF else "")
-
-
-def _text(data: bytes) -> str:
-    """What a host wrote, as clean text."""
-    return clean.block(data.decode("utf-8", "replace"))

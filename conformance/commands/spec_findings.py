@@ -17,6 +17,7 @@ from dmlcts.conformance.commands.common import sound
 from dmlcts.conformance.runner.options import UsageError
 from dmlcts.reports.files import write_text
 from dmlcts.reports.markdown import plain
+from dmlcts.reports.versions import within
 from dmlcts.reports.waivers import Waiver, WaiverError, read_waivers
 from dmlcts.spec.model import Operator
 from dmlcts.spec.source import EFFECTS, Erratum
@@ -60,14 +61,14 @@ def command(waiver_files: tuple[Path, ...], out: Path | None) -> None:
 def page(operators: Sequence[Operator], waivers: Sequence[Waiver]) -> str:
     """The page in Markdown."""
     found = findings(operators)
+    versions = sorted({erratum.measured for erratum, _ in found} - {""})
     sections = (
-        ("Bugs that are waived", _waived(waivers)),
+        ("Bugs that are waived", _waived([waiver for waiver in waivers if _is_about(waiver, versions)])),
         *((f"DirectML.dll {words}", _listed(found, partial(_has, effect), shortened=True)) for effect, words in EFFECTS.items()),
         ("The documents contradict each other", _listed(found, lambda e: e.severity == CONTRADICTION and not e.effect)),
         ("Errors of the documentation", _listed(found, lambda e: e.severity == ERRATUM)),
     )
     notes = sum(erratum.severity not in (CONTRADICTION, ERRATUM) for operator in operators for erratum in operator.errata)
-    versions = sorted({erratum.measured for erratum, _ in found} - {""})
     lines = [
         f"# DirectML {', '.join(versions)} and its documentation",
         "",
@@ -122,6 +123,12 @@ def _of_the_dll(text: str) -> str:
     """The sentences that say what DirectML.dll does; all where none does."""
     sentences = re.split(r"(?<=[.])\s+(?=[A-Z])", text)
     return " ".join(sentence for sentence in sentences if _THE_DLL in sentence) or text
+
+
+def _is_about(waiver: Waiver, versions: Sequence[str]) -> bool:
+    """Whether a waiver is about one of these versions of DirectML.dll, or about any."""
+    ranges = waiver.versions.get("DirectML")
+    return ranges is None or any(within(version, text) for version in versions for text in ranges)
 
 
 def _waived(waivers: Sequence[Waiver]) -> Iterator[str]:

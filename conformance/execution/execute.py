@@ -18,7 +18,7 @@ from dmlcts.conformance.execution.answers import answers_of, computed_answers, f
 from dmlcts.conformance.execution.judgement import judged
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.execution.memory import lacking, trespasses, trespasses_of_a_rejection, without_memory
-from dmlcts.conformance.execution.outcome import Outcome, attempt, evidence_of, result_of, traceback_of
+from dmlcts.conformance.execution.outcome import Outcome, attempt, fault_evidence, result_of, traceback_of, written_by
 from dmlcts.generator.case import REJECTION, VALUES, Case
 from dmlcts.generator.data import inputs as case_inputs
 from dmlcts.reference.answer import Answer
@@ -135,7 +135,8 @@ def _rejection_outcome(
     except Rejected as error:
         evidence = {"stage": error.stage, "code": error.code}
         if lost := _lost_device(error):
-            return Outcome(ERROR, f"must be rejected ({case.rule}), but {lost} at {error.stage}: {error}", evidence=evidence)
+            message = f"must be rejected ({case.rule}), but {lost} at {error.stage}: {error}"
+            return Outcome(ERROR, message, evidence={**evidence, **written_by(error)})
         if trespass := trespasses_of_a_rejection(layout):
             return Outcome(FAIL, f"rejected, but {trespass}", evidence={**evidence, "memory": trespass})
         return Outcome(PASS, evidence=evidence)
@@ -143,7 +144,7 @@ def _rejection_outcome(
         beyond = _beyond([tensor.data_type for _, tensor in case.desc.tensors()], info)
         return Outcome(UNSUPPORTED, str(error), undeclared=DATA_TYPE if beyond else "")
     except BackendFault as error:
-        return Outcome(ERROR, f"must be rejected ({case.rule}), but: {error}", evidence=evidence_of(error))
+        return Outcome(ERROR, f"must be rejected ({case.rule}), but: {error}", evidence=fault_evidence(error))
     except KeyboardInterrupt:
         raise
     except BaseException as error:

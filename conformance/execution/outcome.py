@@ -8,7 +8,7 @@ from typing import Any
 from dmlcts.conformance.backends.backend import Backend, BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.execution.judge import Verdict
 from dmlcts.generator.case import Case
-from dmlcts.reports.record import ERROR, FAIL, MOST_MAPS, PASS, UNSUPPORTED, Result
+from dmlcts.reports.record import ERROR, FAIL, MOST_MAPS, PASS, STDERR, UNSUPPORTED, Result
 from dmlcts.spec import clean
 from dmlcts.spec.desc_json import write_desc
 
@@ -29,27 +29,32 @@ HOST = "host"
 """The evidence of a case that lost its host: how."""
 
 
-def evidence_of(fault: BackendFault) -> dict[str, Any]:
-    """A fault's evidence, and how the host was lost, as far as there is any."""
-    return {name: value for name, value in (("fault", fault.evidence), (HOST, fault.lost)) if value}
-
-
 def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
     """Runs a dispatch. Returns the outcome if it did not complete, None if it did."""
     try:
         backend.run(dispatch)
     except Rejected as error:
-        evidence = {"stage": error.stage, "code": error.code}
-        return Outcome(FAIL, f"refused at {error.stage}{f' with {error.code}' if error.code else ''}: {error}", evidence=evidence)
+        message = f"refused at {error.stage}{f' with {error.code}' if error.code else ''}: {error}"
+        return Outcome(FAIL, message, evidence={"stage": error.stage, "code": error.code, **written_by(error)})
     except Unsupported as error:
         return Outcome(UNSUPPORTED, str(error))
     except BackendFault as error:
-        return Outcome(ERROR, str(error), evidence=evidence_of(error))
+        return Outcome(ERROR, str(error), evidence=fault_evidence(error))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a Python backend may raise anything, pytest's outcomes too; only this case fails
         return Outcome(ERROR, clean.raised(error), evidence={"traceback": traceback_of(error)})
     return None
+
+
+def fault_evidence(fault: BackendFault) -> dict[str, Any]:
+    """A fault's evidence, how the host was lost, and what it wrote, as far as there is any."""
+    return {name: value for name, value in (("fault", fault.evidence), (HOST, fault.lost)) if value} | written_by(fault)
+
+
+def written_by(answer: Rejected | BackendFault) -> dict[str, Any]:
+    """What a host wrote to standard error before it answered so, as evidence; nothing if it wrote nothing."""
+    return {STDERR: answer.stderr} if answer.stderr else {}
 
 
 def result_of(case: Case, outcome: Outcome, seconds: float) -> Result:

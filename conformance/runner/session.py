@@ -29,6 +29,7 @@ from dmlcts.generator.numbered import find_numbered
 from dmlcts.reports.claim import REQUIRED, required
 from dmlcts.reports.files import portable
 from dmlcts.reports.record import FAIL, PASS, SEARCH, UNSUPPORTED, Result
+from dmlcts.reports.versions import what_ran
 from dmlcts.reports.waivers import Waiver, apply_waivers, read_waivers
 from dmlcts.spec import clean
 from dmlcts.spec.writing import writing_to
@@ -53,6 +54,7 @@ class Session:
         self.causes = Causes(Path(options.out).absolute() / JOURNAL) if options.level == SEARCH else None
         self.backend: Backend | None = open_backend(options.backend) if backend is None else backend
         self.info = self.backend.describe()
+        self.ran = what_ran(self.info.to_json())
 
     def run(self, case: Case) -> Result:
         """Runs one case of any kind, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
@@ -86,7 +88,7 @@ class Session:
                 message = f"unsupported, but required ({name}): {result.message}"
                 result = replace(result, status=FAIL, message=message, evidence={**result.evidence, REQUIRED: name})
         if waivers:
-            result = apply_waivers(result, waivers, self.today)
+            result = apply_waivers(result, waivers, self.today, self.ran)
         return result
 
     def _with_command(self, result: Result) -> Result:

@@ -276,6 +276,20 @@ def floods_its_stderr_before_it_reads(request):
 
 
 @misbehaviour
+def rejects_and_says_why(request):
+    ERRORS.write(b"translator: unknown flag \x1b[31m0x800000\n")
+    ERRORS.flush()
+    send(framed({"status": "rejected", "id": request["id"], "message": "failed", "stage": "compile", "code": "0x80004005"}))
+
+
+@misbehaviour
+def fails_and_says_why(request):
+    ERRORS.write(b"driver: lost\n")
+    ERRORS.flush()
+    send(framed({"status": "error", "id": request["id"], "message": "failed", "evidence": "more"}))
+
+
+@misbehaviour
 def floods_its_stderr_and_exits(request):
     ERRORS.write(b"warning\n" * 1_000_000 + b"\x1b[31mthe last line\x1b[0m\n")
     ERRORS.flush()

@@ -1,6 +1,7 @@
 """Waivers: what they match, when they end, and what is wrong with a file."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -8,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from dmlcts.reports.record import STATUSES, Result
+from dmlcts.reports.versions import what_ran
 from dmlcts.reports.waivers import Waiver, WaiverError, apply_waivers, read_waivers, unused
 
 TODAY = date(2027, 3, 1)
+RAN = {"DirectML": "1.15.2", "vkd3d": "2.1"}
 CASE = "ELEMENT_WISE_ROUND/FLOAT16/values/halves/TOWARD_ZERO"
 
 
@@ -20,6 +23,10 @@ def result(status: str, case: str = CASE) -> Result:
 
 def waiver(cases: str = "ELEMENT_WISE_ROUND/FLOAT16/*", expires: date | None = None, reason: str = "truncates") -> Waiver:
     return Waiver(cases, reason, "https://example.org/issues/12", expires)
+
+
+def applied(found: Result, waivers: Sequence[Waiver], today: date, ran: Mapping[str, str] = RAN) -> Result:
+    return apply_waivers(found, waivers, today, ran)
 
 
 def written(folder: Path, text: str) -> Path:
@@ -45,24 +52,24 @@ def written(folder: Path, text: str) -> Path:
 )
 def test_what_becomes_of_each_status(status: str, becomes: str) -> None:
     assert status in STATUSES
-    assert apply_waivers(result(status), [waiver()], TODAY).status == becomes
+    assert applied(result(status), [waiver()], TODAY).status == becomes
 
 
 def test_a_waived_failure_keeps_its_message_and_names_reason_and_issue() -> None:
-    found = apply_waivers(result("fail"), [waiver()], TODAY)
+    found = applied(result("fail"), [waiver()], TODAY)
     assert found == replace(result("fail"), status="waived", waiver="truncates (https://example.org/issues/12)")
 
 
 def test_an_unexpected_pass_says_that_the_waiver_must_go() -> None:
-    found = apply_waivers(result("pass"), [waiver()], TODAY)
+    found = applied(result("pass"), [waiver()], TODAY)
     assert found.message == "passes although it is waived: truncates (https://example.org/issues/12); remove the waiver"
     assert found.waiver
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_what_no_waiver_matches_is_as_it_was(status: str) -> None:
-    assert apply_waivers(result(status), [waiver("ELEMENT_WISE_ROUND/FLOAT32/*")], TODAY) == result(status)
-    assert apply_waivers(result(status), [], TODAY) == result(status)
+    assert applied(result(status), [waiver("ELEMENT_WISE_ROUND/FLOAT32/*")], TODAY) == result(status)
+    assert applied(result(status), [], TODAY) == result(status)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +101,7 @@ def test_an_id_matches_itself_though_it_has_brackets() -> None:
 
 @pytest.mark.parametrize(("expires", "applies"), [(date(2027, 2, 28), False), (date(2027, 3, 1), True), (date(2027, 3, 2), True)])
 def test_the_last_day_still_counts(expires: date, applies: bool) -> None:
-    assert apply_waivers(result("fail"), [waiver(expires=expires)], TODAY).status == ("waived" if applies else "fail")
+    assert applied(result("fail"), [waiver(expires=expires)], TODAY).status == ("waived" if applies else "fail")
 
 
 @pytest.mark.parametrize(
@@ -102,24 +109,99 @@ def test_the_last_day_still_counts(expires: date, applies: bool) -> None:
     [("fail", "what it *", "waived"), ("error", "*said", "waived"), ("fail", "*other*", "fail"), ("pass", "what it *", "pass")],
 )
 def test_a_waiver_with_a_message_is_about_failures_with_such_a_message(status: str, message: str, becomes: str) -> None:
-    assert apply_waivers(result(status), [replace(waiver(), message=message)], TODAY).status == becomes
+    assert applied(result(status), [replace(waiver(), message=message)], TODAY).status == becomes
 
 
 def test_a_failure_says_that_its_waiver_expired_and_a_pass_says_nothing() -> None:
     old = waiver(expires=date(2027, 1, 31))
-    assert apply_waivers(result("fail"), [old], TODAY).message == "what it said (its waiver expired on 2027-01-31)"
-    assert apply_waivers(result("pass"), [old], TODAY) == result("pass")
-    assert apply_waivers(result("unsupported"), [old], TODAY) == result("unsupported")
+    assert applied(result("fail"), [old], TODAY).message == "what it said (its waiver expired on 2027-01-31)"
+    assert applied(result("pass"), [old], TODAY) == result("pass")
+    assert applied(result("unsupported"), [old], TODAY) == result("unsupported")
 
 
 def test_an_expired_waiver_does_not_hide_one_that_is_valid() -> None:
     both = [waiver(expires=date(2027, 1, 31), reason="old"), waiver(expires=date(2028, 1, 1), reason="new")]
-    assert apply_waivers(result("fail"), both, TODAY).waiver.startswith("new")
-    assert apply_waivers(result("pass"), both, TODAY).status == "unexpected_pass"
+    assert applied(result("fail"), both, TODAY).waiver.startswith("new")
+    assert applied(result("pass"), both, TODAY).status == "unexpected_pass"
 
 
 def test_the_first_valid_one_counts() -> None:
-    assert apply_waivers(result("fail"), [waiver(reason="first"), waiver(reason="second")], TODAY).waiver.startswith("first")
+    assert applied(result("fail"), [waiver(reason="first"), waiver(reason="second")], TODAY).waiver.startswith("first")
+
+
+# Versions
+
+UNKNOWN = "1.15.2.0+sha256.0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("versions", "ran", "applies"),
+    [
+        ({"DirectML": ("1.15.2",)}, RAN, True),
+        ({"DirectML": ("1.15.2.0",)}, RAN, True),
+        ({"DirectML": ("1.8.0", "1.15.1 to 1.15.4")}, RAN, True),
+        ({"DirectML": ("1.9.0 to 1.15.2",)}, {"DirectML": "1.10.1"}, True),
+        ({"DirectML": ("1.15.3 to 1.15.4",)}, RAN, False),
+        ({"DirectML": ("1.15.1 to 1.15.4",), "vkd3d": ("2.2",)}, RAN, False),
+        ({"DirectML": ("1.15.1 to 1.15.4",), "vkd3d": ("2.0 to 2.1",)}, RAN, True),
+        ({"vkd3d": ("2.1",)}, {"DirectML": "1.15.2"}, False),  # as on Windows
+        ({"DirectML": ("1.8.0 to 1.15.4",)}, {"DirectML": UNKNOWN}, False),
+        ({"DirectML": ("1.8.0 to 1.15.4", UNKNOWN)}, {"DirectML": UNKNOWN}, True),
+        ({"DirectML": ("1.8.0 to 1.15.4", UNKNOWN)}, {"DirectML": f"{UNKNOWN} (not the DLL that was fetched)"}, False),
+        ({"DirectML": ("1.8.0 to 1.15.4",)}, {"DirectML": "1.15.2 (on a stack that has changed)"}, False),
+        ({"DirectML": ("1.8.0 to 1.15.4",)}, {"DirectML": ""}, False),
+        ({"DirectML": ("1.8.0 to 1.15.4",)}, {}, False),
+    ],
+)
+@pytest.mark.parametrize("status", ["fail", "pass"])
+def test_a_waiver_applies_to_its_versions_only(
+    versions: Mapping[str, Sequence[str]], ran: Mapping[str, str], applies: bool, status: str
+) -> None:
+    found = applied(result(status), [replace(waiver(), versions=versions)], TODAY, ran).status
+    assert found == ({"fail": "waived", "pass": "unexpected_pass"}[status] if applies else status)
+
+
+def test_a_failure_says_that_its_waiver_is_about_other_versions() -> None:
+    older = replace(waiver(), versions={"DirectML": ("1.8.0", "1.13.1 to 1.14.1")})
+    assert applied(result("fail"), [older], TODAY).message == (
+        "what it said (its waiver does not apply: it is about DirectML 1.8.0, 1.13.1 to 1.14.1, and this is DirectML 1.15.2)"
+    )
+    assert applied(result("pass"), [older], TODAY) == result("pass")
+    assert applied(result("fail"), [older, waiver(reason="any")], TODAY).waiver.startswith("any")
+    assert applied(result("fail"), [older], TODAY, {}).message.endswith("and this is no known DirectML)")
+
+
+def test_what_ran_is_the_backend_and_its_parts() -> None:
+    described = {"name": "DirectML", "version": "1.15.4", "details": {"vkd3d": "2.1", "adapter": 0, "DirectML": "9"}}
+    assert what_ran(described) == {"DirectML": "1.15.4", "vkd3d": "2.1"}
+    assert what_ran({"name": "x", "details": None}) == {"x": ""}
+
+
+# Standard error
+
+
+@pytest.mark.parametrize(
+    ("stderr", "lines", "becomes"),
+    [
+        ("*E2008: Unhandled*", "first\nvkd3d:1:warn: E2008: Unhandled flags\nlast", "waived"),
+        ("*E2008: Unhandled*", "first\nvkd3d:1:warn: E2009: Unhandled flags", "fail"),
+        ("first*last", "first\nlast", "fail"),  # a line, not the whole
+        ("*E2008: Unhandled*", "", "fail"),
+    ],
+)
+def test_a_waiver_by_standard_error_is_about_failures_with_such_a_line(stderr: str, lines: str, becomes: str) -> None:
+    failed = replace(result("fail"), evidence={"stderr": lines} if lines else {})
+    assert applied(failed, [replace(waiver(), stderr=stderr)], TODAY).status == becomes
+    assert applied(failed, [replace(waiver(), stderr=stderr, message="*other*")], TODAY).status == "fail", "both must match"
+    assert applied(replace(failed, status="pass"), [replace(waiver(), stderr=stderr)], TODAY).status == "pass"
+
+
+def test_the_message_is_not_standard_error() -> None:
+    assert (
+        applied(replace(result("fail"), message="E2008: Unhandled"), [replace(waiver(), stderr="*E2008*")], TODAY).status == "fail"
+    )
+    failed = replace(result("fail"), evidence={"stderr": "E2008: Unhandled", "fault": "E2008"})
+    assert applied(failed, [replace(waiver(), message="*E2008*")], TODAY).status == "fail"
 
 
 # Reading
@@ -136,6 +218,11 @@ waivers:
     expires: 2027-03-01
   - {cases: ["A/*", B], reason: because, issue: "#7"}
   - {cases: "*", reason: because, issue: "#8", message: "*refused at compile with 0x80004001*"}
+  - cases: "*"
+    reason: because
+    issue: "#9"
+    stderr: "*E2008: Unhandled*"
+    versions: {DirectML: [1.8.0, 1.13.1 to 1.14.1], vkd3d: "2.1"}
 """,
     )
     assert read_waivers(file) == (
@@ -145,6 +232,9 @@ waivers:
         Waiver("A/*", "because", "#7", None),
         Waiver("B", "because", "#7", None),
         Waiver("*", "because", "#8", None, "*refused at compile with 0x80004001*"),
+        Waiver(
+            "*", "because", "#9", None, "", "*E2008: Unhandled*", {"DirectML": ("1.8.0", "1.13.1 to 1.14.1"), "vkd3d": ("2.1",)}
+        ),
     )
 
 
@@ -179,6 +269,24 @@ waivers:
             "waivers:\n- cases: '*'\n  reason: y\n  issue: z\n  message: '*'",
             5,
             r"message: '\*' could excuse failures of any cause; give two words",
+        ),
+        ("waivers: [{cases: x, reason: y, issue: z, message: '?* *'}]", 1, r"message: '\?\* \*' could excuse"),
+        ("waivers: [{cases: x, reason: y, issue: z, stderr: '**'}]", 1, r"waivers\[0\].stderr: '\*\*' could excuse"),
+        ("waivers: [{cases: x, reason: y, issue: z, versions: 1.2.3}]", 1, r"versions: .* it maps the names of programs"),
+        ("waivers: [{cases: x, reason: y, issue: z, versions: {}}]", 1, r"waivers\[0\].versions"),
+        ("waivers: [{cases: x, reason: y, issue: z, versions: {vkd3d: 2.1}}]", 1, r"versions.vkd3d: 2.1 "),
+        ("waivers: [{cases: x, reason: y, issue: z, versions: {D: []}}]", 1, r"waivers\[0\].versions.D"),
+        (
+            "waivers: [{cases: x, reason: y, issue: z, versions: {D: 1.15.*}}]",
+            1,
+            r"versions.D: '1.15.\*' must be a version such as",
+        ),
+        ("waivers: [{cases: x, reason: y, issue: z, versions: {D: 1.2 - 1.4}}]", 1, r"versions.D: '1.2 - 1.4' must be a version"),
+        ("waivers: [{cases: x, reason: y, issue: z, versions: {D: 1.2 to new}}]", 1, r"versions.D: '1.2 to new' must be a version"),
+        (
+            "waivers: [{cases: x, reason: y, issue: z, versions: {D: 1.10 to 1.9}}]",
+            1,
+            r"versions.D: '1.10 to 1.9' ends before it begins",
         ),
         ("waivers: [", 2, "not YAML"),
         ("a: &a [x, x]\nb: &b [*a, *a]\nwaivers: " + "[*b, " * 40 + "]" * 40, 1, "nested deeper than"),

@@ -7,33 +7,72 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
+from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.directml.dll import Dll, read_dll
-from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, environment, need_prepared
+from dmlcts.conformance.backends.directml.seal import Seal, changes, not_the_default, vkd3d_version
+from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, default_dll, environment, need_prepared, sha256_of
 from dmlcts.conformance.backends.directml.windows import host_command
 from dmlcts.conformance.backends.process import ProcessBackend, split_command
 
 START = 60.0
 """Limit for the start, in seconds: the first Wine process after a boot reads a gigabyte."""
 
+CHANGED_STACK = "on a stack that has changed since it was set up"
+"""The part of the version that says so: what fails there may be no fault of the DLL."""
+
 
 class DirectML(ProcessBackend):
-    """The host, with the DLL's file in its description."""
+    """The host on a DLL, under the name of the file that runs.
 
-    def __init__(self, argv: Sequence[str], dll: Dll | None, environment: Mapping[str, str] | None = None) -> None:
-        self._dll = dll
+    ``loaded`` is the file that the host loads, which must stay as it is; ``dll`` is None for the DirectML.dll of System32. ``remarks`` say what is
+    not as it was set up: with one, the version is no release's. ``details`` are parts of the description that the host does not know.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        dll: Dll | None,
+        loaded: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        remarks: Sequence[str] = (),
+        details: Mapping[str, str] | None = None,
+    ) -> None:
+        self._dll, self._loaded, self._remarks, self._details = dll, loaded, list(remarks), dict(details or {})
         super().__init__(argv, START, environment)
+        if dll is None:
+            self._dll = self._own_dll()
 
     def describe(self) -> BackendInfo:
-        """The host's description, with the path and the SHA-256 of the DLL."""
-        info = super().describe()
-        if self._dll is None:
-            return info
-        return replace(info, details={**info.details, "dll": str(self._dll.path), "sha256": self._dll.sha256})
+        """The host's description. The version is the DLL's name, with the remarks if there are any; details have its path and SHA-256."""
+        info, dll = super().describe(), self._dll
+        if dll is None:
+            return replace(info, version=f"{info.version} (of a file that was not read)", details={**info.details, **self._details})
+        version = f"{dll.hash_name} ({'; '.join(self._remarks)})" if self._remarks else dll.name
+        file = {"dll": str(dll.path), "sha256": dll.sha256, "file_version": dll.version}
+        return replace(info, version=version, details={**info.details, **file, **self._details})
+
+    def _start(self) -> BackendInfo:
+        if self._dll is not None and self._loaded is not None and not _is_still(self._loaded, self._dll):
+            raise BackendFault(f"{self._loaded} is not the DLL that the run began with")
+        return super()._start()
+
+    def _own_dll(self) -> Dll | None:
+        """The DLL that the host found by itself. A host that names none runs a file that nobody has looked at."""
+        try:
+            return read_dll(Path(str(super().describe().details.get("dll", ""))))
+        except BackendUnavailable:
+            return None
+
+
+def _is_still(file: Path, dll: Dll) -> bool:
+    try:
+        return sha256_of(file) == dll.sha256
+    except OSError:
+        return False
 
 
 def open_directml(argument: str) -> DirectML:
@@ -45,18 +84,32 @@ def open_directml(argument: str) -> DirectML:
     path, options = split_argument(argument)
     given = None if path is None else read_dll(path.expanduser())
     if os.name == "nt":
-        return _started(host_command(given, options), given, None, argument)
-    stack, default = need_prepared()
-    return on_stack(stack, given or read_dll(default), options, argument)
+        return on_windows(given, options, argument)
+    stack, marker = need_prepared()
+    if given is not None:
+        return on_stack(stack, marker["seal"], given, options, argument)
+    own = read_dll(default_dll(marker))
+    return on_stack(stack, marker["seal"], own, options, argument, not_the_default(own, marker))
 
 
-def on_stack(stack: Stack, dll: Dll, options: Sequence[str] = (), argument: str = "") -> DirectML:
-    """Starts the host of a stack. Raises BackendUnavailable."""
+def on_stack(stack: Stack, seal: Seal, dll: Dll, options: Sequence[str] = (), argument: str = "", remark: str = "") -> DirectML:
+    """Starts the host of a stack. ``seal`` is that of its set-up, ``remark`` what is to be said about the DLL. Raises BackendUnavailable."""
     try:
         command = stack.command(dll, options)
+        changed = changes(stack, seal)
     except OSError as error:
         raise BackendUnavailable(f"directml: {error.filename}: {error.strerror}; the DLL could not be put there") from None
-    return _started(command, dll, environment() if stack.kind == CHROOT else None, argument)
+    remarks = list(filter(None, (remark, CHANGED_STACK if changed else "")))
+    details = {"stack": f"changed since it was set up: {', '.join(changed)}"} if changed else {"vkd3d": vkd3d_version(stack)}
+    surroundings = environment() if stack.kind == CHROOT else None
+    return _started(lambda: DirectML(command, dll, stack.copy_of(dll), surroundings, remarks, details), command, argument)
+
+
+def on_windows(dll: Dll | None, options: Sequence[str] = (), argument: str = "") -> DirectML:
+    """Starts the host of Windows; without a DLL, on that of System32. Raises BackendUnavailable."""
+    command = host_command(dll, options)
+    details = {"host_sha256": sha256_of(Path(command[0]))}
+    return _started(lambda: DirectML(command, dll, None if dll is None else dll.path, details=details), command, argument)
 
 
 def split_argument(argument: str) -> tuple[Path | None, list[str]]:
@@ -79,9 +132,9 @@ def split_argument(argument: str) -> tuple[Path | None, list[str]]:
     return path, words
 
 
-def _started(command: Sequence[str], dll: Dll | None, environment: Mapping[str, str] | None, argument: str) -> DirectML:
+def _started(start: Callable[[], DirectML], command: Sequence[str], argument: str) -> DirectML:
     try:
-        return DirectML(command, dll, environment)
+        return start()
     except BackendUnavailable as error:
         problem = str(error).removeprefix(f"process:{shlex.join(command)}: ")
         raise BackendUnavailable(f"directml{':' if argument else ''}{argument}: {problem}") from None

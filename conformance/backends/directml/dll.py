@@ -1,4 +1,4 @@
-"""A DirectML.dll as a file: whether it is one for x86-64 Windows, and its version."""
+"""A DirectML.dll as a file: whether it is one for x86-64 Windows, its version, and what it is called."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.directml.releases import release_of
 from dmlcts.spec.foreign import MIB, ForeignError, read_bytes
 
 _AMD64, _IS_DLL = 0x8664, 0x2000
@@ -17,11 +18,26 @@ _FIXED_FILE_INFO = struct.pack("<II", 0xFEEF04BD, 0x00010000)
 
 @dataclass(frozen=True, slots=True)
 class Dll:
-    """A file that Windows on x86-64 could load. ``version`` is its file version, such as ``1.15.4.0``, empty if it has none."""
+    """A file that Windows on x86-64 could load.
+
+    ``version`` is its file version, such as ``1.15.4.0``, empty if it has none: anybody may write it. ``release`` is Microsoft's release that has
+    its contents, empty if none that is known has.
+    """
 
     path: Path
     sha256: str
     version: str
+    release: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its release, or its hash if it is none that is known."""
+        return self.release or self.hash_name
+
+    @property
+    def hash_name(self) -> str:
+        """Its file version, and the first digits of its SHA-256: ``1.15.4.0+sha256.0123456789abcdef``."""
+        return f"{self.version or 'unknown'}+sha256.{self.sha256[:16]}"
 
 
 LARGEST = 1024 * MIB
@@ -40,7 +56,7 @@ def read_dll(path: Path) -> Dll:
         raise BackendUnavailable(f"{path}: {error}; give the path of a DirectML.dll") from None
     if problem := _problem(data):
         raise BackendUnavailable(f"{path} {problem}; give the path of a DirectML.dll for x86-64 Windows")
-    return Dll(path, hashlib.sha256(data).hexdigest(), _version(data))
+    return Dll(path, hashlib.sha256(data).hexdigest(), _version(data), release_of(data))
 
 
 def _problem(data: bytes) -> str:

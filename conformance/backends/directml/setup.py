@@ -20,10 +20,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.directml import debian, windows
 from dmlcts.conformance.backends.directml.dll import Dll, read_dll
+from dmlcts.conformance.backends.directml.seal import changes, not_the_default, seal_of
 from dmlcts.conformance.backends.directml.stack import (
     CHROOT,
     ENGINES,
@@ -32,12 +34,14 @@ from dmlcts.conformance.backends.directml.stack import (
     SUITE,
     Stack,
     check_platform,
+    default_dll,
     enter,
     environment,
     home,
     need_prepared,
     packages_seen,
     prepared,
+    sha256_of,
     stack_of,
 )
 from dmlcts.conformance.backends.directml.windows import last_lines
@@ -45,6 +49,9 @@ from dmlcts.conformance.backends.directml.windows import last_lines
 WHEEL, VERSION = "onnxruntime-directml==1.24.4", "1.15.4"
 SHA256 = "b73972115320e906a49602f2027a3266622881b0d325ba685e0f165a9482a8d7"
 """Of the DirectML.dll in that wheel: the one that the specs' measurements were made with."""
+
+GIVEN = "given"
+"""The folder of DLLs that were given with --dll."""
 
 LIMIT = 1800.0
 """Seconds that one command may take."""
@@ -89,18 +96,42 @@ def set_up(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
 
 
 def check(trial: Trial) -> BackendInfo:
-    """Tries with one case what is there, and makes nothing. Raises BackendUnavailable and SetupError."""
+    """Compares what is there with what was set up, tries it with one case, and makes nothing. Raises BackendUnavailable and SetupError."""
     from dmlcts.conformance.backends.opening import open_backend
 
     if os.name == "nt":
         windows.find_host()
     else:
-        need_prepared()
+        stack, marker = need_prepared()
+        check_seal(stack, marker)
+        if problem := problem_of_dll(marker):
+            raise SetupError(problem)
     return trial(lambda: open_backend("directml"))
 
 
+def check_seal(stack: Stack, marker: Mapping[str, Any]) -> None:
+    """Compares a stack with the one that was set up. Raises SetupError if it has changed."""
+    if changed := changes(stack, marker["seal"]):
+        shown = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
+        raise SetupError(
+            f"the stack in {stack.folder} has changed since it was set up: {shown}; run `dmlcts setup --force` to make it anew"
+        )
+
+
+def problem_of_dll(marker: Mapping[str, Any]) -> str:
+    """What is wrong with the default DLL, and what to do; empty if it is the one that was fetched or given."""
+    path = default_dll(marker)
+    advice = "give it again with `dmlcts setup --dll PATH`" if str(marker["dll"]).startswith(f"{GIVEN}/") else "run `dmlcts setup`"
+    try:
+        dll = read_dll(path)
+    except BackendUnavailable as error:
+        return f"{error}; {advice}"
+    problem = not_the_default(dll, marker)
+    return problem and f"{path} is {problem}: its version is {dll.version or 'unknown'}, its SHA-256 {dll.sha256}; {advice}"
+
+
 def _set_up_windows(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
-    from dmlcts.conformance.backends.directml.backend import DirectML
+    from dmlcts.conformance.backends.directml.backend import on_windows
 
     dll = None if wish.dll is None else read_dll(wish.dll)
     try:
@@ -113,7 +144,7 @@ def _set_up_windows(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
         with _step("Building the host", say):
             windows.build_host(windows.built_host(), home() / "setup.log")
     with _step("Trying it with one case", say):
-        return trial(lambda: DirectML(windows.host_command(dll, ()), dll))
+        return trial(lambda: on_windows(dll))
 
 
 def _set_up_linux(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
@@ -124,17 +155,25 @@ def _set_up_linux(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
     if found is not None and usable:
         if found[0].kind == CHROOT and (problem := debian.problem_of_entering()):
             raise BackendUnavailable(f"{found[0].folder} cannot be entered: {problem}")
-        if wish.dll is None:
+        check_seal(*found)
+        if wish.dll is None and not problem_of_dll(found[1]):
             return None
-    dll = download_directml(wish.force, say) if wish.dll is None else keep_given(read_dll(wish.dll))
+    dll = _wished_dll(wish, found[1] if found is not None and usable else None, say)
     if found is not None and usable:
         stack = found[0]
     else:
         stack = stack_of(wish.engine or best_kind())
         (make_chroot if stack.kind == CHROOT else make_image)(stack, wish, say)
+    seal = seal_of(stack)
     with _step("Trying it with one case", say):
-        info = trial(lambda: on_stack(stack, dll))
-    marker = {"dll": dll.path.relative_to(home()).as_posix(), "info": info.to_json(), "made": datetime.now(UTC).isoformat()}
+        info = trial(lambda: on_stack(stack, seal, dll))
+    marker = {
+        "dll": dll.path.relative_to(home()).as_posix(),
+        "sha256": dll.sha256,
+        "info": info.to_json(),
+        "made": datetime.now(UTC).isoformat(),
+        "seal": seal,
+    }
     write_json(stack.marker, marker)
     for other in sorted(home().glob(f"{stack.kind}-*")):
         if other != stack.folder and ".part-" not in other.name:
@@ -142,14 +181,27 @@ def _set_up_linux(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
     return info
 
 
+def _wished_dll(wish: Wish, marker: Mapping[str, Any] | None, say: Say) -> Dll:
+    """The DLL that is to be the default: one that is given stays it. Raises BackendUnavailable, and SetupError if it has changed."""
+    if wish.dll is not None:
+        return keep_given(read_dll(wish.dll))
+    if marker is None or not str(marker["dll"]).startswith(f"{GIVEN}/"):
+        return download_directml(wish.force, say)
+    if problem := problem_of_dll(marker):
+        raise SetupError(problem)
+    return read_dll(default_dll(marker))
+
+
 # DirectML.dll
 
 
 def download_directml(force: bool, say: Say) -> Dll:
-    """DirectML.dll out of Microsoft's wheel, by the user's own pip. Raises BackendUnavailable."""
+    """DirectML.dll out of Microsoft's wheel, by the user's own pip; anew if the one that is there has changed. Raises BackendUnavailable."""
     there = home() / f"DirectML-{VERSION}" / "DirectML.dll"
     if there.exists() and not force:
-        return checked(read_dll(there))
+        if sha256_of(there) == SHA256:
+            return checked(read_dll(there))
+        say(f"{there} is not the DLL that was fetched")
     with _step(f"Downloading DirectML.dll {VERSION} (from the wheel {WHEEL})", say), making(there.parent) as folder:
         target = ["--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--platform", "win_amd64"]
         command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", *target, "--dest", str(folder), WHEEL]
@@ -176,7 +228,7 @@ def checked(dll: Dll) -> Dll:
 
 def keep_given(dll: Dll) -> Dll:
     """A copy in the cache of a DLL that the user gave."""
-    there = home() / "given" / dll.sha256[:16] / "DirectML.dll"
+    there = home() / GIVEN / dll.sha256[:16] / "DirectML.dll"
     there.parent.mkdir(parents=True, exist_ok=True)
     if dll.path.absolute() != there:
         shutil.copyfile(dll.path, there)

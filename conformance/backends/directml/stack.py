@@ -8,7 +8,8 @@ or an image of a container engine. Everything lies below the cache folder:
         root/                               the Debian system
         root/dmlcts/                        hosts, Wine's prefix, DLLs under test, compiled shaders
         packages.json                       the packages that were installed
-        ready-HOST.json                     written at the very end: without it, nothing here is used
+        ready-HOST.json                     written at the very end: without it, nothing here is used. It has the SHA-256 of the default DLL and
+                                            the stack's seal (seal.py)
     directml/podman-SYSTEM/                 the same for an engine, whose image it names
     directml/windows/HOST.exe               a host that was built on Windows
 
@@ -121,14 +122,18 @@ class Stack:
         """The file that says that everything is there and was tried."""
         return self.folder / f"ready-{self.host}.json"
 
+    def copy_of(self, dll: Dll) -> Path:
+        """The copy of a DLL that the host loads."""
+        return self.dlls / dll.sha256[:16] / "DirectML.dll"
+
     def command(self, dll: Dll, options: Sequence[str]) -> list[str]:
-        """The command that runs the host on a DLL, which is copied to where the host sees it."""
+        """The command that runs the host on a DLL, which is copied to where the host sees it. Raises BackendUnavailable."""
         words = ["--dll", f"Z:\\dmlcts\\dll\\{place(dll, self.dlls)}\\DirectML.dll", *options]
         if self.kind == CHROOT:
             return enter(self.root, ["/bin/sh", f"{self.inside}/run.sh", *words])
         # No network, and nothing of this machine but the DLLs. Shaders are kept from one run to the next.
         mounts = ["--volume", f"{self.dlls}:/dmlcts/dll:ro", "--volume", "dmlcts-shaders:/dmlcts/shaders"]
-        passed = [f"--env={name}" for name in _debug_variables()]
+        passed = [f"--env={name}={value}" for name, value in _debug_variables().items()]
         limits = ["--network=none", "--security-opt=label=disable"]
         return [self.kind, "run", "--interactive", "--rm", *limits, *mounts, *passed, self.image, *words]
 
@@ -154,21 +159,33 @@ def environment() -> dict[str, str]:
     }
 
 
+DEBUG = {"VKD3D_DEBUG": "warn", "VKD3D_SHADER_DEBUG": "warn"}
+"""What Wine and vkd3d write to standard error unless the user wishes otherwise: why vkd3d does not translate a shader, it says as a warning."""
+
+
 def _debug_variables() -> dict[str, str]:
-    return {name: os.environ[name] for name in ("WINEDEBUG", "VKD3D_DEBUG", "VKD3D_SHADER_DEBUG") if name in os.environ}
+    named = ("WINEDEBUG", "VKD3D_DEBUG", "VKD3D_SHADER_DEBUG")
+    return {**DEBUG, **{name: os.environ[name] for name in named if name in os.environ}}
 
 
 def place(dll: Dll, folder: Path) -> str:
     """Copies a DLL below ``folder``, into a folder that is named by its contents, so that runs with different DLLs do not meet.
 
-    Wine's server opens files for all its programs: a name that means another file for each of them would mix them up.
+    Wine's server opens files for all its programs: a name that means another file for each of them would mix them up. A copy that has changed
+    since is made anew.
+
+    Raises:
+        BackendUnavailable: the DLL has changed since it was read.
     """
     name = dll.sha256[:16]
     there = folder / name / "DirectML.dll"
-    if not there.exists():
+    if not there.exists() or sha256_of(there) != dll.sha256:
+        data = dll.path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != dll.sha256:
+            raise BackendUnavailable(f"{dll.path} changed while it was read; start again")
         there.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=there.parent, suffix=".part", delete=False) as part:
-            part.write(dll.path.read_bytes())
+            part.write(data)
         Path(part.name).chmod(0o644)
         Path(part.name).replace(there)
     os.utime(there.parent)
@@ -179,17 +196,29 @@ def place(dll: Dll, folder: Path) -> str:
     return name
 
 
+def sha256_of(file: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def stack_of(kind: str) -> Stack:
     """The stack of this kind for this version of the suite, whether it is there or not."""
     return Stack(kind, home() / f"{kind}-{system_id()}", host_id())
 
 
+_MARKED = {"dll": str, "sha256": str, "seal": dict}
+"""What a marker must have: the default DLL, its SHA-256, and the stack's seal (seal.py)."""
+
+
 def prepared() -> tuple[Stack, Mapping[str, Any]] | None:
-    """The stack that is ready, with what its marker says; None if there is none."""
+    """The stack that is ready, with what its marker says; None if there is none. A marker without all of _MARKED is none."""
     for kind in (CHROOT, *ENGINES):
         stack = stack_of(kind)
         with suppress(OSError, ValueError):
-            return stack, json.loads(stack.marker.read_text(encoding="utf-8"))
+            marker = json.loads(stack.marker.read_text(encoding="utf-8"))
+            if isinstance(marker, dict) and all(isinstance(marker.get(name), kind) for name, kind in _MARKED.items()):
+                return stack, marker
     return None
 
 
@@ -201,8 +230,8 @@ def check_platform() -> None:
         )
 
 
-def need_prepared() -> tuple[Stack, Path]:
-    """The stack that is ready, and its own DirectML.dll.
+def need_prepared() -> tuple[Stack, Mapping[str, Any]]:
+    """The stack that is ready, with what its marker says.
 
     Raises:
         BackendUnavailable: there is none, or this is no machine for one; the message says how to get it.
@@ -218,4 +247,9 @@ def need_prepared() -> tuple[Stack, Path]:
         raise BackendUnavailable(
             f"{stack.folder} is entered by chroot, which needs root: run this as root, or install podman and run `{SETUP} --engine podman`"
         )
-    return stack, home() / marker["dll"]
+    return stack, marker
+
+
+def default_dll(marker: Mapping[str, Any]) -> Path:
+    """The DirectML.dll that ``directml`` means."""
+    return home() / str(marker["dll"])

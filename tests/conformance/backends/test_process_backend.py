@@ -27,8 +27,9 @@ from dmlcts.conformance.backends.backend import (
     Rejected,
     Unsupported,
 )
-from dmlcts.conformance.backends.process import STDERR_TAIL, ProcessBackend, open_process, split_command
+from dmlcts.conformance.backends.process import ProcessBackend, open_process, split_command
 from dmlcts.conformance.backends.protocol import WireError
+from dmlcts.conformance.backends.standard_error import KEPT
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 
 HOST = Path(__file__).parents[2] / "hosts" / "misbehaving.py"
@@ -270,8 +271,22 @@ def test_only_the_last_of_a_flood_is_evidence(opened: list[ProcessBackend]) -> N
     pid(backend)
     with pytest.raises(BackendFault) as fault:
         backend.run(dispatch())
-    assert len(fault.value.evidence) < STDERR_TAIL + 300
+    assert len(fault.value.evidence) < KEPT + 300
     assert "\x1b" not in fault.value.evidence
+
+
+def test_what_a_host_wrote_before_it_rejected_is_kept_apart(opened: list[ProcessBackend]) -> None:
+    found = {}
+    for name in ("rejects_and_says_why", "fails_and_says_why", "rejects"):
+        backend = ProcessBackend(host(name), timeout=LONG)
+        opened.append(backend)
+        pid(backend)
+        with pytest.raises((Rejected, BackendFault)) as raised:
+            backend.run(dispatch())
+        found[name] = (str(raised.value), raised.value.stderr)
+    assert found["rejects_and_says_why"] == ("failed", "translator: unknown flag \ufffd[31m0x800000")
+    assert found["fails_and_says_why"] == ("failed", "driver: lost")
+    assert found["rejects"][1] == ""
 
 
 @pytest.mark.parametrize("name", ["claims_a_payload_of_2_to_the_60", "claims_a_header_of_4_gb"])

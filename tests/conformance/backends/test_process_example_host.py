@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.backends.backend import STAGES, BufferBinding, Dispatch, Rejected, Unsupported
-from dmlcts.conformance.backends.process import STDERR_TAIL, ProcessBackend, open_process
+from dmlcts.conformance.backends.process import ProcessBackend, open_process
 from dmlcts.conformance.backends.protocol import CLOSE, DESCRIBE, MAGIC, MAX_HEADER, PREFIX, frame, read_info
+from dmlcts.conformance.backends.standard_error import KEPT
 from dmlcts.spec.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.loader import load
 
@@ -156,6 +157,6 @@ def test_the_document_names_every_number_of_the_protocol() -> None:
         assert f"`{name}`" in text
     assert all(f"`{stage}`" in text for stage in STAGES)
     assert f"at most {MAX_HEADER}" in text
-    assert f"last {STDERR_TAIL} bytes" in text
+    assert f"last {KEPT} bytes" in text
     assert MAGIC.hex(" ") in text
     assert PREFIX.size == 20

@@ -33,6 +33,20 @@ def test_an_erratum_of_two_operators_is_one_line_and_bugs_come_first() -> None:
     assert text.startswith("# DirectML 1.15.4 and its documentation\n")
 
 
+def test_bugs_of_other_releases_are_not_on_the_page() -> None:
+    versions = {
+        "all": {},
+        "this": {"DirectML": ("1.8.0 to 1.15.4",)},
+        "older": {"DirectML": ("1.8.0 to 1.15.2",)},
+        "vkd3d's": {"vkd3d": ("2.1",)},
+    }
+    text = page(
+        [load("MAX_POOLING1")], [Waiver(f"MAX_POOLING1/{name}", name, "an issue", versions=of) for name, of in versions.items()]
+    )
+    assert "## Bugs that are waived (3)" in text
+    assert "MAX\\_POOLING1/older" not in text
+
+
 def test_the_worst_effects_come_first() -> None:
     text = page([load("ONE_HOT"), load("ROI_ALIGN_GRAD"), load("SLICE1")], [])
     shown = [

@@ -220,3 +220,17 @@ def test_descs_cannot_be_changed() -> None:
     result = run(case, Good(instead=normalizing))
     assert (result.status, result.message.partition(":")[0]) == ("error", "TypeError")
     assert write_desc(case.desc) == before
+
+
+# What a host wrote to standard error
+
+
+@pytest.mark.parametrize("error", [Rejected("no", "compile", "0x80004005"), BackendFault("device lost", "more")])
+@pytest.mark.parametrize("stderr", ["", "E2008: Unhandled global flags"])
+def test_what_was_written_before_an_answer_is_evidence_of_a_failure(error: Rejected | BackendFault, stderr: str) -> None:
+    error.stderr = stderr
+    for case in (OR, NEGATIVE):
+        found = run(case, Good(instead=raising(error)))
+        wanted = {"stderr": stderr} if stderr and found.status != "pass" else {}
+        assert {key: value for key, value in found.evidence.items() if key == "stderr"} == wanted
+    assert run(OR, Good(instead=raising(error))).status != "pass"

@@ -57,10 +57,10 @@ def host_command(dll: Path | None, options: Sequence[str] = ()) -> list[str]:
     try:
         if os.name == "nt":
             return windows.host_command(None if dll is None else read_dll(dll), options)
-        prepared, own = stack.need_prepared()
+        prepared, marker = stack.need_prepared()
     except BackendUnavailable as error:
         pytest.skip(f"no DirectML.dll can run here: {error}")
-    return prepared.command(read_dll(dll or own), options)
+    return prepared.command(read_dll(dll or stack.default_dll(marker)), options)
 
 
 def host_environment() -> dict[str, str] | None:

@@ -15,7 +15,7 @@ import pytest
 from dlls import linux, pe_file
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
-from dmlcts.conformance.backends.directml import debian, setup, stack
+from dmlcts.conformance.backends.directml import debian, seal, setup, stack
 from dmlcts.conformance.backends.directml.setup import SetupError, Wish
 from dmlcts.conformance.backends.reference import open_reference
 from dmlcts.conformance.commands.cli import main
@@ -109,8 +109,9 @@ def test_a_dll_that_is_not_the_expected_one_is_not_kept(cache: Path, monkeypatch
     assert setup.download_directml(False, messages.append) == found
     assert len(messages) == count, "it is downloaded once"
     found.path.write_bytes(pe_file(version=(1, 15, 4, 9)))
-    with pytest.raises(BackendUnavailable, match=r"version 1\.15\.4\.9.*dmlcts setup --force"):
-        setup.download_directml(False, messages.append)
+    assert setup.download_directml(False, messages.append) == found, "it is fetched again"
+    assert found.path.read_bytes() == pe_file()
+    assert messages[count] == f"{found.path} is not the DLL that was fetched"
 
 
 def test_packages_that_moved_are_reported() -> None:
@@ -201,7 +202,9 @@ def dmlcts(*arguments: str) -> int:
 def test_a_ready_stack_is_left_as_it_is(cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     ready = stack.stack_of(stack.CHROOT)
     ready.folder.mkdir(parents=True)
-    setup.write_json(ready.marker, {"dll": "x"})
+    (cache / "directml" / "x").write_bytes(pe_file())
+    digest = hashlib.sha256(pe_file()).hexdigest()
+    setup.write_json(ready.marker, {"dll": "x", "sha256": digest, "seal": seal.seal_of(ready)})
     monkeypatch.setattr(debian, "problem_of_entering", lambda: "")
     assert dmlcts("setup") == 0
     assert "Nothing to do" in capsys.readouterr().out
@@ -238,7 +241,7 @@ def test_set_up_with_an_engine(cache: Path, tmp_path: Path, dll: Path, monkeypat
     engine.write_text(FAKE_ENGINE.format(python=sys.executable, log=str(log), broken=str(broken)), encoding="utf-8")
     engine.chmod(0o755)
     monkeypatch.setenv("PATH", str(engine.parent))
-    monkeypatch.setattr("dmlcts.conformance.backends.directml.backend.on_stack", lambda stack, dll: open_reference(""))
+    monkeypatch.setattr("dmlcts.conformance.backends.directml.backend.on_stack", lambda stack, seal, dll: open_reference(""))
     messages: list[str] = []
     broken.touch()
     with pytest.raises(BackendUnavailable, match="no space left"):
@@ -248,11 +251,18 @@ def test_set_up_with_an_engine(cache: Path, tmp_path: Path, dll: Path, monkeypat
     info = setup.set_up(Wish(dll), messages.append, try_one_case)
     assert info is not None
     assert info.name == "reference"
-    assert [line.split()[0] for line in log.read_text(encoding="utf-8").splitlines()] == ["info", "build", "info", "build", "run"]
+    assert [line.split()[0] for line in log.read_text(encoding="utf-8").splitlines()] == [
+        "info",
+        "build",
+        "info",
+        "build",
+        "run",
+        "image",
+    ]
     assert any("wine is 10.0~test; measured with" in line for line in messages)
-    found, own = stack.need_prepared()
+    found, marker = stack.need_prepared()
     assert found.kind == "podman"
-    assert own.read_bytes() == dll.read_bytes()
+    assert stack.default_dll(marker).read_bytes() == dll.read_bytes()
     assert json.loads((found.folder / "packages.json").read_text(encoding="utf-8")) == {"wine": "10.0~test"}
     assert setup.set_up(Wish(), messages.append, try_one_case) is None
     assert setup.set_up(Wish(dll), messages.append, try_one_case) is not None, "another default DLL, and nothing is built"

@@ -13,6 +13,7 @@ from dmlcts.conformance.backends.directml import setup, stack, windows
 from dmlcts.conformance.backends.directml.dll import read_dll
 from dmlcts.conformance.backends.opening import open_backend
 
+MARKER = {"dll": "x", "sha256": "0", "seal": {}}
 pytestmark = pytest.mark.usefixtures("cache")
 
 
@@ -24,11 +25,21 @@ def test_unprepared_is_reported_with_the_command_that_mends_it(cache: Path) -> N
 
 
 @linux
+@pytest.mark.parametrize("marker", [[1], "x", {}, {**MARKER, "dll": 1}, {"dll": "x"}, {**MARKER, "seal": None}])
+def test_a_marker_that_says_too_little_is_none(marker: object) -> None:
+    marked = stack.stack_of(stack.CHROOT)
+    marked.folder.mkdir(parents=True)
+    setup.write_json(marked.marker, marker)
+    with pytest.raises(BackendUnavailable, match="run `dmlcts setup`"):
+        open_backend("directml")
+
+
+@linux
 def test_a_stack_of_other_sources_is_not_used(sources: Path) -> None:
     marked = stack.stack_of(stack.CHROOT)
     marked.folder.mkdir(parents=True)
-    setup.write_json(marked.marker, {"dll": "x"})
-    assert stack.prepared() == (marked, {"dll": "x"})
+    setup.write_json(marked.marker, MARKER)
+    assert stack.prepared() == (marked, MARKER)
     changed = sources / "src" / "main.cpp"
     changed.write_bytes(changed.read_bytes() + b"\n")
     assert stack.prepared() is None

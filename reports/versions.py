@@ -1,0 +1,62 @@
+"""Which versions a waiver is about: ``1.15.4``, ``1.8.0 to 1.15.4``, or a version's whole text.
+
+Only a version that is numbers is within a range. ``1.15.4+sha256.0123...``, a file that is no known release, is not: nobody knows what it does.
+It can be named by its whole text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_NUMBERS = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})*")
+_WORD = re.compile(r"[^\s*?]+")
+
+Versions = Mapping[str, Sequence[str]]
+"""A program's name -> the ranges of its versions."""
+
+
+def what_ran(backend: Mapping[str, Any]) -> dict[str, str]:
+    """The versions of a backend and of what it says that it runs on, by name, from its description as JSON (a manifest's ``backend``)."""
+    details = backend.get("details")
+    parts = details.items() if isinstance(details, Mapping) else ()
+    return {
+        **{str(name): value for name, value in parts if isinstance(value, str)},
+        str(backend.get("name") or ""): str(backend.get("version") or ""),
+    }
+
+
+def problem_of(text: str) -> str:
+    """What is wrong with a range; empty if nothing is."""
+    first, to, last = text.partition(" to ")
+    if not to and _WORD.fullmatch(text):
+        return ""
+    if not (_NUMBERS.fullmatch(first) and _NUMBERS.fullmatch(last)):
+        return "must be a version such as 1.15.4, or two such as 1.8.0 to 1.15.4; it is no pattern"
+    return "" if _numbers(first) <= _numbers(last) else "ends before it begins"
+
+
+def within(version: str, text: str) -> bool:
+    """Whether a version is in a range."""
+    first, _, last = text.partition(" to ")
+    if not all(map(_NUMBERS.fullmatch, (version, first, last or first))):
+        return version == text
+    return _numbers(first) <= _numbers(version) <= _numbers(last or first)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Numbers to compare: 1.15 is 1.15.0."""
+    found = [int(word) for word in text.split(".")]
+    while found and not found[-1]:
+        found.pop()
+    return tuple(found)
+
+
+def unlike(versions: Versions, ran: Mapping[str, str]) -> str:
+    """The first program whose version is in none of its ranges, in words; empty if none is."""
+    for name, ranges in versions.items():
+        version = ran.get(name, "")
+        if not any(within(version, text) for text in ranges):
+            return f"it is about {name} {', '.join(ranges)}, and this is {f'{name} {version}' if version else f'no known {name}'}"
+    return ""
