@@ -14,7 +14,7 @@ from functools import cache
 
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
-from dmlcts.generator.one_tensor import one_tensor_descs
+from dmlcts.generator.one_tensor import mixes, one_tensor_descs
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.types import TypeChoice
 from dmlcts.generator.wrong_descs import RUN, groups_in, with_changed, wrong_descs
@@ -146,15 +146,15 @@ def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
 
 
 def _changes_of_one(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
-    """The changes of one tensor where others follow the same rule: of the default desc, and of others those of the tensors that it omits."""
+    """The changes of one tensor where others follow the same rule: of the default desc, and of others what it cannot have."""
     met: set[str] = set()
-    for attributes in choice.presences:
+    for attributes in mixes(choice):
         base = choice.usual_desc(RUN, attributes)
-        for name, label, desc in one_tensor_descs(choice.plan, base, attributes):
-            broken = [] if name in met else violations(choice.plan.operator, desc)
+        for label, desc in one_tensor_descs(choice.plan, base, attributes):
+            broken = [] if label in met else violations(choice.plan.operator, desc)
             if broken:
+                met.add(label)
                 yield base, Change(label, desc, {}, frozenset(v.label for v in broken), _basis(broken), label)
-        met |= {name for name, _ in base.tensors()}
 
 
 def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:

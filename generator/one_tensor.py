@@ -3,16 +3,17 @@
 Tensors that must be alike in something are changed together elsewhere (generator/negatives), so that a rule about one of them is broken and
 no other. Such a change is refused by an implementation that checks any of them. Here one tensor alone is changed to what no table lists: its
 rule and the rule that ties it to the others are broken at once, and only an implementation that checks neither of this tensor accepts it.
+So are a scale and its zero point, which must be of one size: an implementation may compare them with each other, and not with the input.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
+from dmlcts.generator.attributes import Combination
 from dmlcts.generator.plan import Plan
-from dmlcts.generator.types import padded_run
-from dmlcts.generator.wrong_descs import groups_in
+from dmlcts.generator.types import TypeChoice, first_with_each, padded_run
+from dmlcts.generator.wrong_descs import groups_in, with_changed
 from dmlcts.spec.abi import abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
 
@@ -20,18 +21,46 @@ ALONE = "-alone"
 """What follows a tensor's name in the id of such a case."""
 
 
-def one_tensor_descs(plan: Plan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[tuple[str, str, OperatorDesc]]:
-    """Tensor, label and desc of each change of one tensor of ``base`` to try; ``usual`` are the attributes that are recomputed for it."""
-    tied = {what: _companions(plan, base, what) for what in ("DataType", "DimensionCount")}
+def mixes(choice: TypeChoice) -> tuple[Combination, ...]:
+    """As few combinations as have each tensor, with and without each other one that must have the same sizes; the default first."""
+
+    def there(attributes: Combination) -> Iterator[tuple[str, ...]]:
+        present = set(choice.plan.present(attributes).values())
+        yield from (tuple(name for name in group if name in present) for group in choice.plan.tied("Sizes"))
+
+    return first_with_each((*choice.presences, *choice.attributes), there)
+
+
+def one_tensor_descs(plan: Plan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[tuple[str, OperatorDesc]]:
+    """Label and desc of each change of one tensor or few of ``base`` to try; ``usual`` are the attributes to recompute for it."""
+    typed, ranked = (_companions(plan, base, what) for what in ("DataType", "DimensionCount"))
     for name, tensor in base.tensors():
         changes: dict[str, Mapping[str, object]] = {}
-        if name in tied["DataType"]:
+        if name in typed:
             changes |= {f"data-type/{name}{ALONE}={of}": {"data_type": of} for of in _unlisted(plan, name, tensor)}
-        if name in tied["DimensionCount"]:
-            changes |= {f"dimension-count/{name}{ALONE}={n}": {"sizes": _of_rank(tensor, n)} for n in _counts(plan, name, tensor)}
         changes |= _sizes(plan, base, name, tensor)
         for label, changed in changes.items():
-            yield name, label, plan.recomputed(base.with_tensors({name: replace(tensor, **changed)}), usual)  # type: ignore[arg-type]
+            yield label, plan.recomputed(with_changed(base, (name,), **changed), usual)
+    for label, part in _parts(plan, base).items():
+        tensor = base.tensor(part[0])
+        for count in _counts(plan, part[0], tensor) if ranked.issuperset(part) else ():
+            sizes = padded_run(tensor.sizes, count) if count else ()
+            yield f"dimension-count/{label}={count}", plan.recomputed(with_changed(base, part, sizes=sizes), usual)
+
+
+def _parts(plan: Plan, base: OperatorDesc) -> dict[str, tuple[str, ...]]:
+    """By label: each tensor, and those that must have the same sizes where others must have as many dimensions.
+
+    Of those with the same sizes, one that is there without the others is another part: there is nothing to compare it with but the rest.
+    """
+    parts: dict[str, tuple[str, ...]] = {f"{name}{ALONE}": (name,) for name, _ in base.tensors()}
+    ranked = [set(group) for group in groups_in(base, plan.tied("DimensionCount"))]
+    for tied in plan.tied("Sizes"):
+        group = next(groups_in(base, [tied]), ())
+        if group and len(tied) > 1 and any(set(group) < others for others in ranked):
+            absent = "".join(f"-without-{name}" for name in tied if not any(base.called(name)))
+            parts[f"{'+'.join(group)}{ALONE}{absent}"] = group
+    return parts
 
 
 def _companions(plan: Plan, base: OperatorDesc, what: str) -> set[str]:
@@ -54,10 +83,6 @@ def _counts(plan: Plan, name: str, tensor: TensorDesc) -> list[int]:
     least, most = min(low for low, _ in rows), max(high for _, high in rows)
     wanted = (1 if least > 1 else 0, most + 1, least - 1, tensor.DimensionCount - 1, 0)
     return sorted(set(wanted), key=lambda count: (count == 0, wanted.index(count)))
-
-
-def _of_rank(tensor: TensorDesc, count: int) -> tuple[int, ...]:
-    return padded_run(tensor.sizes, count) if count else ()
 
 
 def _sizes(plan: Plan, base: OperatorDesc, name: str, tensor: TensorDesc) -> dict[str, Mapping[str, object]]:
