@@ -8,26 +8,21 @@ required.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
-from dmlcts.generator.attributes import NotGenerable, value_text, within_type
 from dmlcts.generator.build import random_data
 from dmlcts.generator.case import REJECTION, Binding, Case, Data, beyond
-from dmlcts.generator.layouts import laid_out
+from dmlcts.generator.one_tensor import mixes, one_tensor_descs
 from dmlcts.generator.plan import Plan, plan_of
-from dmlcts.generator.solver import solved
-from dmlcts.generator.types import TypeChoice, padded_run
+from dmlcts.generator.types import TypeChoice
+from dmlcts.generator.wrong_descs import RUN, groups_in, with_changed, wrong_descs
 from dmlcts.spec.abi import FeatureLevel, abi
 from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
-from dmlcts.spec.expression import Expression
 from dmlcts.spec.measurement import Acceptance
-from dmlcts.spec.model import DOCUMENTED, MEASURED, Field, Operator
-from dmlcts.spec.rules import violations
-
-_RUN = (1, 2, 3, 4)
+from dmlcts.spec.model import DOCUMENTED, MEASURED, Operator
+from dmlcts.spec.rules import Violation, violations
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,50 +50,81 @@ def negatives(plan: Plan, most: str = "full") -> Iterator[tuple[Case, str]]:
     """The negative cases, each with the way in which it changes a valid desc (``Change.way``)."""
     if beyond("core", most):
         return
-    operator, accepts = plan.operator, plan.operator.accepts
-    constraints = {f"constraint/{constraint.label}" for constraint in operator.constraints}
     made: set[str] = set()
+    yield from _of_each_rule(plan, most, made)
+    yield from _of_one_tensor(plan, most, made)
+
+
+def _of_each_rule(plan: Plan, most: str, made: set[str]) -> Iterator[tuple[Case, str]]:
+    """A rule that no earlier change broke is for level core, with the first types that can break it."""
+    constraints = {f"constraint/{constraint.label}" for constraint in plan.operator.constraints}
     broken: set[str] = set()
     about: set[str] = set()
     for index, choice in enumerate(plan.representatives):
         if index and beyond("full", most) and (plan.only_tied or constraints <= broken):
             break  # the first types can break every rule but constraints on other types
         for base, change in _all_changes(choice):
-            rule, what = _rule(change), f"{change.desc} {change.bindings}"
-            if what in made:
-                continue  # such as a type that all tensors change to: the same desc for every choice
-            made.add(what)
-            lowest = plan.level_of(base) or choice.level
-            if accepts and _accepted(accepts, change, choice, _level(plan, lowest, change)):
+            if not _demanded(choice, base, change, made):
                 continue
+            rule = _rule(change)
             level = "full" if change.rules <= broken and rule in about else "core"
             broken |= change.rules
             about.add(rule)
-            if beyond(level, most):
+            if not beyond(level, most):
+                yield _case(choice, base, change, level), change.way
+
+
+def _of_one_tensor(plan: Plan, most: str, made: set[str]) -> Iterator[tuple[Case, str]]:
+    """Rules about single tensors, broken by one of several: of each kind and tensor the first for level core, all with the first types.
+
+    With other types data types alone: whether counts and sizes are looked at does not depend on them.
+    """
+    for index, choice in enumerate(plan.representatives if not beyond("full", most) else plan.representatives[:1]):
+        met: set[str] = set()
+        for base, change in _changes_of_one(choice):
+            what = change.label.partition("=")[0]
+            if (index and not what.startswith("data-type/")) or not _demanded(choice, base, change, made):
                 continue
-            case = Case(
-                id=f"{operator.name}/{choice.label}/negative/{change.label}",
-                kind="negative",
-                level=level,
-                desc=change.desc,
-                operator=operator,
-                feature_level=str(_level(plan, lowest, change)),
-                data_type=choice.main,
-                basis=change.basis,
-                expect=REJECTION,
-                data=_data(operator, change.desc),
-                bindings=change.bindings,
-                rule=rule,
-                base_types=tuple(sorted({tensor.data_type for _, tensor in base.tensors()})),
-                covers=tuple(f"rejects/{name}" for name in sorted(change.rules)),
-            )
-            yield case, change.way
+            level = "full" if index or what in met else "core"
+            met.add(what)
+            if not beyond(level, most):
+                yield _case(choice, base, change, level), change.way
+
+
+def _demanded(choice: TypeChoice, base: OperatorDesc, change: Change, made: set[str]) -> bool:
+    """Whether a change is new (``made`` has the earlier ones), and DirectML.dll is not known to accept it."""
+    what = f"{change.desc} {change.bindings}"
+    if what in made:
+        return False  # such as a type that all tensors change to: the same desc for every choice
+    made.add(what)
+    accepts = choice.plan.operator.accepts
+    return not (accepts and _accepted(accepts, change, choice, _level(choice, base, change)))
+
+
+def _case(choice: TypeChoice, base: OperatorDesc, change: Change, level: str) -> Case:
+    operator = choice.plan.operator
+    return Case(
+        id=f"{operator.name}/{choice.label}/negative/{change.label}",
+        kind="negative",
+        level=level,
+        desc=change.desc,
+        operator=operator,
+        feature_level=str(_level(choice, base, change)),
+        data_type=choice.main,
+        basis=change.basis,
+        expect=REJECTION,
+        data=_data(operator, change.desc),
+        bindings=change.bindings,
+        rule=_rule(change),
+        base_types=tuple(sorted({tensor.data_type for _, tensor in base.tensors()})),
+        covers=tuple(f"rejects/{name}" for name in sorted(change.rules)),
+    )
 
 
 def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
     """The changes of the default desc, and of descs with the tensors that it omits: those about these tensors, or about rules not broken so far."""
     plan = choice.plan
-    bases = [(attributes, choice.usual_desc(_RUN, attributes)) for attributes in choice.presences]
+    bases = [(attributes, choice.usual_desc(RUN, attributes)) for attributes in choice.presences]
     elsewhere = dict(pair for _, base in reversed(bases) for pair in base.tensors())
     met: set[str] = set()
     broken: set[str] = set()
@@ -120,6 +146,18 @@ def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
         met |= new
 
 
+def _changes_of_one(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
+    """The changes of one tensor where others follow the same rule: of the default desc, and of others what it cannot have."""
+    met: set[str] = set()
+    for attributes in mixes(choice):
+        base = choice.usual_desc(RUN, attributes)
+        for label, desc in one_tensor_descs(choice.plan, base, attributes):
+            broken = [] if label in met else violations(choice.plan.operator, desc)
+            if broken:
+                met.add(label)
+                yield base, Change(label, desc, {}, frozenset(v.label for v in broken), _basis(broken), label)
+
+
 def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
     """Data for the inputs whose arrays can be made: an invalid desc may have none."""
     return {
@@ -129,8 +167,10 @@ def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
     }
 
 
-def _level(plan: Plan, base: FeatureLevel, change: Change) -> FeatureLevel:
+def _level(choice: TypeChoice, valid: OperatorDesc, change: Change) -> FeatureLevel:
     """The lowest feature level, from that of the valid desc on, at which the change breaks exactly its rules."""
+    plan = choice.plan
+    base = plan.level_of(valid) or choice.level
     steps = plan.steps | {table.level for table in plan.operator.support}
     if change.bindings or not any(level > base for level in steps):
         return base  # the same as at the newest level, at which the rules were checked
@@ -164,10 +204,10 @@ def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewh
     best: dict[tuple[str, str], Change] = {}
     late: list[Change] = []
     emptied = False
-    for label, place, desc in _descs(plan, base, usual, elsewhere):
+    for label, place, desc in wrong_descs(plan, base, usual, elsewhere):
         broken = violations(plan.operator, desc)
         rules = frozenset(v.label for v in broken)
-        basis = MEASURED if all(v.basis == MEASURED for v in broken) else DOCUMENTED
+        basis = _basis(broken)
         if not rules:
             continue  # the change is harmless: another valid desc
         emptied |= _only_zeros(rules)
@@ -191,9 +231,13 @@ def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewh
     yield from _binding_changes(base)
 
 
+def _basis(broken: Iterable[Violation]) -> str:
+    return MEASURED if all(violation.basis == MEASURED for violation in broken) else DOCUMENTED
+
+
 def _alone(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], known: Set[str]) -> Iterator[Change]:
     """Tensors that must have the same sizes, changed together: what breaks a constraint alone that no change of one tensor does (``known``)."""
-    for group in _there(base, plan.tied("Sizes")):
+    for group in groups_in(base, plan.tied("Sizes")):
         sizes, names, made = base.tensor(group[0]).sizes, "+".join(group), set[str]()
         if len(group) == 1 or len(sizes) == 1:
             continue
@@ -202,7 +246,7 @@ def _alone(plan: Plan, base: OperatorDesc, usual: Mapping[str, object], known: S
         for index, size in enumerate(sizes):
             ways.append((f"{names}-size{index}", f"sizes/{names}", (*sizes[:index], size + 1, *sizes[index + 1 :])))
         for place, label, changed in ways:
-            desc = plan.recomputed(_replaced(base, group, sizes=changed), usual)
+            desc = plan.recomputed(with_changed(base, group, sizes=changed), usual)
             broken = violations(plan.operator, desc)
             own = f"{broken[0].label.removeprefix('constraint/')}/{place}" if broken else ""
             if len(broken) == 1 and broken[0].label.startswith(_OWN) and broken[0].label not in known and own not in made:
@@ -245,164 +289,6 @@ _OWN = ("constraint/", "shape/")
 """Prefixes of an operator's own rules: one change may break several of them, and several changes the same one."""
 
 
-def _descs(
-    plan: Plan, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]
-) -> Iterator[tuple[str, str, OperatorDesc]]:
-    """Label, place and desc of every change to try. ``elsewhere`` are tensors from other valid descs."""
-
-    def replaced(names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
-        return plan.recomputed(_replaced(base, names, **changes), usual)  # recomputes attributes that depend on the tensors
-
-    for field in plan.operator.fields:
-        if field.is_tensor and not field.optional and field.type == "TENSOR_DESC":
-            yield f"missing/{field.name}", field.name, base.with_fields(**{field.name: None})
-        if field.optional and field.type == "TENSOR_DESC" and field.name in elsewhere:
-            present = base.fields[field.name] is not None
-            label = f"{'without' if present else 'with'}/{field.name}"
-            yield label, field.name, base.with_fields(**{field.name: None if present else elsewhere[field.name]})
-        if field in plan.chosen and field.name not in plan.arrays.values():  # a count changes with its array
-            yield from _attribute_changes(plan, field, base)
-    for name in (*plan.counts, *plan.arrays.values()):
-        yield from _count_changes(plan.operator, name, base)
-    for group in _there(base, plan.tied("DataType")):
-        for name in (*abi().data_types, UNKNOWN):
-            yield f"data-type/{'+'.join(group)}={name}", group[0], replaced(group, data_type=name)
-    for group in _there(base, plan.tied("DimensionCount")):
-        for count in range(abi().limits["dimension_count"] + 2):
-            run = padded_run(_RUN, count) if count else ()
-            desc = plan.recomputed(resized(plan, base, group, run, usual), usual)
-            yield f"dimension-count/{'+'.join(group)}={count}", group[0], desc
-    there = [name for name, _ in base.tensors()]
-    for group in _there(base, plan.tied("DimensionCount")):
-        if len(group) < len(there):  # the other tensors keep their rank, so sizes must stay too
-            most = max(table.row(group[0]).dimensions[1] for table in plan.operator.support)
-            longer = base.with_tensors(
-                {name: replace(t, sizes=padded_run(t.sizes, most + 1)) for name, t in base.tensors() if name in group}
-            )
-            yield f"dimension-count/{'+'.join(group)}-of-{most + 1}", group[0], longer
-    alike = {tensor.sizes: [name for name, other in base.tensors() if other.sizes == tensor.sizes] for _, tensor in base.tensors()}
-    for same, names in alike.items():
-        yield f"sizes/zero/{'+'.join(names)}", names[0], replaced(names, sizes=(*same[:-1], 0))
-        for index, size in enumerate(same):  # sizes that tensors with equal sizes may not have together
-            larger = (*same[:index], size + 1, *same[index + 1 :])
-            yield f"sizes/{'+'.join(names)}", f"{names[0]}-alike{index}", replaced(names, sizes=larger)
-    for field_name, name, tensor in base.by_field():
-        yield from _tensor_changes(plan, base, plan.operator.field(field_name), name, tensor)
-        if tensor.DimensionCount > 1:
-            yield f"dimension-count/{name}-1", name, replaced((name,), sizes=tensor.sizes[1:])
-
-
-def _there(base: OperatorDesc, groups: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """In each group of tensors, those that the desc has."""
-    for group in groups:
-        found = tuple(name for of in group for name, _ in base.called(of))
-        if found:
-            yield found
-
-
-def _attribute_changes(plan: Plan, field: Field, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
-    """An attribute outside its enumeration or bounds, of another data type, or an operator that is not allowed there.
-
-    Also its valid values: a constraint may forbid one of them for the desc's data types.
-    """
-    values: list[object] = [value for value in plan.values(field) if not isinstance(value, Expression)]
-    if field.enum == "DML_TENSOR_DATA_TYPE":
-        values += abi().data_types
-    if field.enum:
-        values += (name for name in abi().enums[field.enum].values if name not in values)
-        values += (max(abi().enums[field.enum].values.values()) + 1, *_NO_CONSTANTS)
-    if field.domain:
-        values += _beyond(field, base)
-    if field.type in ("INT", "INT_ARRAY"):  # what counts steps of either sign may forbid 0
-        value = base.fields[field.name]
-        values.append((*value[:-1], 0) if isinstance(value, tuple) else 0)
-    if field.operators:
-        itself, value = (
-            OperatorDesc(base.type, dict.fromkeys(base.fields)),
-            base.fields[field.name],
-        )  # no operator may contain itself
-        values.append((*value[:-1], itself) if isinstance(value, tuple) else itself)
-    if field.type == "SCALAR_UNION" and field.data_type:
-        values = [within_type(value, str(base.fields[field.data_type])) for value in values if isinstance(value, int | float)]
-    for value in values:
-        label = "enum" if field.enum else "operator" if field.operators else "domain" if field.domain else "value"
-        yield f"{label}/{field.name}={value_text(value)}", field.name, base.with_fields(**{field.name: value})
-
-
-def _count_changes(operator: Operator, name: str, base: OperatorDesc) -> Iterator[tuple[str, str, OperatorDesc]]:
-    """One element more, one less, and none, in every array that an attribute counts."""
-    arrays = {field.name: base.fields[field.name] for field in operator.fields if field.count == name}
-    ways: dict[str, Callable[[tuple[Any, ...]], tuple[Any, ...]]] = {
-        "+1": lambda array: (*array, array[-1]),
-        "-1": lambda array: array[:-1],
-    }
-    if operator.field(name).domain:
-        ways["=0"] = lambda array: ()
-    for way, change in ways.items():
-        changed = {key: change(array) for key, array in arrays.items() if isinstance(array, tuple) and array}
-        if changed:
-            count = len(next(iter(changed.values())))
-            yield f"count/{name}{way}", name, base.with_fields(**changed, **{name: count})
-
-
-_NO_CONSTANTS = (0xFFFFFFFF,)
-"""Numbers that are not constants of any enumeration."""
-
-
-def _beyond(field: Field, base: OperatorDesc) -> Iterator[object]:
-    """Values just outside a field's bounds; for an array, in its last element."""
-    assert field.domain
-    value = base.fields[field.name]
-    for bound, step in ((field.domain.least, -1), (field.domain.most, 1)):
-        limit = bound.evaluate(base.fields) if bound else None
-        if isinstance(limit, int | float) and not (limit + step < 0 and field.type.startswith("UINT")):
-            yield (*value[:-1], limit + step) if isinstance(value, tuple) else limit + step
-
-
-def _tensor_changes(
-    plan: Plan, base: OperatorDesc, field: Field, name: str, tensor: TensorDesc
-) -> Iterator[tuple[str, str, OperatorDesc]]:
-    def changed(**changes: object) -> OperatorDesc:
-        return _replaced(base, (name,), **changes)
-
-    listed: dict[str, FeatureLevel] = {}  # in a fixed order: of those that break the same rules, the first is kept
-    for choice in plan.choices:
-        listed.setdefault(dict(choice.types)[plan.name_of(name)], choice.level)
-    lowest = plan.level_of(base)
-    # First the types of the base's own level, which break only their constraint there. Types of the same width are a separate place: an
-    # implementation may compare only widths.
-    for data_type in sorted(listed, key=lambda other: (listed[other] != lowest, abi().data_types[other].bits != tensor.type.bits)):
-        place = f"{name}-same-width" if abi().data_types[data_type].bits == tensor.type.bits else name
-        yield f"data-type/{name}={data_type}", place, changed(data_type=data_type)
-    for index, size in enumerate(
-        tensor.sizes
-    ):  # one place for each: an implementation may compare only some sizes, or their product
-        larger = (*tensor.sizes[:index], size + 1, *tensor.sizes[index + 1 :])
-        yield f"sizes/{name}", f"{name}-size{index}", changed(sizes=larger)
-        if size > 1 and not plan.uniform:  # if all tensors have equal sizes, a smaller one makes the others larger
-            yield (
-                f"sizes/{name}",
-                f"{name}-smaller{index}",
-                changed(sizes=(*tensor.sizes[:index], size - 1, *tensor.sizes[index + 1 :])),
-            )
-    yield f"sizes/{name}", f"{name}-exchanged", changed(sizes=tuple(reversed(tensor.sizes)))
-    yield f"dimension-count/{name}+1", name, changed(sizes=(1, *tensor.sizes))
-    yield f"dimension-count/{name}+1-of-ones", name, changed(sizes=(1,) * (tensor.DimensionCount + 1))
-    padded = laid_out(tensor, "padded-rows")
-    yield f"total-size/{name}-4", name, changed(total_size=tensor.bytes - 4)
-    yield f"total-size/{name}-padded-4", name, changed(strides=padded.strides, total_size=padded.bytes - 4)
-    yield f"flags/{name}=2", name, changed(flags=2)
-    yield f"alignment/{name}=24", name, changed(alignment=24)
-    if tensor.type.bits > 8:
-        yield f"alignment/{name}-below-size", name, changed(alignment=tensor.type.bits // 16)
-    if field.packed:
-        yield f"strides/{name}-spread", name, base.with_tensors({name: laid_out(tensor, "spread")})
-    if not field.may_overlap:
-        yield f"strides/{name}-broadcast", name, base.with_tensors({name: laid_out(tensor, "broadcast-last")})
-    if field.kind == "output":
-        yield f"flags/{name}=OWNED_BY_DML", name, changed(flags=abi().tensor_flags["OWNED_BY_DML"])
-
-
 def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
     """A tensor unbound, bound to too few bytes, or bound at a misaligned offset."""
     for name, _ in base.tensors():
@@ -412,24 +298,3 @@ def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
             *((f"binding/offset/{name}+{offset}", Binding(offset=offset), f"binding/{name}/offset") for offset in (4, 8)),
         ):
             yield Change(way, base, {name: binding}, frozenset({rule}), way=way)
-
-
-def resized(
-    plan: Plan, base: OperatorDesc, names: tuple[str, ...], run: tuple[int, ...], usual: Mapping[str, object]
-) -> OperatorDesc:
-    """The desc with the named tensors resized for ``run``; where no shape has this rank, with leading ones added or dimensions removed."""
-    try:
-        small = base.with_tensors({name: replace(tensor, sizes=(1,) * len(run)) for name, tensor in base.tensors()})
-        sizes = solved(plan.operator, plan.recomputed(small, usual), run) if run else {}
-    except NotGenerable:
-        sizes = {name: padded_run(tensor.sizes, len(run)) for name, tensor in base.tensors()}
-    changed = base
-    for name in names:
-        changed = _replaced(changed, (name,), sizes=sizes.get(name, ()))
-    return changed
-
-
-def _replaced(desc: OperatorDesc, names: tuple[str, ...] | list[str], **changes: object) -> OperatorDesc:
-    """The desc with the named tensors changed alike."""
-    present = {name: tensor for name, tensor in desc.tensors() if name in names}  # an optional one may be absent
-    return desc.with_tensors({name: replace(tensor, **changes) for name, tensor in present.items()})  # type: ignore[arg-type]

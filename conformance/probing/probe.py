@@ -31,9 +31,10 @@ from dmlcts.conformance.execution.outcome import attempt
 from dmlcts.conformance.probing.listed import listed_cases
 from dmlcts.generator.build import support_cells
 from dmlcts.generator.case import REJECTION, Case
-from dmlcts.generator.negatives import negatives, resized
+from dmlcts.generator.negatives import negatives
 from dmlcts.generator.plan import Plan, plan_of
 from dmlcts.generator.types import TypeChoice, padded_run
+from dmlcts.generator.wrong_descs import resized
 from dmlcts.reports.record import FAIL
 from dmlcts.spec.abi import FeatureLevel, abi, feature_level
 from dmlcts.spec.desc import UNKNOWN as NO_TYPE

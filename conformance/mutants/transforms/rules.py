@@ -40,6 +40,10 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
             if data_type not in (of_array if name != field_of(name) else listed):  # the table is about all tensors of an array
                 accepts = _accepting(operator, rule, _of_type(data_type))
                 yield f"accepts/{name}/{data_type}", Fault(f"accepts {data_type} as {name}", accepts=accepts)
+    for name in plan.tensors:
+        for label, (does, rule) in _OF_ONE.items():
+            if (of_one := rule.format(field_of(name))) in rules:
+                yield f"accepts/{name}/{label}", Fault(does.format(name), accepts=_ignoring(of_one))
     for label, (does, rule, test) in _PARTS.items():
         if any(fnmatchcase(known, rule) for known in rules):
             yield f"accepts/{label}", Fault(does, accepts=_accepting(operator, rule, test))
@@ -100,6 +104,18 @@ def _accepting(operator: Operator, rule: str, test: Test = lambda dispatch: True
     return accepts
 
 
+def _ignoring(rule: str) -> Accepts:
+    """Where one tensor breaks its rule, sees only what is wrong with each other tensor."""
+
+    def accepts(dispatch: Dispatch, broken: list[Violation]) -> list[Violation]:
+        if rule not in {of_fields(found.label) for found in broken}:
+            return broken
+        of_tensors = (found for found in broken if found.label.startswith(("support/", "tensor/", "binding/")))
+        return [found for found in of_tensors if of_fields(found.label) != rule]
+
+    return accepts
+
+
 def _any(test: Callable[[TensorDesc], bool]) -> Test:
     return lambda dispatch: any(test(tensor) for _, tensor in dispatch.desc.tensors())
 
@@ -121,6 +137,20 @@ _PARTS: Mapping[str, tuple[str, str, Test]] = {
     "largest-constant": ("accepts the largest number for a constant", "enum/*", lambda d: _LARGEST in d.desc.fields.values()),
 }
 """Rules that are not enforced for some dispatches: what it does, which rule, which dispatches."""
+
+
+_OF_ONE: Mapping[str, tuple[str, str]] = {
+    "any-data-type": (
+        "accepts data types of {} that no table lists, if the other tensors have listed ones",
+        "support/{}/data-type",
+    ),
+    "any-dimension-count": (
+        "accepts dimension counts of {} that no table lists, if the others have listed ones",
+        "support/{}/dimension-count",
+    ),
+    "size-of-0": ("accepts a size of 0 in {} alone", "tensor/{}/sizes"),
+}
+"""Rules about single tensors that are enforced for all but one: what it does, and the rule, of the tensor."""
 
 
 # Checks done by half
