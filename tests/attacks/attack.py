@@ -85,7 +85,15 @@ class Run:
     leaves: bool = False
 
 
-Step = Run | Callable[[Path], object]
+@dataclass(frozen=True)
+class Batch:
+    """Commands that only read files and write reports, in one process: for each of them its arguments and what must hold."""
+
+    runs: tuple[Run, ...]
+    seconds: float = 120.0
+
+
+Step = Run | Batch | Callable[[Path], object]
 
 
 @dataclass(frozen=True)
@@ -117,11 +125,29 @@ def tried(attack: Attack) -> list[str]:
         for step in attack.steps:
             if isinstance(step, Run):
                 broken += judged(step, outcome_of(step, folder))
+            elif isinstance(step, Batch):
+                broken += _of_batch(step, folder)
             else:
                 broken += _changed(step, folder)
         return broken
     finally:
         _remove(folder)
+
+
+def _of_batch(batch: Batch, folder: Path) -> list[str]:
+    """What is broken about the commands of a batch."""
+    command = [sys.executable, str(Path(__file__).with_name("batch.py"))]
+    given = json.dumps([run.arguments for run in batch.runs])
+    try:
+        done = subprocess.run(
+            command, input=given, cwd=folder, env=_environment(folder, {}), capture_output=True, text=True, timeout=batch.seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return [f"took more than {batch.seconds:g} s"]
+    if done.returncode:
+        return [f"the batch ended with {done.returncode}: {done.stderr[-500:]}"]
+    outcomes = [Outcome(code, output, errors, seconds, folder) for code, output, errors, seconds in json.loads(done.stdout)]
+    return [problem for run, outcome in zip(batch.runs, outcomes, strict=True) for problem in judged(run, outcome)]
 
 
 def _changed(step: Callable[[Path], object], folder: Path) -> list[str]:
@@ -163,7 +189,7 @@ def outcome_of(run: Run, folder: Path) -> Outcome:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             [*(run.program or dmlcts()), *run.arguments], cwd=where, env=_environment(folder, run.environment),
-            stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=os.name == "posix", preexec_fn=run.at_start,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=os.name == "posix", preexec_fn=_starting(run.at_start),
         )  # fmt: skip
         try:
             if run.meanwhile is not None:
@@ -180,6 +206,20 @@ def outcome_of(run: Run, folder: Path) -> Outcome:
             stream.seek(0)
             texts.append(stream.read(20_000_000).decode("utf-8", "replace"))
     return Outcome(process.returncode, *texts, seconds, folder, left)
+
+
+def _starting(at_start: Callable[[], object] | None) -> Callable[[], None] | None:
+    """Runs in the new process before its program: signals as in a terminal, whoever started the attacks; then ``at_start``."""
+    if os.name != "posix":
+        return None
+
+    def prepare() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        if at_start is not None:
+            at_start()
+
+    return prepare
 
 
 def _environment(folder: Path, changes: Mapping[str, str | None]) -> dict[str, str]:
