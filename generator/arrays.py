@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dmlcts.generator.case import beyond
 from dmlcts.generator.tuples import NONE, Row
+from dmlcts.spec.document import SpecError
 
 FOLDER = Path(__file__).with_name("rows")
 
@@ -49,16 +50,37 @@ class CoveringArray:
 
 
 def stored(operator: str, digest: str) -> CoveringArray | None:
-    """The stored array of an operator; None if there is none with this digest."""
+    """The stored array of an operator; None if there is none with this digest.
+
+    Raises:
+        SpecError: the file is damaged. Rows that are lost would be cases that nobody misses.
+    """
     path = FOLDER / f"{operator}.txt"
     if not path.exists():
         return None
-    first, *lines = path.read_text(encoding="utf-8").splitlines()
-    facts = json.loads(first)
-    if facts["digest"] != digest:
-        return None
-    rows = tuple(tuple(map(_VALUES.__getitem__, line)) for line in lines)
-    return CoveringArray(digest, facts["ends"], facts["feasible"], rows, tuple(facts["random"]), facts["random_core"])
+    first, *lines = path.read_bytes().decode("utf-8", "replace").splitlines() or [""]
+    try:
+        facts = json.loads(first)
+        if facts["digest"] != digest:
+            return None
+        found = CoveringArray(
+            digest, facts["ends"], facts["feasible"], tuple(map(_row, lines)), tuple(facts["random"]), facts["random_core"]
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, f"not as it was written: {type(error).__name__}: {error}") from None
+    if len(found.rows) != max(found.ends.values(), default=0):
+        raise _damaged(path, f"has {len(found.rows):,} rows, but its first line says {max(found.ends.values(), default=0):,}")
+    if len({len(row) for row in found.rows}) > 1:
+        raise _damaged(path, "its rows have different lengths")
+    return found
+
+
+def _row(line: str) -> Row:
+    return tuple(map(_VALUES.__getitem__, line))
+
+
+def _damaged(path: Path, problem: str) -> SpecError:
+    return SpecError(path, None, (), f"{problem}; restore the file, or remove it to have it computed anew")
 
 
 def store(operator: str, array: CoveringArray) -> None:

@@ -40,7 +40,7 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
         row = by_operator.setdefault(result.operator, dict.fromkeys(STATUSES, 0))
         row[result.status] += 1
     for operator, counts in by_operator.items():
-        table.add_row(operator, *(f"{counts[status]:,}" if counts[status] else "" for status in shown))
+        table.add_row(escape(operator), *(f"{counts[status]:,}" if counts[status] else "" for status in shown))
     console.print(table)
     print_explanations(explanations[:MOST_SHOWN], console)
     if note := more(explanations):

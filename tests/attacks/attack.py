@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,7 +91,7 @@ class Batch:
     """Commands that only read files and write reports, in one process: for each of them its arguments and what must hold."""
 
     runs: tuple[Run, ...]
-    seconds: float = 120.0
+    seconds: float = 240.0
 
 
 Step = Run | Batch | Callable[[Path], object]
@@ -105,8 +106,8 @@ class Attack:
     files: Mapping[str, str | bytes] = field(default_factory=dict)
     quick: bool = False
     self_check: bool = False
-    only: bool = True
-    """Whether this machine can try it."""
+    together: bool = False
+    """Whether it is a single batch that may share its process and folder with others, as it must change nothing."""
 
 
 def dmlcts() -> tuple[str, ...]:
@@ -134,20 +135,40 @@ def tried(attack: Attack) -> list[str]:
         _remove(folder)
 
 
+def tried_together(attacks: Sequence[Attack]) -> list[list[str]]:
+    """What is broken about each of some attacks that may share a process."""
+    batches = [step for attack in attacks for step in attack.steps if isinstance(step, Batch)]
+    whole = Batch(tuple(run for batch in batches for run in batch.runs))
+    folder = Path(tempfile.mkdtemp(prefix="attack-"))
+    try:
+        for name, content in attacks[0].files.items():
+            _write(folder / name, content)
+        found = iter(_of_each(whole, folder))
+        return [[problem for _ in batch.runs for problem in next(found)] for batch in batches]
+    finally:
+        _remove(folder)
+
+
 def _of_batch(batch: Batch, folder: Path) -> list[str]:
     """What is broken about the commands of a batch."""
+    return [problem for problems in _of_each(batch, folder) for problem in problems]
+
+
+def _of_each(batch: Batch, folder: Path) -> list[list[str]]:
+    """What is broken about each command of a batch."""
     command = [sys.executable, str(Path(__file__).with_name("batch.py"))]
     given = json.dumps([run.arguments for run in batch.runs])
+    environment = _environment(folder, {})
     try:
         done = subprocess.run(
-            command, input=given, cwd=folder, env=_environment(folder, {}), capture_output=True, text=True, timeout=batch.seconds, check=False
+            command, input=given, cwd=folder, env=environment, capture_output=True, text=True, timeout=batch.seconds, check=False
         )
     except subprocess.TimeoutExpired:
-        return [f"took more than {batch.seconds:g} s"]
+        return [[f"took more than {batch.seconds:g} s"] for _ in batch.runs]
     if done.returncode:
-        return [f"the batch ended with {done.returncode}: {done.stderr[-500:]}"]
+        return [[f"the batch ended with {done.returncode}: {done.stderr[-500:]}"] for _ in batch.runs]
     outcomes = [Outcome(code, output, errors, seconds, folder) for code, output, errors, seconds in json.loads(done.stdout)]
-    return [problem for run, outcome in zip(batch.runs, outcomes, strict=True) for problem in judged(run, outcome)]
+    return [judged(run, outcome) for run, outcome in zip(batch.runs, outcomes, strict=True)]
 
 
 def _changed(step: Callable[[Path], object], folder: Path) -> list[str]:
@@ -175,11 +196,17 @@ def universal(run: Run, outcome: Outcome) -> str:
     """What breaks of that which holds for every command; empty if nothing does."""
     if outcome.seconds > run.seconds:
         return f"took {outcome.seconds:.0f} s"
-    if "Traceback (most recent call last)" in outcome.errors and any(f"{ROOT}{os.sep}{room}{os.sep}" in outcome.errors for room in ROOMS):
+    if any(of_the_suite(block) for block in outcome.errors.split("Traceback (most recent call last)")[1:]):
         return "a traceback of the suite"
     if outcome.left and not run.leaves:
         return f"left behind: {'; '.join(outcome.left)}"
     return ""
+
+
+def of_the_suite(traceback: str) -> bool:
+    """Whether a traceback goes through the suite, and does not end in code of the attack."""
+    files = re.findall(r'File "([^"]+)"', traceback)
+    return any(file.startswith(tuple(f"{ROOT}{os.sep}{room}" for room in ROOMS)) for file in files) and not Path(files[-1]).name.startswith(("mine", "host"))
 
 
 def outcome_of(run: Run, folder: Path) -> Outcome:

@@ -10,13 +10,14 @@ import importlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, groupby
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
-from attack import Attack, tried
+from attack import Attack, tried, tried_together
 
 TABLES = sorted(file.stem for file in (Path(__file__).parent / "tables").glob("*.py") if not file.stem.startswith("_"))
 
@@ -26,14 +27,34 @@ def attacks(classes: str = "", names: tuple[str, ...] = ()) -> Iterator[tuple[st
     for table in TABLES:
         if classes in table:
             for attack in importlib.import_module(f"tables.{table}").ATTACKS:
-                if attack.only and (not names or any(name in attack.name for name in names)):
+                if not names or any(name in attack.name for name in names):
                     yield table, attack
+
+
+TOGETHER = 16
+"""So many attacks share a process, where they may."""
 
 
 def verdict(attack: Attack) -> list[str]:
     """What is broken. Of a self-check: that nothing was."""
     broken = tried(attack)
     return [] if attack.self_check and broken else ["a self-check: the engine finds nothing broken"] if attack.self_check else broken
+
+
+def verdicts(group: Sequence[Attack]) -> list[list[str]]:
+    """What is broken about each attack of a group."""
+    return tried_together(group) if group[0].together else [verdict(attack) for attack in group]
+
+
+def grouped(rows: Sequence[tuple[str, Attack]]) -> Iterator[list[tuple[str, Attack]]]:
+    """Groups that run in one go: attacks that may share a process, each other one alone."""
+    for (_, together), members in groupby(rows, key=lambda row: (row[0], row[1].together)):
+        yield from batched(members, TOGETHER if together else 1)
+
+
+def batched(rows: Iterable[tuple[str, Attack]], most: int) -> Iterator[list[tuple[str, Attack]]]:
+    rows = list(rows)
+    return (rows[start : start + most] for start in range(0, len(rows), most))
 
 
 def main() -> int:
@@ -47,12 +68,14 @@ def main() -> int:
     chosen = list(attacks(given.classes, tuple(given.names)))
     tried_, broken_ = Counter(table for table, _ in chosen), Counter[str]()
 
-    def timed(row: tuple[str, Attack]) -> tuple[list[str], float]:
+    def timed(group: list[tuple[str, Attack]]) -> list[tuple[str, Attack, list[str], float]]:
         began = time.monotonic()
-        return verdict(row[1]), time.monotonic() - began
+        found = verdicts([attack for _, attack in group])
+        seconds = (time.monotonic() - began) / len(group)
+        return [(table, attack, broken, seconds) for (table, attack), broken in zip(group, found, strict=True)]
 
     with ThreadPoolExecutor(given.processes) as pool:
-        for (table, attack), (broken, seconds) in zip(chosen, pool.map(timed, chosen), strict=True):
+        for table, attack, broken, seconds in chain.from_iterable(pool.map(timed, grouped(chosen))):
             broken_[table] += bool(broken)
             if given.verbose or broken:
                 print(f"{'BROKEN' if broken else 'held'} {seconds:5.1f} s  {table}: {attack.name}", flush=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from dmlcts.generator.tables import usual_cases
 from dmlcts.generator.tuples import NONE, Row
 from dmlcts.generator.workloads import workload_cases
 from dmlcts.spec.desc import TensorDesc
+from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import MEASURED
 from dmlcts.spec.rules import violations
@@ -148,12 +149,35 @@ def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.M
     assert [(level, len(part)) for level, part in SMALL.levels("core")] == [("smoke", 1), ("core", 1)]
 
 
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text[: text.rindex("\n", 0, -1) + 1], "rows, but its first line says"),
+        (lambda text: text + text.splitlines()[-1] + "\n", "rows, but its first line says"),
+        (lambda text: text[:-2] + "\n", "its rows have different lengths"),
+        (lambda text: text[:-2] + "?\n", "not as it was written: KeyError: '\\?'"),
+        (lambda text: text[10:], "not as it was written: JSONDecodeError"),
+        (lambda text: "", "not as it was written: JSONDecodeError"),
+        (lambda text: "[1]\n" + text, "not as it was written: TypeError"),
+    ],
+)
+def test_a_damaged_array_is_an_error_and_no_fewer_cases(
+    damage: Callable[[str], str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrays, "FOLDER", tmp_path)
+    store("SOME", SMALL)
+    file = tmp_path / "SOME.txt"
+    file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(SpecError, match=message):
+        stored("SOME", "abc")
+
+
 def test_a_stale_array_is_computed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "FOLDER", tmp_path)
     now = computed(plan(ROUND), "smoke")
     store(ROUND, replace(now, digest="of another spec", rows=now.rows[:1]))
     assert array_of.__wrapped__(plan(ROUND), "smoke") == now
-    store(ROUND, replace(now, rows=now.rows[:1]))
+    store(ROUND, replace(now, rows=now.rows[:1], ends={"smoke": 1}))
     assert len(array_of.__wrapped__(plan(ROUND), "smoke").rows) == 1
 
 

