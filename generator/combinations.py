@@ -64,7 +64,9 @@ def space_of(plan: Plan) -> Combinations:
 @cache
 def array_of(plan: Plan, most: str) -> CoveringArray:
     """The operator's covering array as it is stored; computed up to a level where none is, or one of another spec."""
-    return stored(plan.operator.name, digest(model_of(plan))) or computed(plan, most)
+    model = model_of(plan)
+    numbers = [len(factor.values) for factor in model.factors]
+    return stored(plan.operator.name, digest(model), numbers) or computed(plan, most)
 
 
 def computed(plan: Plan, most: str = "full") -> CoveringArray:

@@ -206,7 +206,9 @@ def universal(run: Run, outcome: Outcome) -> str:
 def of_the_suite(traceback: str) -> bool:
     """Whether a traceback goes through the suite, and does not end in code of the attack."""
     files = re.findall(r'File "([^"]+)"', traceback)
-    return any(file.startswith(tuple(f"{ROOT}{os.sep}{room}" for room in ROOMS)) for file in files) and not Path(files[-1]).name.startswith(("mine", "host"))
+    return any(file.startswith(tuple(f"{ROOT}{os.sep}{room}" for room in ROOMS)) for file in files) and not Path(
+        files[-1]
+    ).name.startswith(("mine", "host"))
 
 
 def outcome_of(run: Run, folder: Path) -> Outcome:

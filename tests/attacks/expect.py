@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 from attack import Must, Outcome
 
 WRONG = "ELEMENT_WISE_BIT_OR/UINT8/4d"
@@ -111,7 +112,7 @@ def any_of(*musts: Must) -> Must:
     """One of several outcomes is enough."""
 
     def must(outcome: Outcome) -> str:
-        found = [problem for problem in (each(outcome) for each in musts)]
+        found = [each(outcome) for each in musts]
         return "" if not all(found) else "; nor: ".join(found)
 
     return must

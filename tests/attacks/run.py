@@ -15,8 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, groupby
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent)]
-
 from attack import Attack, tried, tried_together
 
 TABLES = sorted(file.stem for file in (Path(__file__).parent / "tables").glob("*.py") if not file.stem.startswith("_"))
@@ -38,7 +36,9 @@ TOGETHER = 16
 def verdict(attack: Attack) -> list[str]:
     """What is broken. Of a self-check: that nothing was."""
     broken = tried(attack)
-    return [] if attack.self_check and broken else ["a self-check: the engine finds nothing broken"] if attack.self_check else broken
+    return (
+        [] if attack.self_check and broken else ["a self-check: the engine finds nothing broken"] if attack.self_check else broken
+    )
 
 
 def verdicts(group: Sequence[Attack]) -> list[list[str]]:

@@ -24,7 +24,9 @@ NAMES = ("BIT_OR", "--level", "smoke", "-k", "4d and not negative and not proper
 """Eleven plain cases, and a few more."""
 
 
-def suspect(wrong: bool = True, module: str = "", made: str = "", describe: str = "", before: str = "", after: str = "", close: str = "") -> str:
+def suspect(
+    wrong: bool = True, module: str = "", made: str = "", describe: str = "", before: str = "", after: str = "", close: str = ""
+) -> str:
     """A module with the class ``Mine``. Each text is Python that runs at that place."""
     spoil = "spoil(dispatch)" if wrong else ""
     places = {

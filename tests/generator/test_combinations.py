@@ -154,7 +154,10 @@ def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.M
     [
         (lambda text: text[: text.rindex("\n", 0, -1) + 1], "rows, but its first line says"),
         (lambda text: text + text.splitlines()[-1] + "\n", "rows, but its first line says"),
-        (lambda text: text[:-2] + "\n", "its rows have different lengths"),
+        (lambda text: text[:-2] + "\n", "not as it was written: ValueError: zip"),
+        (lambda text: text.replace("z01", "z04"), "a row has a value that its factor does not have"),
+        (lambda text: text.replace('"core": 2', '"core": 5'), "rows, but its first line says"),
+        (lambda text: text.replace('"core": 2', '"cone": 2'), "rows, but its first line says"),
         (lambda text: text[:-2] + "?\n", "not as it was written: KeyError: '\\?'"),
         (lambda text: text[10:], "not as it was written: JSONDecodeError"),
         (lambda text: "", "not as it was written: JSONDecodeError"),
@@ -169,7 +172,7 @@ def test_a_damaged_array_is_an_error_and_no_fewer_cases(
     file = tmp_path / "SOME.txt"
     file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
     with pytest.raises(SpecError, match=message):
-        stored("SOME", "abc")
+        stored("SOME", "abc", (36, 11, 4))
 
 
 def test_a_stale_array_is_computed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

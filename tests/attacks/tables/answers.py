@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,8 +75,8 @@ def read_only(a: Array) -> Array:
 
 
 def mapped(a: Array) -> Array:
-    folder = tempfile.TemporaryDirectory()
-    found = np.memmap(Path(folder.name) / "a", a.dtype, "w+", shape=a.shape)
+    with tempfile.TemporaryFile() as file:
+        found = np.memmap(file, a.dtype, "w+", shape=a.shape)  # type: ignore[call-overload]
     found[...] = a
     return found
 
@@ -291,17 +290,51 @@ def attacks() -> Iterator[Attack]:
             allowed = right if name != "masked in part" else EITHER
             if name == "read by another sign" and case == BITS:
                 allowed = LOUD
-            yield Attack(f"right, returned as {name}: {case}", (lambda _, c=case, h=change, a=allowed: statuses(c, Returning(h, False), a),), quick=True)
-            yield Attack(f"wrong, returned as {name}: {case}", (lambda _, c=case, h=change: statuses(c, Returning(h, True), LOUD),), quick=True)
+            yield Attack(
+                f"right, returned as {name}: {case}",
+                (lambda _, c=case, h=change, a=allowed: statuses(c, Returning(h, False), a),),
+                quick=True,
+            )
+            yield Attack(
+                f"wrong, returned as {name}: {case}",
+                (lambda _, c=case, h=change: statuses(c, Returning(h, True), LOUD),),
+                quick=True,
+            )
     for name, (then, right) in AFTERWARDS.items():
         wrong = right if right == ("unsupported",) else LOUD
         for first in (False, True):
             place = "first" if first else "afterwards"
-            allowed = EITHER if first and right is PASS else right if not first else (*EITHER, *right) if name[:6] not in ("raises", "reject", "faults", "is uns") else right
-            yield Attack(f"right, and {place} {name}", (lambda _, h=then, a=allowed, f=first: statuses(BITS, Doing(h, False, f), a),), quick=True)
-            yield Attack(f"wrong, and {place} {name}", (lambda _, h=then, a=wrong, f=first: statuses(BITS, Doing(h, True, f), a),), quick=True)
-    yield Attack("a right answer is no wrong one", (lambda _: statuses(BITS, Returning(lambda x: x, False), LOUD),), self_check=True, quick=True)
-    yield Attack("a wrong answer is no right one", (lambda _: statuses(BITS, Returning(lambda x: x, True), PASS),), self_check=True, quick=True)
+            allowed = (
+                EITHER
+                if first and right is PASS
+                else right
+                if not first
+                else (*EITHER, *right)
+                if name[:6] not in ("raises", "reject", "faults", "is uns")
+                else right
+            )
+            yield Attack(
+                f"right, and {place} {name}",
+                (lambda _, h=then, a=allowed, f=first: statuses(BITS, Doing(h, False, f), a),),
+                quick=True,
+            )
+            yield Attack(
+                f"wrong, and {place} {name}",
+                (lambda _, h=then, a=wrong, f=first: statuses(BITS, Doing(h, True, f), a),),
+                quick=True,
+            )
+    yield Attack(
+        "a right answer is no wrong one",
+        (lambda _: statuses(BITS, Returning(lambda x: x, False), LOUD),),
+        self_check=True,
+        quick=True,
+    )
+    yield Attack(
+        "a wrong answer is no right one",
+        (lambda _: statuses(BITS, Returning(lambda x: x, True), PASS),),
+        self_check=True,
+        quick=True,
+    )
 
 
 ATTACKS = tuple(attacks())

@@ -12,7 +12,7 @@ SMOKE = ("--level", "smoke", "-q", "--out", "out")
 
 REFUSED: tuple[tuple[str, ...], ...] = (
     *(("BIT_OR", *SMOKE, "--shard", shard) for shard in ("0/0", "0/1", "2/1", "1/0", "-1/2", "1", "1/", "/1", "1/2/3", "1 / 2", "١/٢", "1/10000", "01/2x", "a/b", "1.0/2", "+1/2", "1/2\n")),
-    *(("BIT_OR", *SMOKE, "-k", expression) for expression in ("", " ", "(", ")", "()", "not", "and", "or", "BIT_OR and", "BIT_OR or or X", "not not", "BIT_OR)", "((BIT_OR)", "nothing_at_all", "BIT_OR and not BIT_OR", "'", '"BIT_OR', "\\", "[", "BIT_OR xor UINT8", "a" * 100_000, "(" * 3_000, "not " * 10_000 + "BIT_OR", "__import__('os')", "\x00", "True", "not True or not False and BIT_OR and negative and property") if expression.strip()),
+    *(("BIT_OR", *SMOKE, "-k", expression) for expression in ("", " ", "(", ")", "()", "not", "and", "or", "BIT_OR and", "BIT_OR or or X", "not not", "BIT_OR)", "((BIT_OR)", "nothing_at_all", "BIT_OR and not BIT_OR", "'", '"BIT_OR', "\\", "[", "BIT_OR xor UINT8", "a" * 100_000, "(" * 3_000, "not " * 10_000 + "BIT_OR", "__import__('os')", "\x00", "True") if expression.strip()),
     *((name, *SMOKE) for name in ("NO_SUCH", "", " ", "*X*Y*Z", "[", "BIT_OR ", "BIT OR", "DML_OPERATOR_", "../ADD", "ADD,GEMM", "add;gemm", "ELEMENT_WISE_", "ADD/FLOAT32", "%s", "\u0391DD")),
     *((*SMOKE, "--case", case) for case in ("", "X", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_OR/", f"{CASE}/", f"/{CASE}", f"{CASE} ", CASE.lower(), f"{CASE}*", f"{CASE}\n", "../../x", "ELEMENT_WISE_BIT_OR//4d", "x" * 100_000)),
     *(("BIT_OR", *SMOKE, "--feature-level", level) for level in ("9_9", "6.4.1", "six", "0_0", "1", "-1_0", "6_5", "٦_٤", "6_4_", "latest")),
@@ -63,9 +63,18 @@ def attacks() -> Iterator[Attack]:
         steps = (Batch((Run(("run", *arguments, *SMOKE), (all_passed,)),)), same_as_alone)
         yield Attack(f"the same as BIT_OR: {' '.join(arguments)}", steps)
     yield Attack("a case twice is one", (Batch((Run(("run", "--case", CASE, "--case", CASE, *SMOKE), (all_passed, counted(1))),)),))  # type: ignore[arg-type]
-    shards = [Run(("run", "BIT_OR", "--level", "smoke", "-q", "--shard", f"{n}/3", "--out", f"s{n}"), (exits(0, 1),)) for n in (1, 2, 3)]
-    yield Attack("shards are a partition", (Batch((*shards, Run(("merge", "s1", "s2", "s3", "--out", "out/results.jsonl"), (exits(0), all_passed)))), same_as_alone))
-    yield Attack("shards that lack one are the whole", (Batch((*shards, Run(("merge", "s1", "s2", "--out", "out/results.jsonl"), (exits(0),)))),), self_check=True)
+    shards = [
+        Run(("run", "BIT_OR", "--level", "smoke", "-q", "--shard", f"{n}/3", "--out", f"s{n}"), (exits(0, 1),)) for n in (1, 2, 3)
+    ]
+    yield Attack(
+        "shards are a partition",
+        (Batch((*shards, Run(("merge", "s1", "s2", "s3", "--out", "out/results.jsonl"), (exits(0), all_passed)))), same_as_alone),
+    )
+    yield Attack(
+        "shards that lack one are the whole",
+        (Batch((*shards, Run(("merge", "s1", "s2", "--out", "out/results.jsonl"), (exits(0),)))),),
+        self_check=True,
+    )
     yield Attack("a right choice is refused", (Batch((Run(("run", "BIT_OR", *SMOKE), refused),)),), self_check=True)
 
 

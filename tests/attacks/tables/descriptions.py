@@ -43,7 +43,6 @@ NO_JSON = {"{7: 8}", "float('nan')", "{'x': float('nan')}", "{'x': 'y' * 3000000
 """What a host cannot send in a header, which is another matter (``hosts``)."""
 
 
-
 def python_class(field: str, value: str) -> str:
     return f"{HEAD}\nVALUE = {value}\nclass Mine(ReferenceBackend):\n    def describe(self):\n        return replace(self.info, {field}=VALUE)\n"
 
@@ -77,7 +76,11 @@ def by_host(field: str, value: object, wanted: str) -> str:
 def refusal(message: str, field: str, wanted: str) -> str:
     if wanted == TAKEN:
         return f"refused: {message[:200]}"
-    return "" if field in message and "\n" not in message and len(message) < 3000 else f"the refusal does not name {field}: {message[:200]}"
+    return (
+        ""
+        if field in message and "\n" not in message and len(message) < 3000
+        else f"the refusal does not name {field}: {message[:200]}"
+    )
 
 
 def attacks() -> Iterator[Attack]:
@@ -92,8 +95,18 @@ def attacks() -> Iterator[Attack]:
     for kind in ("python", "inprocess"):
         yield Attack(f"validates = 'false', by a class, in a run of {kind}:", (Run(run_of(kind, names=names), must),), files)
     yield Attack("a wrong field that is taken", (Run(run_of("python", names=names), (green,)),), files, self_check=True)
-    yield Attack("a wrong field, and the engine thinks that it is right", (lambda _: by_class("validates", "false", TAKEN),), self_check=True, quick=True)
-    yield Attack("a right field, and the engine thinks that it is wrong", (lambda _: by_host("validates", True, REFUSED),), self_check=True, quick=True)
+    yield Attack(
+        "a wrong field, and the engine thinks that it is right",
+        (lambda _: by_class("validates", "false", TAKEN),),
+        self_check=True,
+        quick=True,
+    )
+    yield Attack(
+        "a right field, and the engine thinks that it is wrong",
+        (lambda _: by_host("validates", True, REFUSED),),
+        self_check=True,
+        quick=True,
+    )
 
 
 ATTACKS = tuple(attacks())

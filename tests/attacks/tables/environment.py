@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import os
 import resource
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
-from attack import Attack, Run, Step
+from attack import Attack, Run
 from expect import WRONG, costs_only, exits, never_green, prints, prints_no
 from suspects import run_of, suspect
 
@@ -89,7 +87,24 @@ LACKING: dict[str, dict[str, str | None]] = {
     "a module for sys.path": {"PYTHONPATH": "/nonexistent:\x01"},
 }  # fmt: skip
 
-SHADOWS = ("numpy", "json", "yaml", "jinja2", "rich", "pytest", "hypothesis", "psutil", "ml_dtypes", "jsonschema_rs", "array_api_compat", "sitecustomize", "usercustomize", "dmlcts", "logging", "queue")
+SHADOWS = (
+    "numpy",
+    "json",
+    "yaml",
+    "jinja2",
+    "rich",
+    "pytest",
+    "hypothesis",
+    "psutil",
+    "ml_dtypes",
+    "jsonschema_rs",
+    "array_api_compat",
+    "sitecustomize",
+    "usercustomize",
+    "dmlcts",
+    "logging",
+    "queue",
+)
 """Modules that a folder on PYTHONPATH replaces by one that exits with 0."""
 
 
@@ -121,9 +136,15 @@ def attacks() -> Iterator[Attack]:
     wrong = {"mine.py": suspect(True), "exiting.py": "raise SystemExit(0)\n"}
     for name, changes in HARMLESS.items():
         must = (never_green, costs_only(WRONG), exits(1))
-        yield Attack(f"wrong with {name}", (Run(run_of("python"), must, changes),), wrong, quick=name == "neither asserts nor docstrings")
+        yield Attack(
+            f"wrong with {name}", (Run(run_of("python"), must, changes),), wrong, quick=name == "neither asserts nor docstrings"
+        )
     for name in ("neither asserts nor docstrings", "warnings as errors", "language C", "no HOME", "a hash seed of 0"):
-        yield Attack(f"wrong in process with {name}", (Run(run_of("inprocess", "-n", "2"), (never_green, costs_only(WRONG)), HARMLESS[name]),), wrong)
+        yield Attack(
+            f"wrong in process with {name}",
+            (Run(run_of("inprocess", "-n", "2"), (never_green, costs_only(WRONG)), HARMLESS[name]),),
+            wrong,
+        )
     for name, changes in LACKING.items():
         must = (never_green,)
         yield Attack(f"wrong with {name}", (Run(run_of("python"), must, changes),), {**wrong, "cases/x": ""})
@@ -133,8 +154,17 @@ def attacks() -> Iterator[Attack]:
     for name, (what, most) in LIMITS.items():
         for kind in ("python", "inprocess"):
             yield Attack(f"wrong with {name}, {kind}", (Run(run_of(kind), (never_green,), at_start=at_most(what, most)),), wrong)
-    yield Attack("asserts are no part of what is said", (Run(run_of("python"), (prints("of "), prints_no("AssertionError")), {"PYTHONOPTIMIZE": "2"}),), wrong)
-    yield Attack("a variable that must change something and changes nothing", (Run(run_of("python"), (exits(0),), {"PYTHONOPTIMIZE": "2"}),), wrong, self_check=True)
+    yield Attack(
+        "asserts are no part of what is said",
+        (Run(run_of("python"), (prints("of "), prints_no("AssertionError")), {"PYTHONOPTIMIZE": "2"}),),
+        wrong,
+    )
+    yield Attack(
+        "a variable that must change something and changes nothing",
+        (Run(run_of("python"), (exits(0),), {"PYTHONOPTIMIZE": "2"}),),
+        wrong,
+        self_check=True,
+    )
 
 
 ATTACKS = tuple(attacks()) if os.name == "posix" else ()

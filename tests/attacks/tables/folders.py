@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from attack import Attack, Run, dmlcts, waited
-from expect import WRONG, any_of, costs_only, exits, file_text, never_green, no_claim, prints
+from expect import WRONG, costs_only, exits, file_text, never_green, no_claim
 from suspects import run_of, suspect
 
 SLOW, RIGHT = suspect(True, before="time.sleep(0.05)"), suspect(False, before="time.sleep(0.05)")
@@ -101,7 +101,7 @@ BESIDE: dict[str, tuple[tuple[str, ...], tuple[int, ...]]] = {
     "a merge of it": (("merge", "out", "out", "--out", "merged.jsonl"), (2,)),
     "a gate": (("gate", "out", "--baseline", "out"), (1, 2)),
     "an explanation": (("explain", "out"), (0, 1, 2)),
-    "modules generated into it": (("generate", "--operator", "BIT_OR", "--level", "smoke", "--out", "out"), (0, 1, 2)),
+    "modules generated into it": (("generate", "-k", "BIT_OR/UINT8/4d", "--level", "smoke", "--out", "out"), (0, 1, 2)),
 }  # fmt: skip
 
 NAMES: dict[str, str] = {
@@ -121,8 +121,16 @@ def attacks() -> Iterator[Attack]:
             if kind == "inprocess" and not name.startswith(("re", "without", "with its")):
                 continue
             run = Run(run_of(kind), (*ended, file_text("victim", "mine")), meanwhile=when(some_ran, then))
-            yield Attack(f"{name} midway, {kind}", (run,), files, quick=False)
-    for name in ("renamed", "removed", "without its journal", "with its lists removed", "with its results removed", "with a foreign record", "with a folder in place of the record"):
+            yield Attack(f"{name} midway, {kind}", (run,), files)
+    for name in (
+        "renamed",
+        "removed",
+        "without its journal",
+        "with its lists removed",
+        "with its results removed",
+        "with a foreign record",
+        "with a folder in place of the record",
+    ):
         run = Run(run_of("python"), (exits(0, 1, 2, 3),), meanwhile=when(some_ran, DISTURBED[name]))
         yield Attack(f"{name} midway, right", (run, lambda folder: pretends(folder)), {"mine.py": RIGHT})
     for name, (arguments, codes) in BESIDE.items():
@@ -137,24 +145,52 @@ def attacks() -> Iterator[Attack]:
         yield Attack(f"a folder with {name}", (*steps, run), files)  # type: ignore[arg-type]
     for name in ("spaces", "quotes", "umlauts", "Chinese", "emoji", "brackets", "a hash", "a percent sign"):
         out = NAMES[name]
-        steps = (Run(("run", "--case", WRONG, "-q", "--out", out), (exits(0),)), Run(("report", out, "--out", "report"), (exits(0),)), Run(("gate", out, "--baseline", "report"), (exits(0, 1, 2),)))
+        steps = (
+            Run(("run", "--case", WRONG, "-q", "--out", out), (exits(0),)),
+            Run(("report", out, "--out", "report"), (exits(0),)),
+            Run(("gate", out, "--baseline", "report"), (exits(0, 1, 2),)),
+        )
         yield Attack(f"a right run in a folder with {name}", steps)
-        inside = Run(("run", "--case", WRONG, "--backend", "python:mine:Mine", "-q", "--out", "out"), (never_green, exits(1)), folder=out)
+        inside = Run(
+            ("run", "--case", WRONG, "--backend", "python:mine:Mine", "-q", "--out", "out"), (never_green, exits(1)), folder=out
+        )
         yield Attack(f"a command in a folder with {name}", (inside,), {f"{out}/mine.py": suspect(True)})
     case = ("--case", WRONG, "-q")
     link = lambda folder: (folder / "out").symlink_to("elsewhere", target_is_directory=True)  # noqa: E731
-    yield Attack("the folder is a link to a folder", ((lambda folder: (folder / "elsewhere").mkdir()), link, Run(("run", *case, "--out", "out"), (exits(0, 2),))))
+    yield Attack(
+        "the folder is a link to a folder",
+        ((lambda folder: (folder / "elsewhere").mkdir()), link, Run(("run", *case, "--out", "out"), (exits(0, 2),))),
+    )
     yield Attack("the folder is a link to nothing", (link, Run(("run", *case, "--out", "out"), (exits(0, 2),))))
-    yield Attack("the folder is a link to itself", ((lambda folder: (folder / "out").symlink_to("out")), Run(("run", *case, "--out", "out"), (exits(2),))))
+    yield Attack(
+        "the folder is a link to itself",
+        ((lambda folder: (folder / "out").symlink_to("out")), Run(("run", *case, "--out", "out"), (exits(2),))),
+    )
     full = Run(("run", *case, "--out", "/dev/full"), (exits(2),))
     yield Attack("the folder is a full device", (full,))
-    for command in (("run", *case), ("report", "good", "--out", "report"), ("spec", "list"), ("show", WRONG), ("backends",), ("--help",), ("run", "--help"), ("explain", "good")):
+    for command in (
+        ("run", *case),
+        ("report", "good", "--out", "report"),
+        ("spec", "list"),
+        ("show", WRONG),
+        ("backends",),
+        ("--help",),
+        ("run", "--help"),
+        ("explain", "good"),
+    ):
         for where in (">/dev/full", ">&-", "2>&-", ">&- 2>&- <&-", "| head -c 1 >/dev/null"):
             shell = Run(("-c", f'"$0" "$@" {where}', *dmlcts(), *command), (), program=("bash",))
             yield Attack(f"dmlcts {' '.join(command)[:30]} {where}", (Run(("run", *case, "--out", "good")), shell))
     with_results = {"out/notes.txt": "mine", "mine.py": SLOW}
-    yield Attack("a folder with files of others", (Run(run_of("python"), (exits(2), file_text("out/notes.txt", "mine"))),), with_results, quick=True)
-    yield Attack("a folder with files of others must be overwritten", (Run(run_of("python"), (exits(1),)),), with_results, self_check=True, quick=True)
+    yield Attack(
+        "a folder with files of others",
+        (Run(run_of("python"), (exits(2), file_text("out/notes.txt", "mine"))),),
+        with_results,
+        quick=True,
+    )
+    yield Attack(
+        "a folder with files of others must be overwritten", (Run(run_of("python"), (exits(1),)),), with_results, self_check=True
+    )
 
 
 def pretends(folder: Path) -> str:

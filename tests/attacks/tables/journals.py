@@ -26,7 +26,11 @@ GREEN_LATER = suspect(False)
 def killed_midway(folder: Path, process: subprocess.Popen[bytes]) -> None:
     """Kills the run when some results are there."""
     with waited() as wait:
-        wait(lambda: sum(file.read_bytes().count(b"\n") for file in (folder / PARTS).glob("1-ran-*")) >= 3 or process.poll() is not None)
+        wait(
+            lambda: (
+                sum(file.read_bytes().count(b"\n") for file in (folder / PARTS).glob("1-ran-*")) >= 3 or process.poll() is not None
+            )
+        )
     killed(folder, process)
 
 
@@ -42,12 +46,18 @@ def written(file: Path, lines: list[dict[str, Any]]) -> None:
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
-def every_result(change: Callable[[dict[str, Any]], dict[str, Any] | None], pattern: str = "[01]-*.jsonl") -> Callable[[Path], None]:
+def every_result(
+    change: Callable[[dict[str, Any]], dict[str, Any] | None], pattern: str = "[01]-*.jsonl"
+) -> Callable[[Path], None]:
     """Changes each result of the journal; None removes it."""
 
     def step(folder: Path) -> None:
         for file, lines in entries(folder, pattern):
-            changed = [line if "manifest" in line else {"result": found} for line in lines if "manifest" in line or (found := change(line["result"]))]
+            changed = [
+                line if "manifest" in line else {"result": found}
+                for line in lines
+                if "manifest" in line or (found := change(line["result"]))
+            ]
             written(file, changed)
 
     return step
@@ -187,19 +197,41 @@ def attacks() -> Iterator[Attack]:
     files = {"mine.py": SLOW, "victim": "mine\n"}
     for name, change in CHANGES.items():
         again = Run(run_of("python", "--resume"), (never_green, exits(1, 2, 3)))
-        yield Attack(f"resumed after: {name}", (BEGIN, change, again, victim), files, quick=name == "results of cases that are not selected")
-    for name in ("results of no status", "empty lists", "no manifest", "a FIFO", "a link to a device", "noise in results", "a folder with the name of a file", "lists with a case less"):
+        yield Attack(f"resumed after: {name}", (BEGIN, change, again, victim), files)
+    for name in (
+        "results of no status",
+        "empty lists",
+        "no manifest",
+        "a FIFO",
+        "a link to a device",
+        "noise in results",
+        "a folder with the name of a file",
+        "lists with a case less",
+    ):
         report = Run(("report", "out", "--out", "report"), (exits(1, 2, 130), no_claim))
         yield Attack(f"reported after: {name}", (BEGIN, CHANGES[name], report), files)
     other = lambda folder: (folder / "mine.py").write_text(GREEN_LATER, encoding="utf-8")  # noqa: E731
     yield Attack("resumed with other code", (BEGIN, other, Run(run_of("python", "--resume"), (exits(2), never_green))), files)
     late = suspect(True, before="time.sleep(0.05)", close="open('out/parts/9-late.jsonl', 'w').write('noise')")
-    yield Attack("a backend that writes to the journal when it is closed", (Run(run_of("python"), (never_green,)),), {"mine.py": late})
-    twice = (BEGIN, Run(run_of("python", "--resume"), meanwhile=killed_midway), Run(run_of("python", "--resume"), (never_green, exits(1, 2))))
+    yield Attack(
+        "a backend that writes to the journal when it is closed", (Run(run_of("python"), (never_green,)),), {"mine.py": late}
+    )
+    twice = (
+        BEGIN,
+        Run(run_of("python", "--resume"), meanwhile=killed_midway),
+        Run(run_of("python", "--resume"), (never_green, exits(1, 2))),
+    )
     yield Attack("killed twice and resumed twice", twice, files)
     copied = lambda folder: shutil.copytree(folder / "out", folder / "copy")  # noqa: E731
-    yield Attack("resumed in a copy", (BEGIN, copied, Run(run_of("python", "--resume", out="copy"), (exits(1, 2), never_green))), files)
-    yield Attack("a run that was not stopped must be resumed", (Run(run_of("python")), Run(run_of("python", "--resume"), (exits(0, 1),))), files, self_check=True)
+    yield Attack(
+        "resumed in a copy", (BEGIN, copied, Run(run_of("python", "--resume", out="copy"), (exits(1, 2), never_green))), files
+    )
+    yield Attack(
+        "a run that was not stopped must be resumed",
+        (Run(run_of("python")), Run(run_of("python", "--resume"), (exits(0, 1),))),
+        files,
+        self_check=True,
+    )
 
 
 ATTACKS = tuple(attacks()) if os.name == "posix" else ()

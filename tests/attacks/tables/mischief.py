@@ -91,7 +91,7 @@ ROWS: tuple[tuple[str, dict[str, str], str], ...] = (
     ("prints a megabyte a case", {"after": "print('x' * 1000000); print('y' * 1000000, file=sys.stderr)"}, GREEN),
     ("prints bytes that are no text", {"after": "os.write(2, bytes(range(256)))"}, GREEN),
     # Ends at odd places
-    *((f"{what} {where}", {where: f"raise {what}"}, RED if where != "describe" else RED)
+    *((f"{what} {where}", {where: f"raise {what}"}, RED)
       for where in ("describe", "before", "after", "close") for what in
       ("SystemExit(0)", "SystemExit(None)", "KeyboardInterrupt", "GeneratorExit", "StopIteration", "MemoryError", "RecursionError('deep')", "EOFError", "BrokenPipeError", "AssertionError")),
     ("SystemExit(0) in module", {"module": "raise SystemExit(0)"}, RED),
@@ -165,19 +165,31 @@ ROWS: tuple[tuple[str, dict[str, str], str], ...] = (
 )  # fmt: skip
 
 PARENT_IS_THE_SUITE = ("its parent", "its group")
-QUICK = ("warnings are errors after the first case",)
 LEAVES = ("forks", "thread that never", "pool of", "kills its parent", "session of its own")
+
 
 def attacks() -> Iterator[Attack]:
     """A mischief that must change nothing, or may, is tried with a wrong backend; one that must be an error, with a right one."""
     for name, places, expected in ROWS:
         for kind in ("python", "inprocess"):
-            must: tuple[Must, ...] = {GREEN: (never_green, costs_only(WRONG)), RED: (no_claim,), EITHER: (never_green, exits(1, 2, 3, 130, 143))}[expected]
+            must: tuple[Must, ...] = {
+                GREEN: (never_green, costs_only(WRONG)),
+                RED: (no_claim,),
+                EITHER: (never_green, exits(1, 2, 3, 130, 143)),
+            }[expected]
             run = Run(run_of(kind), must, seconds=90, leaves=any(word in name for word in LEAVES))
-            yield Attack(f"{name}, {kind}", (run,), {"mine.py": suspect(expected != RED, **places)}, quick=kind == "inprocess" and name in QUICK)
+            yield Attack(f"{name}, {kind}", (run,), {"mine.py": suspect(expected != RED, **places)})
     for kind in ("python", "inprocess"):
-        yield Attack(f"a right backend is no wrong one, {kind}", (Run(run_of(kind), (never_green,)),), {"mine.py": suspect(False)}, self_check=True, quick=kind == "python")
-        yield Attack(f"a wrong backend is no right one, {kind}", (Run(run_of(kind), (green,)),), {"mine.py": suspect(True)}, self_check=True)
+        yield Attack(
+            f"a right backend is no wrong one, {kind}",
+            (Run(run_of(kind), (never_green,)),),
+            {"mine.py": suspect(False)},
+            self_check=True,
+            quick=kind == "python",
+        )
+        yield Attack(
+            f"a wrong backend is no right one, {kind}", (Run(run_of(kind), (green,)),), {"mine.py": suspect(True)}, self_check=True
+        )
 
 
 ATTACKS = tuple(attacks())

@@ -18,7 +18,7 @@ from attack import Attack, Batch, Must, Outcome, Run
 from expect import exits, prints_no
 
 from dmlcts.reports.claim import claim_of
-from dmlcts.reports.record import Manifest, Record, RecordError, Result, read_record, result_json
+from dmlcts.reports.record import Manifest, RecordError, Result, read_record, result_json
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\n::error file=x::owned\n##vso[task.complete result=Succeeded]\n<script>alert(1)</script>]]></failure>\u202e\u2028[x](javascript:alert(1)) |`|@all"
 MANIFEST = Manifest(
@@ -65,7 +65,13 @@ def clean(outcome: Outcome) -> str:
             return f"{name} has the control character {found[0]!r}"
         if re.search(r"^\s*::error file=x|##vso\[task", content, re.MULTILINE):
             return f"{name} has a command of a CI system"
-        if "<script>alert" in (re.sub(r"^(```+).*?^\1$", "", content, flags=re.MULTILINE | re.DOTALL) if name.endswith(".md") else content if name.endswith(".html") else ""):
+        if "<script>alert" in (
+            re.sub(r"^(```+).*?^\1$", "", content, flags=re.MULTILINE | re.DOTALL)
+            if name.endswith(".md")
+            else content
+            if name.endswith(".html")
+            else ""
+        ):
             return f"{name} has a script"
     return ""
 
@@ -75,7 +81,11 @@ def small(outcome: Outcome) -> str:
 
 
 def one_line(outcome: Outcome) -> str:
-    return "" if outcome.code != 2 or len(outcome.errors.strip().splitlines()) <= 4 else f"an error of {len(outcome.errors.splitlines())} lines"
+    return (
+        ""
+        if outcome.code != 2 or len(outcome.errors.strip().splitlines()) <= 4
+        else f"an error of {len(outcome.errors.splitlines())} lines"
+    )
 
 
 def readers(name: str, *must: Must) -> Batch:
@@ -246,22 +256,34 @@ def many(count: int) -> Callable[[Path], None]:
 
 def attacks() -> Iterator[Attack]:
     for name, content in DAMAGED.items():
-        yield Attack(f"damaged: {name}", (readers("damaged.jsonl", none_green, exits(0, 1, 2, 4, 130)),), {**FILES, "damaged.jsonl": content})
+        yield Attack(
+            f"damaged: {name}", (readers("damaged.jsonl", none_green, exits(0, 1, 2, 4, 130)),), {**FILES, "damaged.jsonl": content}
+        )
     for name, content in HOSTILE.items():
         yield Attack(f"hostile: {name}", (readers("hostile.jsonl", exits(0, 1, 2)),), {**FILES, "hostile.jsonl": content})
-    for name, content in (("a folder", None), ("a missing file", None)):
+    for name in ("a folder", "a missing file"):
         steps = ((lambda folder: (folder / "x.jsonl").mkdir()),) if name == "a folder" else ()
         yield Attack(f"{name} instead of a record", (*steps, readers("x.jsonl", exits(2))), FILES)
-    yield Attack("a FIFO instead of a record", ((lambda folder: os.mkfifo(folder / "x.jsonl")), readers("x.jsonl", exits(2))), FILES)
+    yield Attack(
+        "a FIFO instead of a record", ((lambda folder: os.mkfifo(folder / "x.jsonl")), readers("x.jsonl", exits(2))), FILES
+    )
     yield Attack("a device instead of a record", (readers("/dev/zero", exits(2)),), FILES)
-    yield Attack("the record itself as its report's folder", (Batch((Run(("report", "good.jsonl", "--out", "good.jsonl"), (exits(2),)),)),), FILES)
+    yield Attack(
+        "the record itself as its report's folder",
+        (Batch((Run(("report", "good.jsonl", "--out", "good.jsonl"), (exits(2),)),)),),
+        FILES,
+    )
     yield Attack("a record of 3 GB", (sparse, readers("huge.jsonl", exits(2))), FILES)
     yield Attack("a record that ends at each byte", (never_ok(cuts(GOOD)),), quick=True)
     for size in (1, 10, 100, 512):
         yield Attack(f"a record that lacks {size} bytes", (never_ok(without_a_piece(BAD, size)),))
         yield Attack(f"a record with {size} zeros in it", (never_ok(zeroed(BAD, size)),))
     yield Attack("a record with a bit flipped", (never_ok(flipped(BAD)),))
-    yield Attack("a record that lacks a line", (never_ok(text(BASE[:number] + BASE[number + 1 :]) for number in range(len(BASE))),), quick=True)
+    yield Attack(
+        "a record that lacks a line",
+        (never_ok(text(BASE[:number] + BASE[number + 1 :]) for number in range(len(BASE))),),
+        quick=True,
+    )
     yield Attack("a whole record is called damaged", (never_ok(iter([GOOD])),), quick=True, self_check=True)
     yield Attack("a good record must be red", (readers("good.jsonl", none_green),), FILES, self_check=True)
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from attack import ROOT, ROOMS, Attack, Outcome, Run
+from attack import ROOMS, ROOT, Attack, Outcome, Run
 from expect import exits
 
 NAME = "ELEMENT_WISE_NEGATE"
@@ -35,7 +35,9 @@ def complete(outcome: Outcome) -> str:
     """All cases of the operator's stored rows are there, or the error names the file."""
     lines = len(outcome.output.splitlines())
     if outcome.code == 2:
-        return "" if NAME in outcome.errors and len(outcome.errors.strip().splitlines()) == 1 else "the error does not name the file"
+        return (
+            "" if NAME in outcome.errors and len(outcome.errors.strip().splitlines()) == 1 else "the error does not name the file"
+        )
     return "" if outcome.code == 0 and lines >= CASES else f"exit {outcome.code}, {lines} cases instead of {CASES}"
 
 
@@ -70,9 +72,14 @@ def attacks() -> Iterator[Attack]:
     for name, damage in DAMAGE.items():
         data = damage()
         run = Run(SHOW.arguments, (complete,), SHOW.environment, program=SHOW.program, seconds=200)
-        yield Attack(f"rows: {name}", (copied, lambda folder, data=data: (folder / FILE).write_bytes(data) if data is not None else None, run))
+        yield Attack(
+            f"rows: {name}",
+            (copied, lambda folder, data=data: (folder / FILE).write_bytes(data) if data is not None else None, run),
+        )
     run = Run(SHOW.arguments, (exits(2),), SHOW.environment, program=SHOW.program)
-    yield Attack("rows as they were are refused", (copied, lambda folder: (folder / FILE).write_bytes(STORED), run), self_check=True)
+    yield Attack(
+        "rows as they were are refused", (copied, lambda folder: (folder / FILE).write_bytes(STORED), run), self_check=True
+    )
 
 
 ATTACKS = tuple(attacks()) if sys.platform != "win32" else ()
