@@ -7,12 +7,13 @@ a character a factor (``-`` where the factor does not apply).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dmlcts.generator.case import beyond
 from dmlcts.generator.tuples import NONE, Row
+from dmlcts.spec.document import SpecError
 from dmlcts.spec.writing import writing_to
 
 FOLDER = Path(__file__).with_name("rows")
@@ -49,17 +50,43 @@ class CoveringArray:
             start = end
 
 
-def stored(operator: str, digest: str) -> CoveringArray | None:
-    """The stored array of an operator; None if there is none with this digest."""
+def stored(operator: str, digest: str, values: Sequence[int] = ()) -> CoveringArray | None:
+    """The stored array of an operator; None if there is none with this digest. ``values`` are the numbers of values of its factors, where known.
+
+    Raises:
+        SpecError: the file is damaged. Rows that are lost would be cases that nobody misses.
+    """
     path = FOLDER / f"{operator}.txt"
     if not path.exists():
         return None
-    first, *lines = path.read_text(encoding="utf-8").splitlines()
-    facts = json.loads(first)
-    if facts["digest"] != digest:
-        return None
-    rows = tuple(tuple(map(_VALUES.__getitem__, line)) for line in lines)
-    return CoveringArray(digest, facts["ends"], facts["feasible"], rows, tuple(facts["random"]), facts["random_core"])
+    first, *lines = path.read_bytes().decode("utf-8", "replace").splitlines() or [""]
+    try:
+        facts = json.loads(first)
+        if facts["digest"] != digest:
+            return None
+        found = CoveringArray(
+            digest, facts["ends"], facts["feasible"], tuple(map(_row, lines)), tuple(facts["random"]), facts["random_core"]
+        )
+        problem = _problem(found, values)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = f"not as it was written: {type(error).__name__}: {error}"
+    if problem:
+        raise SpecError(path, None, (), f"{problem}; restore the file, or remove it to have it computed anew")
+    return found
+
+
+def _problem(array: CoveringArray, values: Sequence[int]) -> str:
+    """What shows that a stored array is not whole; empty if nothing does."""
+    ends, columns = tuple(array.ends.values()), tuple(zip(*array.rows, strict=True))
+    if array.ends.keys() - STRENGTHS or ends != tuple(sorted(ends)) or max(ends, default=0) != len(array.rows):
+        return f"has {len(array.rows):,} rows, but its first line says {dict(array.ends)}"
+    if values and columns and any(most >= number for most, number in zip(map(max, columns), values, strict=True)):
+        return "a row has a value that its factor does not have"
+    return ""
+
+
+def _row(line: str) -> Row:
+    return tuple(map(_VALUES.__getitem__, line))
 
 
 def store(operator: str, array: CoveringArray) -> None:

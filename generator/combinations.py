@@ -65,7 +65,9 @@ def space_of(plan: Plan) -> Combinations:
 @cache
 def array_of(plan: Plan, most: str) -> CoveringArray:
     """The operator's covering array as it is stored; computed up to a level, with a warning, where none is, or one of another spec."""
-    found = stored(plan.operator.name, digest(model_of(plan)))
+    model = model_of(plan)
+    numbers = [len(factor.values) for factor in model.factors]
+    found = stored(plan.operator.name, digest(model), numbers)
     if found is None:
         name = plan.operator.name
         print(

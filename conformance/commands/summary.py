@@ -43,7 +43,7 @@ def print_summary(record: Record, console: Console, out: Path | None = None, exp
     if lacking:
         rows[f"{len(lacking)} operators"] = total(lacking.values())
     for operator, counts in rows.items():
-        table.add_row(operator, *(f"{counts[status]:,}" if counts[status] else "" for status in shown))
+        table.add_row(escape(operator), *(f"{counts[status]:,}" if counts[status] else "" for status in shown))
     console.print(table)
     print_explanations(explanations[:MOST_SHOWN], console)
     if note := more(explanations):

@@ -53,7 +53,7 @@ _PERIOD, _STARTS = 65_521, 4_093
 class Layout:
     """A dispatch ready to run; ``snapshot`` holds a copy of every resource before it.
 
-    ``resources`` are the dispatch's, in a list that no backend can change.
+    The dispatch has views of the ``resources``: what a backend does to its arrays, such as another shape or type, changes nothing here but bytes.
     """
 
     dispatch: Dispatch
@@ -125,7 +125,8 @@ def lay_out(case: Case, inputs: Mapping[str, Array], answers: Mapping[str, Answe
         for name, place in found.items()
     }
     every = tuple(resources.values())
-    dispatch = Dispatch(case.desc, list(every), MappingProxyType(bindings), tuple(n for n in outputs if n in bindings), timeout)
+    views = [resource.view() for resource in every]
+    dispatch = Dispatch(case.desc, views, MappingProxyType(bindings), tuple(n for n in outputs if n in bindings), timeout)
     return Layout(dispatch, every, tuple(resource.copy() for resource in every))
 
 

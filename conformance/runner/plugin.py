@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _STATUS = "dmlcts"
 """The property of a test's report with what became of its case. With xdist, it reaches the process that sets the exit code."""
 
-_PASSED, _REJECTED, _LACKING = "passed", "rejected", "lacking"
-"""Its values: a case passed; a negative case did; a case is unsupported that the backend claims. Empty otherwise."""
+_PASSED, _REJECTED, _LACKING, _FAILED = "passed", "rejected", "lacking", "failed"
+"""Its values: a case passed; a negative case did; a case is unsupported that the backend claims; a case failed. Empty otherwise."""
 
 _latest = pytest.StashKey[str]()
 
@@ -57,7 +57,9 @@ class Tally:
 
     @property
     def objection(self) -> str:
-        """Why the session is no success; empty if it is one, as far as this knows."""
+        """Why the session is no success; empty if it is one, as far as this knows. A failed case is none, whatever plugins make of its test."""
+        if self.counts[_FAILED]:
+            return f"{self.counts[_FAILED]} cases failed"
         if self.counts[_LACKING]:
             return f"{self.counts[_LACKING]} cases are unsupported although the backend claims them"
         positive = self.counts.total() - self.counts[_REJECTED]
@@ -138,6 +140,8 @@ def _open(config: pytest.Config) -> Session:
 def _status(result: Result) -> str:
     if result.status == "pass":
         return _REJECTED if result.kind == "negative" else _PASSED
+    if result.status in ("fail", "error", "unexpected_pass"):
+        return _FAILED
     return _LACKING if result.status == "unsupported" and not result.undeclared else ""
 
 

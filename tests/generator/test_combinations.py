@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from dmlcts.generator.tables import usual_cases
 from dmlcts.generator.tuples import NONE, Row
 from dmlcts.generator.workloads import workload_cases
 from dmlcts.spec.desc import TensorDesc
+from dmlcts.spec.document import SpecError
 from dmlcts.spec.loader import load, operator_names
 from dmlcts.spec.model import MEASURED
 from dmlcts.spec.rules import violations
@@ -158,6 +159,32 @@ def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.M
     assert [(level, len(part)) for level, part in SMALL.levels("core")] == [("smoke", 1), ("core", 1)]
 
 
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda text: text[: text.rindex("\n", 0, -1) + 1], "rows, but its first line says"),
+        (lambda text: text + text.splitlines()[-1] + "\n", "rows, but its first line says"),
+        (lambda text: text[:-2] + "\n", "not as it was written: ValueError: zip"),
+        (lambda text: text.replace("z01", "z04"), "a row has a value that its factor does not have"),
+        (lambda text: text.replace('"core": 2', '"core": 5'), "rows, but its first line says"),
+        (lambda text: text.replace('"core": 2', '"cone": 2'), "rows, but its first line says"),
+        (lambda text: text[:-2] + "?\n", "not as it was written: KeyError: '\\?'"),
+        (lambda text: text[10:], "not as it was written: JSONDecodeError"),
+        (lambda text: "", "not as it was written: JSONDecodeError"),
+        (lambda text: "[1]\n" + text, "not as it was written: TypeError"),
+    ],
+)
+def test_a_damaged_array_is_an_error_and_no_fewer_cases(
+    damage: Callable[[str], str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrays, "FOLDER", tmp_path)
+    store("SOME", SMALL)
+    file = tmp_path / "SOME.txt"
+    file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
+    with pytest.raises(SpecError, match=message):
+        stored("SOME", "abc", (36, 11, 4))
+
+
 def test_a_stale_array_is_computed_anew_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -167,7 +194,7 @@ def test_a_stale_array_is_computed_anew_with_a_warning(
     assert is_stale(load(ROUND))
     assert array_of.__wrapped__(plan(ROUND), "smoke") == now
     assert f"the rows of {ROUND} are stale" in capsys.readouterr().err
-    store(ROUND, replace(now, rows=now.rows[:1]))
+    store(ROUND, replace(now, rows=now.rows[:1], ends={"smoke": 1}))
     assert not is_stale(load(ROUND))
     assert len(array_of.__wrapped__(plan(ROUND), "smoke").rows) == 1
     assert capsys.readouterr().err == ""

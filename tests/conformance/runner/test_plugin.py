@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,6 +129,7 @@ def test_a_backend_that_fails_to_close_is_an_error(modules: Path, under_pytest: 
         (["rejected", ""], True),
         ([""], True),
         (["passed", "lacking"], True),
+        (["passed", "failed"], True),
     ],
 )
 def test_what_a_session_must_have(statuses: list[str], objects: bool) -> None:
@@ -144,6 +146,25 @@ def test_no_code_of_a_backend_makes_a_session_green(name: str, modules: Path, un
     found = outcomes(output)
     assert found["ELEMENT_WISE_BIT_OR/UINT8/4d"] == "FAILED"
     assert found["ELEMENT_WISE_BIT_OR/UINT32/4d"] == "PASSED"
+
+
+@pytest.mark.parametrize(
+    "conftest",
+    [
+        "def pytest_collection_modifyitems(items):\n    for item in items: item.add_marker(pytest.mark.xfail(strict=False))",
+        "@pytest.hookimpl(wrapper=True)\ndef pytest_runtest_makereport(item, call):\n    report = yield\n    report.outcome = 'passed'\n    return report",
+    ],
+    ids=["expects failures", "makes passes of failures"],
+)
+def test_a_case_that_failed_is_no_success_whatever_plugins_make_of_its_test(
+    conftest: str, modules: Path, tmp_path: Path, under_pytest: Pytest
+) -> None:
+    shutil.copytree(modules, tmp_path / "modules")
+    (tmp_path / "modules" / "conftest.py").write_text(f"import pytest\n{conftest}\n", encoding="utf-8")
+    assert under_pytest(tmp_path / "modules")[0] == 0
+    code, output = under_pytest(tmp_path / "modules", "--dmlcts-backend", "python:unruly:Wrong")
+    assert code == 1, output
+    assert "dmlcts: 1 cases failed" in output
 
 
 @pytest.mark.parametrize("processes", [[], ["-n", "1"]])
