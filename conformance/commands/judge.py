@@ -14,7 +14,7 @@ from dmlcts.conformance.dxdispatch.contested import SOURCES
 from dmlcts.conformance.dxdispatch.judging import Judged, Rules, judged_model
 from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.execution.judge import ZERO_SIGN, Verdict
-from dmlcts.reports.policies import DEFAULTS, policies, policies_text
+from dmlcts.reports.policies import POLICIES, policies, policies_text
 from dmlcts.reports.text import mismatch_text, ulp_text
 from dmlcts.spec.model import DOCUMENTED
 
@@ -39,14 +39,14 @@ from dmlcts.spec.model import DOCUMENTED
 @click.option(
     "--denormals",
     type=click.Choice(["preserve", "flush", "any"]),
-    default=DEFAULTS["denormals"],
+    default=POLICIES["denormals"].default,
     show_default=True,
     help="what the implementation does with denormals",
 )
 @click.option(
     "--half-store",
     type=click.Choice(["nearest", "truncate"]),
-    default=DEFAULTS["half_store"],
+    default=POLICIES["half_store"].default,
     show_default=True,
     help="how it stores FLOAT16 results",
 )
@@ -73,7 +73,7 @@ def command(
     Exit codes: 0 all outputs are right, 1 an output is wrong,
     2 the model is invalid, or an output is missing or has another data type or other sizes.
     """
-    info = BackendInfo("given outputs", accumulator=accumulator or DEFAULTS["accumulator"], **declared)
+    info = BackendInfo("given outputs", accumulator=accumulator or POLICIES["accumulator"].default, **declared)
     rules = Rules(info, basis, (ZERO_SIGN,) if zero_sign else ())
     found = list(judged_model(read_model(model, read_outside), folder, rules))
     ok = all(one.ok for one in found)
