@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from threading import Thread
@@ -232,10 +233,10 @@ class AllWrong(ReferenceBackend):
         return {name: np.zeros_like(array) for name, array in super().compute(desc, inputs).items()}
 
 
-class WrongOr(ReferenceBackend):
-    def compute(self, desc: OperatorDesc, inputs: Mapping[str, Any]) -> Any:
-        right = super().compute(desc, inputs)
-        return {n: ~a for n, a in right.items()} if desc.type == "ELEMENT_WISE_BIT_OR" else right
+class ReportsLevel50(ReferenceBackend):
+    def __init__(self) -> None:
+        super().__init__()
+        self.info = replace(self.info, feature_level="5_0")
 
 
 class WrongAndExitsAtClose(Wrong):

@@ -431,3 +431,26 @@ def test_a_host_that_is_started_again_describes_itself_as_before(tmp_path: Path,
     found = results(tmp_path / "out")
     assert {found[CASE].status, *(r.status for r in found.values() if "as before" in r.message)} == {"error"}
     assert "unsupported" not in {result.status for result in found.values()}
+
+
+def test_a_higher_feature_level_than_the_backend_reports_is_a_usage_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = (
+        "run",
+        "-q",
+        "--level",
+        "smoke",
+        "--operator",
+        "BIT_OR",
+        "--backend",
+        "python:unruly:ReportsLevel50",
+        "--out",
+        tmp_path / "out",
+    )
+    assert dmlcts(*given, "--feature-level", "5_1") == 2
+    assert "--feature-level 5_1: reference reports feature level 5_0, so it promises nothing beyond" in capsys.readouterr().err
+    assert not (tmp_path / "out" / "results.jsonl").exists()
+    for asked, level in (("5_0", "5.0"), ("4.1", "4.1")):
+        assert dmlcts(*given, "--feature-level", asked) == 0
+        assert f"feature level {level}: first look" in capsys.readouterr().out
