@@ -23,7 +23,7 @@ COSTS = {CRASHED: 1, GARBLED: 1, HUNG: 4, NOT_STARTED: 4}
 """What losing the host costs: a crash about a second, a hang and a start that fails mostly the whole limit."""
 
 LIMIT = 20
-"""The cost in a row after which an operator is stopped: 20 crashes, or 5 hangs. No operator of DirectML 1.15.4 has more than 9 crashes in a row, waived or not."""
+"""The cost in a row after which an operator is stopped: 20 crashes, or 5 hangs. The known crashes of DirectML 1.15.4 come at most 2 in a row."""
 
 OPERATORS = 5
 """Operators stopped in a row, without a pass in between, after which the run is. Fewer would end it for one family, such as three kinds of pooling."""
