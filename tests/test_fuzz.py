@@ -13,6 +13,14 @@ FUZZING = Path(__file__).parent / "support" / "fuzzing.py"
 EXAMPLES = int(os.environ.get("DMLCTS_FUZZ", "100"))
 
 
+@pytest.mark.parametrize("reader", [name for name in READERS if name not in ("arrays", "answers", "options")])
+def test_a_byte_order_mark_changes_nothing(reader: str, tmp_path: Path) -> None:
+    """Windows PowerShell 5 writes one before each UTF-8 file. The others read bytes, a stream and the command line."""
+    given = READERS[reader]()
+    for data in given.valid:
+        assert repr(given.read(b"\xef\xbb\xbf" + data, tmp_path)) == repr(given.read(data, tmp_path))
+
+
 @pytest.mark.parametrize("reader", READERS)
 def test_hostile_input_is_accepted_or_refused_as_documented(reader: str) -> None:
     """In a process of its own: its memory is limited, and a hang ends it."""

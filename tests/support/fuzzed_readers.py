@@ -182,6 +182,19 @@ def specs() -> Reader:
     return Reader(load, (SpecError,), tuple(valid))
 
 
+def spec_cases() -> Reader:
+    """Specs with every section of ``cases`` among them, and what ``dmlcts spec check`` looks for besides."""
+    from dmlcts.conformance.commands.spec import unknown_names
+    from dmlcts.spec.document import SpecError, read
+    from dmlcts.spec.loader import load_text, operators_folder
+
+    def load(data: bytes, folder: Path) -> object:
+        return unknown_names(load_text(read(_file(folder, "spec.yaml", data))))
+
+    names = ("resample2", "gather", "top_k1")
+    return Reader(load, (SpecError,), tuple(next(operators_folder().rglob(f"{name}.yaml")).read_bytes() for name in names))
+
+
 def measured() -> Reader:
     from dmlcts.spec.document import SpecError, read
     from dmlcts.spec.measured import checked
@@ -250,6 +263,7 @@ READERS: dict[str, Callable[[], Reader]] = {
     "arrays": arrays,
     "answers": answers,
     "specs": specs,
+    "spec_cases": spec_cases,
     "measured": measured,
     "profiles": profiles,
     "pages": pages,
