@@ -6,9 +6,10 @@ report repeats it. Only what is left out cannot be seen: a record of all operato
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from dmlcts.reports.record import NEGATIVE, PASS, SEARCH, UNEXPECTED_PASS, WAIVED, Manifest, Record, RecordError, Result
 from dmlcts.reports.verdict import numbered
@@ -75,7 +76,7 @@ def _wrong_result(result: Result, manifest: Manifest, known: set[str]) -> Iterat
         yield from _beyond(result, manifest)
 
 
-_EXCLUDED = {
+_EXCLUDED: dict[str, Callable[[Result, Mapping[str, Any]], bool]] = {
     "operator": lambda result, backend: result.operator not in (backend.get("operators") or [result.operator]),
     "data type": lambda result, backend: bool(backend.get("data_types")),
     "validation": lambda result, backend: result.kind == NEGATIVE and not backend.get("validates", True),
