@@ -242,9 +242,9 @@ class _Host:
         Progress messages about request ``number`` make the limit longer, up to ``PATIENCE`` times.
         """
         pieces = parts(request)
-        self.begun, self.worked, self.at = monotonic(), 0.0, ""
+        self.begun, self.worked, self.at = monotonic(), float("-inf"), ""
         self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), pieces))
-        self.reader.submit(lambda: _read(self.source, place, lambda *head: self._is_progress(*head, number)))
+        self.reader.submit(lambda: _read(self.source, place, lambda header, length: self._is_progress(header, length, number)))
         header = self._answer(limit)
         try:
             self.writer.result(max(self.begun + limit, monotonic() + GRACE_AT_END))
