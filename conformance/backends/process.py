@@ -270,7 +270,7 @@ class _Host:
         Progress messages about request ``number`` make the limit longer, up to ``PATIENCE`` times.
         """
         pieces = parts(request)
-        self.begun, self.worked, self.at = monotonic(), 0.0, ""
+        self.begun, self.worked, self.at = monotonic(), float("-inf"), ""
         self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), pieces))
         self.reader.submit(lambda: _read(self.source, place, lambda header, length: self._is_progress(header, length, number)))
         header = self._answer(limit)

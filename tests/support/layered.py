@@ -1,4 +1,4 @@
-"""A Python backend with two faults, of which the first is frequent and hides the second: ``python:layered:CLASS``."""
+"""Backends with two faults, of which the first is frequent and hides the second, or with one that always shows."""
 
 from __future__ import annotations
 
