@@ -180,6 +180,13 @@ def test_a_rule_of_one_tensor_is_not_enforced_for_it_alone() -> None:
     assert accepted(ADD, "tensor/ATensor/flags", flags) == ["tensor/BTensor/flags"]
 
 
+def test_one_tensor_is_looked_over_only_where_the_others_follow_the_rule() -> None:
+    alone = ["support/ATensor/data-type", "constraint/same-data-type"]
+    assert accepted(ADD, "ATensor/any-data-type", alone) == []
+    assert accepted(ADD, "ATensor/any-data-type", [*alone, "support/BTensor/data-type"]) == ["support/BTensor/data-type"]
+    assert accepted(ADD, "ATensor/any-data-type", ["constraint/same-data-type"]) == ["constraint/same-data-type"]
+
+
 def test_what_directml_accepts_is_no_rule() -> None:
     lenient = next(load(name) for name in operator_names() if unenforced(load(name)))
     for rule in unenforced(lenient):
