@@ -64,6 +64,7 @@ RUN: dict[tuple[str, str], list[str]] = {
 """Commands that are run, by guide, with options to add."""
 
 PARSED = {
+    "dmlcts show ELEMENT_WISE_BIT_OR/UINT8/4d --frame request.bin": "tests/conformance/commands/test_show_frame.py runs it",
     ".venv/bin/dmlcts run --level smoke -n 2": "every operator: .ci/run does it",
     r".venv\Scripts\dmlcts run --level smoke -n 2": "the same on Windows",
     "dmlcts setup": "downloads DirectML.dll",
