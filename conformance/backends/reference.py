@@ -46,10 +46,7 @@ class ReferenceBackend(ArrayBackend):
             raise Unsupported(f"{desc.type} has no reference")
         answers = recent(desc, {name: self.xp.asarray(array) for name, array in inputs.items()})
         with np.errstate(all="ignore"):
-            return {
-                name: host(answer.stored).astype(numpy_dtype(desc.tensor(name).data_type))
-                for name, answer in answers.items()
-            }
+            return {name: host(answer.stored).astype(numpy_dtype(desc.tensor(name).data_type)) for name, answer in answers.items()}
 
     def refuse(self, broken: list[Violation], dispatch: Dispatch) -> None:
         """Rejects, as DirectML does."""

@@ -59,7 +59,7 @@ def suspended(folder: Path, process: subprocess.Popen[bytes]) -> None:
 
 
 DAY = (datetime.now(UTC) + timedelta(days=-1)).date()
-WAIVER = "waivers:\n  - cases: ELEMENT_WISE_BIT_OR/UINT8/*\n    reason: the last bit of a byte\n    issue: \"1\"\n    expires: {}\n"
+WAIVER = 'waivers:\n  - cases: ELEMENT_WISE_BIT_OR/UINT8/*\n    reason: the last bit of a byte\n    issue: "1"\n    expires: {}\n'
 
 
 def attacks() -> Iterator[Attack]:
