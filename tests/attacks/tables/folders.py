@@ -17,6 +17,8 @@ from expect import WRONG, costs_only, exits, file_text, never_green, no_claim
 from suspects import run_of, suspect
 
 SLOW, RIGHT = suspect(True, before="time.sleep(0.05)"), suspect(False, before="time.sleep(0.05)")
+WAITING = suspect(True, before="while not os.path.exists('go'): time.sleep(0.05)")
+"""It is at its first case until the other command has ended."""
 Meanwhile = Callable[[Path, subprocess.Popen[bytes]], None]
 
 
@@ -72,6 +74,7 @@ def beside(*arguments: str, name: str = "other") -> Meanwhile:
             wait(lambda: process.poll() is not None or begun(folder))
         environment = {**os.environ, "ATTACKED_FOLDER": str(folder)}
         done = subprocess.run([*dmlcts(), *arguments], cwd=folder, env=environment, capture_output=True, timeout=100, check=False)
+        (folder / "go").touch()
         (folder / f"{name}.code").write_text(str(done.returncode), encoding="utf-8")
         (folder / f"{name}.text").write_bytes(done.stdout + done.stderr)
 
@@ -134,8 +137,13 @@ def attacks() -> Iterator[Attack]:
         run = Run(run_of("python"), (exits(0, 1, 2, 3),), meanwhile=when(some_ran, DISTURBED[name]))
         yield Attack(f"{name} midway, right", (run, lambda folder: pretends(folder)), {"mine.py": RIGHT})
     for name, (arguments, codes) in BESIDE.items():
-        run = Run(run_of("python"), (never_green, exits(1), costs_only(WRONG)), meanwhile=beside(*arguments))
-        yield Attack(f"{name} beside a run", (run, other_ended(*codes)), files)
+        run = Run(
+            run_of("python", "--timeout", "120"),
+            (never_green, exits(1), costs_only(WRONG)),
+            meanwhile=beside(*arguments),
+            seconds=240,
+        )
+        yield Attack(f"{name} beside a run", (run, other_ended(*codes)), {**files, "mine.py": WAITING})
     for name, out in NAMES.items():
         if name == "a FIFO":
             steps: tuple[object, ...] = (lambda folder: os.mkfifo(folder / "fifo"),)

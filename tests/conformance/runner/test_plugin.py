@@ -164,7 +164,7 @@ def test_a_case_that_failed_is_no_success_whatever_plugins_make_of_its_test(
     assert under_pytest(tmp_path / "modules")[0] == 0
     code, output = under_pytest(tmp_path / "modules", "--dmlcts-backend", "python:unruly:Wrong")
     assert code == 1, output
-    assert "dmlcts: 1 cases failed" in output
+    assert "dmlcts: 2 cases failed" in output
 
 
 @pytest.mark.parametrize("processes", [[], ["-n", "1"]])
