@@ -110,7 +110,8 @@ def test_minutes_may_end_a_search_before_its_second_operator(tmp_path: Path, cap
     assert "The search ended before it came to 3 operators" in shown
     assert all((tmp_path / name).exists() for name in REPORTS[:4])  # JUnit and CTRF are by operator
     assert "INCOMPLETE" in (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert all(name in (tmp_path / "summary.md").read_text(encoding="utf-8") for name in NAMES)
+    summary = (tmp_path / "summary.md").read_text(encoding="utf-8").replace("\\", "")  # without the escapes of Markdown
+    assert all(name in summary for name in NAMES)
     assert dmlcts("report", tmp_path, "--out", tmp_path / "again") == 1
 
 
