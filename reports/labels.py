@@ -44,7 +44,7 @@ def _wrong_manifest(manifest: Manifest, known: set[str]) -> Iterator[str]:
         yield f"it has feature level {manifest.feature_level}, but its backend reports {reported}"
     required = {requirement.partition("/")[0] for requirement in manifest.required} - {"*", "validation"}
     if unknown := sorted({*backend.get("operators", ()), *required} - known - abi().operator_types.keys()):
-        yield f"there is no operator {unknown[0]}"
+        yield f"there is no operator {unknown[0]}; use the version of the suite that wrote it"
     index, _, count = manifest.shard.partition("/")
     if manifest.shard and int(index) > int(count):
         yield f"there is no shard {manifest.shard}"
@@ -65,7 +65,7 @@ def _is_time(text: str) -> bool:
 def _wrong_result(result: Result, manifest: Manifest, known: set[str]) -> Iterator[str]:
     """What no run with this manifest writes there."""
     if result.operator not in known:
-        yield f"there is no operator {result.operator}"
+        yield f"there is no operator {result.operator}; use the version of the suite that ran it"
     if result.status == PASS and (result.wrong or result.mismatches):
         yield f"it passed with {result.wrong} wrong elements"
     if result.status in (WAIVED, UNEXPECTED_PASS) and not manifest.waivers:

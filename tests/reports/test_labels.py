@@ -11,12 +11,26 @@ import pytest
 from commands import dmlcts
 from records import MANIFEST, negative, result, run
 
+from dmlcts.conformance.properties.drawn import SIMPLER
 from dmlcts.conformance.runner.journal import FOLDER, SELECTED, read_run
 from dmlcts.generator.case import LEVELS
+from dmlcts.generator.drawn import KIND
+from dmlcts.generator.random_cases import KIND as RANDOM
 from dmlcts.generator.suite import operator_cases
 from dmlcts.reports.claim import claim_of
 from dmlcts.reports.labels import checked
-from dmlcts.reports.record import PASS, SEARCH, UNSUPPORTED, WAIVED, Record, RecordError, read_record, result_json, write_record
+from dmlcts.reports.record import (
+    NEGATIVE,
+    PASS,
+    SEARCH,
+    UNSUPPORTED,
+    WAIVED,
+    Record,
+    RecordError,
+    read_record,
+    result_json,
+    write_record,
+)
 from dmlcts.spec.abi import abi, feature_level, introduced
 from dmlcts.spec.foreign import schema_of
 from dmlcts.spec.loader import load, operator_names
@@ -45,9 +59,10 @@ def test_the_schemas_have_the_names_that_exist() -> None:
     assert manifest["level"]["enum"] == [*LEVELS, SEARCH]
     assert manifest["basis"]["enum"] == list(BASES[:2])
     assert of_result["basis"]["enum"] == list(BASES)
-    assert SCHEMA["feature_level"]["enum"] == CASE["feature_level"]["enum"] == list(abi().feature_levels)
+    assert SCHEMA["feature_level"]["enum"] == list(abi().feature_levels)
     assert SCHEMA["data_type"]["enum"] == CASE["data_type"]["enum"] == list(abi().data_types)
     assert of_result["kind"]["enum"] == CASE["kind"]["enum"]
+    assert {KIND, RANDOM, SIMPLER, NEGATIVE} <= set(CASE["kind"]["enum"])
 
 
 @pytest.mark.parametrize("name", ["ELEMENT_WISE_ROUND", "GEMM"])
