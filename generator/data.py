@@ -30,19 +30,19 @@ _PERIOD = 65_521
 def inputs(case: Case) -> dict[str, Array]:
     """The input arrays of a case by tensor name, packed: the same on every machine and in every run.
 
-    A negative case has zeros where its desc lacks a field that the bounds of its data need.
+    A negative case has zeros where its desc lacks a field that the bounds of its data need, or leaves nothing between them.
 
     Raises:
-        NotGenerable: the desc of any other case lacks such a field.
+        NotGenerable: so does the desc of any other case.
     """
     found = {}
     for name, data in case.data.items():
         tensor = case.desc.tensor(name)
         try:
             found[name] = array(data, tensor, f"{case.id}/{name}", case.desc.fields)
-        except NotGenerable as error:
+        except (NotGenerable, *FAILURES) as error:
             if case.expect != REJECTION:
-                raise NotGenerable(f"{case.id}: the data of {name}: {error}") from None
+                raise NotGenerable(f"{case.id}: the data of {name}: {error}") from error
             found[name] = np.zeros(tensor.sizes, numpy_dtype(tensor.data_type))
     return {name: found[case.in_place.get(name, name)] for name in found}  # inputs that share a resource have the same content
 

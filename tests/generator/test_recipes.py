@@ -416,3 +416,8 @@ def test_a_bound_that_cannot_be_computed_is_an_error_for_a_valid_desc_alone() ->
     assert not inputs(replace(case, expect=REJECTION))["ATensor"].any()
     known = replace(case, data={**case.data, "ATensor": Data("between", {"least": 3, "most": "len(ATensor.Sizes)"})})
     assert set(inputs(known)["ATensor"].ravel().tolist()) == {3, 4}
+
+
+def test_a_negative_case_with_nothing_to_choose_from_has_zeros() -> None:
+    case = find_case("MAX_UNPOOLING/FLOAT32-UINT32/negative/sizes/zero/InputTensor-alone")
+    assert not inputs(case)["IndicesTensor"].any()
