@@ -69,12 +69,12 @@ def _companions(plan: Plan, base: OperatorDesc, what: str) -> set[str]:
 
 
 def _unlisted(plan: Plan, name: str, tensor: TensorDesc) -> Iterator[str]:
-    """UNKNOWN, and a data type that no table lists of the same width and of another: an implementation may compare only widths."""
+    """UNKNOWN, which breaks the tensor's own rule alone; then a data type that no table lists of the same width, and one of another."""
+    yield UNKNOWN
     listed = {of for table in plan.operator.support for of in table.row(plan.name_of(name)).data_types}
     for same_width in (True, False):
         others = (of for of, its in abi().data_types.items() if (its.bits == tensor.type.bits) == same_width)
         yield from [of for of in others if of not in listed][:1]
-    yield UNKNOWN
 
 
 def _counts(plan: Plan, name: str, tensor: TensorDesc) -> list[int]:
