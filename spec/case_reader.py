@@ -49,6 +49,8 @@ class CaseReader(Reader):
         """A single case with sizes and attributes of its own."""
         self.check_symbols((*path, "sizes"))
         _, limits = self.configuration((*path, "attributes"), label, entry.get("attributes", {}))
+        if empty := next((name for name, values in limits.items() if not values), None):
+            raise self.document.error((*path, "attributes", empty), "must be a value, and not an empty list")
         sizes = {symbol: _sizes(value) for symbol, value in entry["sizes"].items()}
         attributes = {name: values[0] for name, values in limits.items()}
         return label, Workload(

@@ -61,15 +61,21 @@ def open_file(file: Path, most: int) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+_PART = 1 << 24
+
+
 def read_bytes(file: Path, most: int) -> bytes:
     """The content of a regular file of at most ``most`` bytes. Raises ForeignError."""
+    parts, left = list[bytes](), most + 1  # the size may not be known, or may grow
     with open_file(file, most) as stream:
         try:
-            data = stream.read(most + 1)  # the size may not be known, or may grow
+            while left and (part := stream.read(min(left, _PART))):  # as much memory is taken as is asked for
+                parts.append(part)
+                left -= len(part)
         except OSError as error:
             raise ForeignError(f"cannot be read: {error.strerror or error}") from None
-    _check_size(len(data), most)
-    return data
+    _check_size(most + 1 - left, most)
+    return b"".join(parts)
 
 
 def read_text(file: Path, most: int) -> str:

@@ -83,13 +83,17 @@ def main(spec: str) -> None:
     answers = _answers_alone()
     source = Source(FileIO(0, closefd=False))
     backend: Backend | None = None
+    process = os.getpid()
     while (request := _next(source)) is not None and request[0]["request"] != "close":
         header, payload = request
         if header["request"] == "describe":
             backend, answer = _described(spec)
             answers.write(frame(answer))
         elif backend is not None:
-            for piece in _ran(backend, header, payload):
+            pieces = _ran(backend, header, payload)
+            if os.getpid() != process:
+                os._exit(0)  # the backend called fork, and this is the child: the parent answers
+            for piece in pieces:
                 _write(answers, piece)
     if backend is not None:
         backend.close()

@@ -11,7 +11,7 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.buffers import read_tensor
-from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.backends.opening import apart, open_backend
 from dmlcts.conformance.backends.protocol import WireError, wire_operator
 from dmlcts.conformance.commands.common import Seconds, json_option, operator_named, print_json
 from dmlcts.conformance.execution.domains import undefined_inputs
@@ -74,7 +74,7 @@ def command(operator: str, values: tuple[str, ...], backend: str, timeout: float
     desc, inputs = asked(plan, values)
     broken = [found.message for found in violations(plan.operator, desc)]
     notes = [] if broken else list(undefined_inputs(plan.operator, desc, inputs))
-    opened = open_backend(backend)
+    opened = open_backend(apart(backend))
     try:
         found = _dispatched(opened, plan, desc, inputs, timeout)
     finally:

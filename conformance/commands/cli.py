@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from dmlcts.conformance.runner.terminal import open_streams, set_encoding, silence
-from dmlcts.spec import clean
 
 COMMANDS = {
     "ask": "run an operator once on given inputs and attributes",
@@ -98,6 +97,8 @@ def main(arguments: list[str] | None = None) -> Any:
         known = exit_code_of(error)
         if known is None:
             raise
+        from dmlcts.spec import clean
+
         click.echo(f"dmlcts: {clean.block(_message(error))}", err=True)  # it may show a piece of a foreign file
         sys.exit(known)
     sys.exit(code if isinstance(code, int) else 0)  # click returns the code of an Exit

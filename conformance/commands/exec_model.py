@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from dmlcts.conformance.backends.backend import Backend
-from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.backends.opening import apart, open_backend
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.commands.common import Seconds, json_option
 from dmlcts.conformance.dxdispatch.contested import SOURCES, ContestedReference
@@ -85,7 +85,7 @@ def command(
 
 def _opened(name: str, basis: str | None) -> Backend:
     """The backend; the reference with the answers of a basis."""
-    opened = open_backend(name)
+    opened = open_backend(apart(name))
     if isinstance(opened, ReferenceBackend):
         return ContestedReference(opened, basis or DOCUMENTED)
     if basis:

@@ -15,7 +15,7 @@ from rich.progress import track
 from rich.table import Table
 
 from dmlcts.conformance.backends.backend import Backend
-from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.backends.opening import apart, open_backend
 from dmlcts.conformance.commands.common import Seconds, json_option, names_given, print_json
 from dmlcts.conformance.probing.findings import counts
 from dmlcts.conformance.probing.measured import differences, differs, measurement_of, table, write_measurements
@@ -72,7 +72,7 @@ def command(operators: tuple[str, ...], backend: str, write: bool, as_json: bool
 
 @contextmanager
 def _opened(spec: str) -> Iterator[Backend]:
-    opened = open_backend(spec)
+    opened = open_backend(apart(spec))
     try:
         yield opened
     finally:

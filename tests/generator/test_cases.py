@@ -69,7 +69,7 @@ def test_how_many_cases_of_each_kind_there_are() -> None:
         "values": choices * 2 * 1 + 3 * 2 + choices * 2 + (2 + choices) * 2,
         "sizes": choices * 2 + 204 + 315,  # large ones, those on which kernels turn, and plain ones
         "gaps": choices * 3,
-        "negative": 231,
+        "negative": 282,
         "property": choices * (1 + 3),
         "random": len(array_of(plan_of(load("ELEMENT_WISE_BIT_SHIFT_RIGHT")), "full").random),
     }

@@ -7,18 +7,16 @@ Of an engine's image, its id is compared.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from hashlib import sha256
 from os import DirEntry, scandir
 from pathlib import Path
 from typing import Any
 
 from dmlcts.conformance.backends.directml.dll import Dll
-from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, sha256_of
+from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, recorded, sha256_of
 
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 
@@ -60,11 +58,8 @@ def not_the_default(dll: Dll, marker: Mapping[str, Any]) -> str:
 
 def vkd3d_version(stack: Stack) -> str:
     """The version of vkd3d that was installed, without Debian's part: ``2.1``; empty if it is not known."""
-    with suppress(OSError, ValueError, AttributeError):
-        packages = json.loads((stack.folder / "packages.json").read_text(encoding="utf-8"))
-        if found := re.match(r"[0-9]+(\.[0-9]+)*", str(packages.get("libvkd3d1"))):
-            return found[0]
-    return ""
+    found = re.match(r"[0-9]+(\.[0-9]+)*", str(recorded(stack.folder / "packages.json").get("libvkd3d1")))
+    return found[0] if found else ""
 
 
 def _whole(stack: Stack) -> Iterator[Path]:

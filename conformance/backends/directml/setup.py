@@ -41,6 +41,7 @@ from dmlcts.conformance.backends.directml.stack import (
     need_prepared,
     packages_seen,
     prepared,
+    recorded,
     sha256_of,
     stack_of,
 )
@@ -266,7 +267,7 @@ def make_chroot(stack: Stack, wish: Wish, say: Say) -> None:
             write_json(folder / "packages.json", dict(line.split("\t") for line in listed.splitlines() if "\t" in line))
             for name in ("home", "shaders", "dll"):
                 (root / "dmlcts" / name).mkdir(parents=True, exist_ok=True)
-    compare_packages(json.loads((stack.folder / "packages.json").read_text(encoding="utf-8")), say)
+    compare_packages(recorded(stack.folder / "packages.json"), say)
     if not (stack.root / stack.inside[1:]).exists():
         with _step("Building the host", say):
             build_in_chroot(stack)

@@ -19,7 +19,6 @@ HOST stands for the host's sources, so that versions of the suite do not disturb
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 import shutil
@@ -34,6 +33,7 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.directml.dll import Dll
+from dmlcts.spec.foreign import MIB, ForeignError, parse_json, read_text
 
 NATIVE = Path(__file__).resolve().parent / "native"
 """The host's sources, in a checkout and in an installed package alike."""
@@ -211,14 +211,22 @@ _MARKED = {"dll": str, "sha256": str, "seal": dict}
 """What a marker must have: the default DLL, its SHA-256, and the stack's seal (seal.py)."""
 
 
+def recorded(file: Path) -> Mapping[str, Any]:
+    """What a file that setup wrote says; nothing where it is not there, or holds no JSON object any more."""
+    with suppress(OSError, ForeignError):
+        found = parse_json(read_text(file, MIB))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
 def prepared() -> tuple[Stack, Mapping[str, Any]] | None:
     """The stack that is ready, with what its marker says; None if there is none. A marker without all of _MARKED is none."""
     for kind in (CHROOT, *ENGINES):
         stack = stack_of(kind)
-        with suppress(OSError, ValueError):
-            marker = json.loads(stack.marker.read_text(encoding="utf-8"))
-            if isinstance(marker, dict) and all(isinstance(marker.get(name), kind) for name, kind in _MARKED.items()):
-                return stack, marker
+        marker = recorded(stack.marker)
+        if all(isinstance(marker.get(name), kind) for name, kind in _MARKED.items()):
+            return stack, marker
     return None
 
 

@@ -15,7 +15,7 @@ from commands import dmlcts
 
 from dmlcts.conformance.backends import process
 from dmlcts.conformance.backends.backend import CRASHED, GARBLED, HUNG, NOT_STARTED, BackendFault
-from dmlcts.conformance.execution.outcome import evidence_of
+from dmlcts.conformance.execution.outcome import fault_evidence
 from dmlcts.conformance.runner import breaker
 from dmlcts.conformance.runner.breaker import ANSWERED, OPERATORS, PASSED, SILENT, Breaker, Ending, ending_of, reason
 from dmlcts.generator.suite import operator_cases
@@ -109,7 +109,7 @@ def test_how_a_case_ended_is_in_its_result() -> None:
     fault = BackendFault(
         "the output ended before a frame; the host ended with exit code 3", "exit: 3\nstandard error:\nno memory", CRASHED
     )
-    lost = {"status": "error", "message": str(fault), "evidence": evidence_of(fault)}
+    lost = {"status": "error", "message": str(fault), "evidence": fault_evidence(fault)}
     assert ending_of(result(**lost)) == (CRASHED, str(fault))  # type: ignore[arg-type]
     rejected = replace(result(**lost), message=f"must be rejected (constraint/(a)), but: {fault}")  # type: ignore[arg-type]
     assert ending_of(rejected) == (CRASHED, str(fault))
@@ -125,11 +125,11 @@ def test_how_a_case_ended_is_in_its_result() -> None:
         ("a request takes long; the host is at CompileOperator", "the host is at CompileOperator"),
     ):
         fault = BackendFault("ended", f"exit: 3\nstandard error, its last 4096 bytes at most:\n{printed}", HUNG)
-        assert ending_of(result("error", message="ended", evidence=evidence_of(fault))) == (HUNG, text)
+        assert ending_of(result("error", message="ended", evidence=fault_evidence(fault))) == (HUNG, text)
     assert ending_of(result("waived", evidence={"host": CRASHED})) == NOTHING
     assert ending_of(result("unsupported", undeclared="operator")) == NOTHING
     assert ending_of(result("unsupported")) == ANSWER
-    assert ending_of(result("error", evidence=evidence_of(BackendFault("the device was removed")))) == ANSWER
+    assert ending_of(result("error", evidence=fault_evidence(BackendFault("the device was removed")))) == ANSWER
     assert ending_of(result("fail")) == ANSWER
     assert ending_of(result("pass")) == PASS
     assert ending_of(negative("pass")) == ANSWER

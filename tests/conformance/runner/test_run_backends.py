@@ -204,8 +204,9 @@ def test_a_child_that_a_worker_leaves_delays_nothing(name: str, tmp_path: Path, 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="fork")
-def test_a_fork_that_goes_on_runs_no_case_twice(tmp_path: Path) -> None:
-    assert dmlcts("run", "-q", *SELECTED, "--backend", "inprocess:unruly:Forks", "--out", tmp_path) == 0
+@pytest.mark.parametrize("kind", ["inprocess", "python"])
+def test_a_fork_that_goes_on_runs_no_case_twice(kind: str, tmp_path: Path) -> None:
+    assert dmlcts("run", "-q", *SELECTED, "--backend", f"{kind}:unruly:Forks", "--out", tmp_path) == 0
     assert {result.status for result in results(tmp_path).values()} == {"pass"}
 
 

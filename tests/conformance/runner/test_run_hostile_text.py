@@ -61,7 +61,7 @@ def test_a_hostile_results_file_is_cleaned_when_it_is_read(tmp_path: Path) -> No
     attack = "\x1b[2J\n::error::owned\n##[error]x" + "y" * 100_000
     manifest = {"suite_version": attack, "spec_version": "s", "backend": {"name": attack, "details": {attack: [attack]}}, "backend_spec": attack,
                 "command": attack, "level": "core", "basis": "documented", "feature_level": "6_4", "seed": "", "platform": {attack: attack}, "started": ""}  # fmt: skip
-    result = {"case": "X/\x1b", "operator": "X", "data_type": "\x07", "kind": "k", "basis": "b", "feature_level": "6_4", "status": "fail",
+    result = {"case": "X/\x1b", "operator": "X", "data_type": "INT8", "kind": "table", "basis": "documented", "feature_level": "6_4", "status": "fail",
               "message": attack, "evidence": {attack: {attack: attack}}, "desc": {"Type": attack}, "repro": attack, "waiver": attack,
               "mismatches": [{"tensor": "\x1b", "index": [0], "expected": attack, "actual": "::x"}]}  # fmt: skip
     file = tmp_path / "results.jsonl"

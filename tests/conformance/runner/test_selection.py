@@ -295,7 +295,7 @@ def test_a_process_that_dies_while_it_makes_cases_is_replaced_twice() -> None:
         pool = Pool(selection, 1, session)
     for attempt in range(3):
         gone = subprocess.Popen([sys.executable, "-c", "exit(7)"], stdin=subprocess.PIPE, text=True)
-        process = _Process(gone, ready=True, listing=True, operator=plan.unlisted.popleft())
+        process = _Process(0, gone, ready=True, listing=True, operator=plan.unlisted.popleft())
         pool.processes.append(process)
         if attempt < 2:
             pool._bury(process, plan)
@@ -317,7 +317,7 @@ def test_a_process_that_dies_while_it_makes_cases_costs_the_case_that_a_backend_
     plan.add(OR, [case.id for case in selection.cases(OR)])
     last = plan.ids[OR][1]
     gone = subprocess.Popen([sys.executable, "-c", "exit(7)"], stdin=subprocess.PIPE, text=True)
-    process = _Process(gone, ready=True, began=True, operator=OR, indices=deque(plan.take(OR, 2)))
+    process = _Process(0, gone, ready=True, began=True, operator=OR, indices=deque(plan.take(OR, 2)))
     pool.processes.append(process)
     for _ in range(2):
         pool._hear(process, ["ran", "pass", False], plan)

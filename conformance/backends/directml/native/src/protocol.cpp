@@ -28,6 +28,10 @@ constexpr uint64_t chunk = 1 << 18;
 // mingw-w64's _lock_file is not the lock that Wine's fread takes.
 std::mutex input;
 
+// Of standard output, for a whole frame, and of the id of the request that is being executed. Not in the header: the C++ library of mingw-w64 with
+// Windows' own threads has no mutex, and what only includes this builds with it.
+std::mutex output;
+
 // Both ends are little endian, but what is assembled from bytes needs no packed struct.
 uint64_t little(const unsigned char* bytes, int count) {
     uint64_t number = 0;
@@ -133,18 +137,18 @@ void Streams::put(const void* data, uint64_t size) {
 void Streams::write(const json::Value& header, const std::vector<Piece>& payload) {
     std::vector<char> waste(static_cast<size_t>(std::min<uint64_t>(payload_, 1 << 16)));
     while (payload_) read(waste.data(), std::min<uint64_t>(payload_, waste.size()));
-    const std::lock_guard<std::mutex> alone(output_);
+    const std::lock_guard<std::mutex> alone(output);
     executed_ = json::Value();
     put_frame(header, payload);
 }
 
 void Streams::executes(const json::Value& id) {
-    const std::lock_guard<std::mutex> alone(output_);
+    const std::lock_guard<std::mutex> alone(output);
     executed_ = id;
 }
 
 void Streams::progress(const char* step) {
-    const std::lock_guard<std::mutex> alone(output_);
+    const std::lock_guard<std::mutex> alone(output);
     if (!executed_.is_null()) put_frame(json::Object{{"status", "working"}, {"id", executed_}, {"at", step}}, {});
 }
 

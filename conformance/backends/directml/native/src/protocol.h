@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -73,7 +72,6 @@ private:
     [[noreturn]] void cut_off(const char* part, uint64_t came, uint64_t length) const;
 
     std::FILE* out_;
-    std::mutex output_;     // of `out_`, for a whole frame, and of what follows
     json::Value executed_;  // the id of the request that is being executed; null between the requests
     uint64_t requests_ = 0;                   // that have begun
     uint64_t payload_ = 0, payload_size_ = 0;  // of the latest: bytes still to be read, and all
