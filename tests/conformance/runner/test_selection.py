@@ -320,7 +320,7 @@ def test_a_process_that_dies_while_it_makes_cases_costs_the_case_that_a_backend_
     process = _Process(0, gone, ready=True, began=True, operator=OR, indices=deque(plan.take(OR, 2)))
     pool.processes.append(process)
     for _ in range(2):
-        pool._hear(process, ["ran", "pass", False], plan)
+        pool._hear(process, ["ran", "pass", False, ["passed", ""]], plan)
     process.listing, process.operator = True, "ELEMENT_WISE_BIT_XOR"
     pool._bury(process, plan)
     assert plan.statuses == {plan.ids[OR][0]: "pass", last: "error"}

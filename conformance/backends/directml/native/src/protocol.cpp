@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #ifdef _WIN32
 #include <fcntl.h>
