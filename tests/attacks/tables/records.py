@@ -151,7 +151,6 @@ DAMAGED: dict[str, bytes] = {
     "unlisted operators": text(changed(BASE, 0, "manifest", unlisted=["GEMM"])),
     "a requirement of what is not there": text(changed(BASE, 0, "manifest", required=["GEMM/*"])),
     "a basis that is none": text(changed(BASE, 0, "manifest", basis="hearsay")),
-    "a shard": text(changed(BASE, 0, "manifest", shard="1/2")),
     "a shard that is none": text(changed(BASE, 0, "manifest", shard="0/0")),
     "a backend without a name": text(changed(BASE, 0, "manifest", backend={})),
     "a backend whose accumulator is text": text(changed(BASE, 0, "manifest", backend={"name": "x", "accumulator": "52"})),
