@@ -53,6 +53,11 @@ GOOD, BAD = text(lines(PASSED)), text(lines(FAILED))
 FILES = {"good.jsonl": GOOD, "bad.jsonl": BAD}
 
 
+def outside_code(text: str) -> str:
+    """Markdown without its fenced blocks and code spans, in which nothing is markup."""
+    return re.sub(r"(`+).+?(?<!`)\1(?!`)", "", re.sub(r"^(```+).*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL))
+
+
 def clean(outcome: Outcome) -> str:
     """Neither a terminal nor a report is attacked."""
     shown = {"printed": outcome.printed}
@@ -65,13 +70,7 @@ def clean(outcome: Outcome) -> str:
             return f"{name} has the control character {found[0]!r}"
         if re.search(r"^\s*::error file=x|##vso\[task", content, re.MULTILINE):
             return f"{name} has a command of a CI system"
-        if "<script>alert" in (
-            re.sub(r"^(```+).*?^\1$", "", content, flags=re.MULTILINE | re.DOTALL)
-            if name.endswith(".md")
-            else content
-            if name.endswith(".html")
-            else ""
-        ):
+        if name.endswith((".html", ".md")) and "<script>alert" in (outside_code(content) if name.endswith(".md") else content):
             return f"{name} has a script"
     return ""
 
