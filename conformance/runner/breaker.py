@@ -93,7 +93,9 @@ class Breaker:
     def ran(self, process: int, operator: str, ending: Ending) -> None:
         """A case of an operator ended so in a process, which is a number."""
         row = self._rows.setdefault(process, [])
-        if ending.kind in COSTS:
+        if operator in self.operators and ending.kind in COSTS and ending.kind != NOT_STARTED:
+            row.clear()  # it was on its way when its operator was stopped, and tells nothing about the next one but that its host had started
+        elif ending.kind in COSTS:
             row.append(ending)
         elif ending.kind != SILENT:
             row.clear()

@@ -163,6 +163,17 @@ def ran(record: Record) -> dict[str, int]:
     return found
 
 
+def test_what_was_on_its_way_when_an_operator_was_stopped_counts_for_no_other() -> None:
+    stops = Breaker()
+    for _ in range(breaker.LIMIT + 1):
+        stops.ran(0, "A", Ending(CRASHED, "x"))
+    for _ in range(breaker.LIMIT - 1):
+        stops.ran(0, "B", Ending(CRASHED, "x"))
+    assert list(stops.operators) == ["A"]
+    stops.ran(0, "B", Ending(CRASHED, "x"))
+    assert list(stops.operators) == ["A", "B"]
+
+
 @pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("processes", [0, 1])
 def test_a_host_that_always_crashes_stops_the_run_which_says_why(
@@ -174,7 +185,10 @@ def test_a_host_that_always_crashes_stops_the_run_which_says_why(
     assert record.manifest.stopped == why
     assert record.manifest.stopped_operators == {f"ELEMENT_WISE_{name}": MISSING for name in CHOSEN[:2]}
     assert not record.manifest.interrupted
-    assert list(ran(record).values()) == [3, 3, 0, 0]
+    first, second, *others = ran(record).values()
+    assert first in (3, 3 + processes)  # a worker may be at another case when it hears of it
+    assert second in (3, 3 + processes)
+    assert others == [0, 0]
     assert record.manifest.unlisted == []
     left = [each for each in record.results if each.status == "not_run"]
     assert {each.message for each in left} == {f"not run: {MISSING}", f"not run: {why}"}
