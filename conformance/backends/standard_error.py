@@ -1,4 +1,4 @@
-"""A host's standard error: its last bytes are kept, and it can be said which of them were written since a request began.
+"""A host's standard error: its last bytes are kept, and which of them were written since a request began.
 
 A host that rejects a desc writes the reason before it answers. The answer may be read first, since the two come through different pipes. On
 POSIX, whoever asks first reads what is in the pipe, so that a reason is never missed. On Windows, where no pipe can be asked whether it holds

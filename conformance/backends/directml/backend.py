@@ -93,7 +93,7 @@ def open_directml(argument: str) -> DirectML:
 
 
 def on_stack(stack: Stack, seal: Seal, dll: Dll, options: Sequence[str] = (), argument: str = "", remark: str = "") -> DirectML:
-    """Starts the host of a stack. ``seal`` is that of its set-up, ``remark`` what is to be said about the DLL. Raises BackendUnavailable."""
+    """Starts the host of a stack. ``seal`` is that of its set-up, ``remark`` a note about the DLL. Raises BackendUnavailable."""
     try:
         command = stack.command(dll, options)
         changed = changes(stack, seal)

@@ -155,7 +155,7 @@ def attacks() -> Iterator[Attack]:
         for kind in ("python", "inprocess"):
             yield Attack(f"wrong with {name}, {kind}", (Run(run_of(kind), (never_green,), at_start=at_most(what, most)),), wrong)
     yield Attack(
-        "asserts are no part of what is said",
+        "without asserts, results and exit codes are the same",
         (Run(run_of("python"), (prints("of "), prints_no("AssertionError")), {"PYTHONOPTIMIZE": "2"}),),
         wrong,
     )

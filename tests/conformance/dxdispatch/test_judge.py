@@ -244,7 +244,7 @@ def gather(indices: list[int], data_type: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("indices", "data_type", "said"),
+    ("indices", "data_type", "expected"),
     [
         (
             [0, 9, 1],
@@ -258,14 +258,14 @@ def gather(indices: list[int], data_type: str) -> dict[str, Any]:
     ],
 )
 def test_an_index_beyond_the_end_is_named_with_its_rule(
-    indices: list[int], data_type: str, said: str, tmp_path: Path, write: Write
+    indices: list[int], data_type: str, expected: str, tmp_path: Path, write: Write
 ) -> None:
     model = write(gather(indices, data_type))
     found = execute_model(model, "--out", tmp_path / "o")
     assert found.exit_code == 0
-    assert (said in found.stderr) if said else (found.stderr == "")
-    assert ("erratum out-of-range: What an index beyond the end gives is not defined" in found.stderr) is bool(said)
-    assert bool(judged(model, tmp_path / "o")["dispatches"][0]["notes"]) is bool(said)
+    assert (expected in found.stderr) if expected else (found.stderr == "")
+    assert ("erratum out-of-range: What an index beyond the end gives is not defined" in found.stderr) is bool(expected)
+    assert bool(judged(model, tmp_path / "o")["dispatches"][0]["notes"]) is bool(expected)
 
 
 def test_a_scale_of_0_is_named() -> None:
@@ -279,7 +279,7 @@ def test_a_scale_of_0_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("array", "said"),
+    ("array", "expected"),
     [
         (None, "out.npy: cannot be read: No such file or directory; it must hold the output OutputTensor"),
         (np.array([17, 18], np.uint32), "holds uint32 of sizes [2], but OutputTensor is UINT32 (uint32) of sizes [3]"),
@@ -290,10 +290,10 @@ def test_a_scale_of_0_is_named() -> None:
     ],
 )
 def test_an_output_that_is_missing_or_another_tensor_is_an_error(
-    array: Any, said: str, tmp_path: Path, write: Write, capsys: pytest.CaptureFixture[str]
+    array: Any, expected: str, tmp_path: Path, write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = saved(tmp_path / "o", **({} if array is None else {"out": array}))
-    assert said in message(capsys, write(bit_or({}, [3])), folder)
+    assert expected in message(capsys, write(bit_or({}, [3])), folder)
 
 
 def test_numbers_of_the_other_byte_order_are_the_same_numbers(tmp_path: Path, write: Write) -> None:

@@ -1,4 +1,4 @@
-"""When a run stops by itself: after how many cases in a row that lose the host, what does not count, and what is then said and kept."""
+"""When a run stops by itself: after how many cases in a row that lose the host, what does not count, the messages, and what is kept."""
 
 from __future__ import annotations
 
