@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.generator.plan import plan_of
+from dmlcts.generator.plan.plan import plan_of
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import ABSENT, PRESENT
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.operator import ABSENT, PRESENT
+from dmlcts.spec.reading.loader import load
 
 TIMES = 5
 CONVOLUTION = {"InputTensor": (64, 64, 56, 56), "FilterTensor": (64, 64, 3, 3)}

@@ -36,14 +36,14 @@ from unittest import mock
 import numpy as np
 
 from dmlcts.conformance.backends.backend import BufferBinding, Dispatch, Rejected
-from dmlcts.conformance.backends.process import ProcessBackend, split_command
-from dmlcts.conformance.backends.protocol import CLOSE, DESCRIBE, Source, frame, read_header, run_request
-from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.selection import selected_cases
-from dmlcts.conformance.runner.session import Session
-from dmlcts.conformance.runner.terminal import command_text
-from dmlcts.generator.case import AGREEMENT, RELATION, Case
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.conformance.backends.process.process import ProcessBackend, split_command
+from dmlcts.conformance.backends.process.protocol import CLOSE, DESCRIBE, Source, frame, read_header, run_request
+from dmlcts.conformance.runner.screen.terminal import command_text
+from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.work.selection import selected_cases
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.generator.case.case import AGREEMENT, RELATION, Case
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 TIMES = 5
 SIZE = 64 << 20
@@ -102,7 +102,7 @@ def recorded(host: Host, cases: Sequence[Case], file: Path) -> int:
                 stream.write(piece)
             return pieces
 
-        with mock.patch("dmlcts.conformance.backends.process.run_request", noted):
+        with mock.patch("dmlcts.conformance.backends.process.process.run_request", noted):
             run_all(Session(OPTIONS, backend), cases)
         stream.write(frame(CLOSE))
     return count

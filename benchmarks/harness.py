@@ -82,10 +82,10 @@ def cost_of_a_case(folder: Path) -> tuple[float, float]:
     """The harness's seconds a small case, and those of the work; the cases themselves are made before."""
     from rich.console import Console
 
-    from dmlcts.conformance.runner import journal
-    from dmlcts.conformance.runner.options import RunOptions
-    from dmlcts.conformance.runner.progress import Progress
+    from dmlcts.conformance.runner.folder import journal
     from dmlcts.conformance.runner.run import run
+    from dmlcts.conformance.runner.screen.progress import Progress
+    from dmlcts.conformance.runner.work.options import RunOptions
     from dmlcts.reports import write_all
 
     options = RunOptions(expression=SMALL, out=str(folder))
@@ -106,8 +106,8 @@ def cost_of_a_case(folder: Path) -> tuple[float, float]:
 
 def main() -> None:
     """Measures and prints."""
-    from dmlcts.conformance.runner.options import RunOptions
-    from dmlcts.conformance.runner.selection import selected_cases
+    from dmlcts.conformance.runner.work.options import RunOptions
+    from dmlcts.conformance.runner.work.selection import selected_cases
 
     core, full = (len(selected_cases(options)) for options in (RunOptions(), RunOptions(level="full", basis="measured")))
     one = selected_cases(RunOptions(expression=SMALL))[0]

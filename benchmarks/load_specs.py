@@ -18,8 +18,8 @@ from time import process_time
 
 import yaml
 
-from dmlcts.spec.expression import compile_expression
-from dmlcts.spec.loader import load_file, operators_folder
+from dmlcts.spec.model.expression import compile_expression
+from dmlcts.spec.reading.loader import load_file, operators_folder
 
 NUMBERS = (50, 100, 200)
 FIXTURES = Path(__file__).parents[1] / "tests" / "data" / "operators"

@@ -78,7 +78,7 @@ def median(task: Callable[[], object], times: int, warm: int = 3) -> float:
 
 def through_bare_pipes(program: str, data: memoryview, times: int) -> float:
     """The median time in seconds in which a Python program reads ``data`` and answers with a byte; the pipes are as the backend's."""
-    from dmlcts.conformance.backends.process import _widen
+    from dmlcts.conformance.backends.process.process import _widen
 
     with subprocess.Popen([sys.executable, "-S", "-c", program], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as echo:
         stdin, stdout = cast(FileIO, echo.stdin), cast(FileIO, echo.stdout)
@@ -98,8 +98,8 @@ def main() -> None:
     import numpy as np
 
     from dmlcts.conformance.backends.backend import BufferBinding, Dispatch
-    from dmlcts.conformance.backends.process import ProcessBackend
-    from dmlcts.spec.desc import OperatorDesc, TensorDesc
+    from dmlcts.conformance.backends.process.process import ProcessBackend
+    from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
     def dispatch(*sizes: int) -> Dispatch:
         names = ("ATensor", "BTensor", "OutputTensor")

@@ -17,7 +17,7 @@ from statistics import median
 from time import perf_counter
 
 from dmlcts.reports import write_all
-from dmlcts.reports.record import (
+from dmlcts.reports.record.record import (
     ERROR,
     FAIL,
     NOT_RUN,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         Rejected,
         Unsupported,
     )
-    from dmlcts.spec.desc import OperatorDesc, TensorDesc
+    from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 __all__ = [
     "ArrayBackend",
@@ -38,8 +38,8 @@ __all__ = [
 
 _MODULES = {
     "ArrayBackend": "dmlcts.conformance.backends.array_backend",
-    "OperatorDesc": "dmlcts.spec.desc",
-    "TensorDesc": "dmlcts.spec.desc",
+    "OperatorDesc": "dmlcts.spec.model.desc",
+    "TensorDesc": "dmlcts.spec.model.desc",
 }
 
 

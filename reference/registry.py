@@ -12,17 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules, walk_packages
 from typing import Any
 
 import numpy as np
 
-import dmlcts.reference as package
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.loader import family_of
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.reading.loader import family_of
 
 Reference = Callable[[Any, OperatorDesc, Mapping[str, Array]], dict[str, Answer]]
+
+_OPERATORS = "operators"
+"""The folder whose modules register functions here. It is found by its name, as plugins are: what lies in it imports this module."""
 
 _FUNCTIONS: dict[str, Reference] = {}
 
@@ -61,14 +64,15 @@ def references() -> Mapping[str, Reference]:
 
 
 def _families() -> tuple[str, ...]:
-    """The folders below dmlcts.reference."""
-    return tuple(sorted(found.name for found in iter_modules(package.__path__) if found.ispkg))
+    """The folders of operators."""
+    folder = Path(__file__).with_name(_OPERATORS)
+    return tuple(sorted(found.name for found in iter_modules([str(folder)]) if found.ispkg))
 
 
 @cache
 def _import(family: str) -> None:
     """Imports every module of a family, whose functions register themselves."""
-    folder = import_module(f"{package.__name__}.{family}")
+    folder = import_module(f"{__package__}.{_OPERATORS}.{family}")
     for found in walk_packages(folder.__path__, f"{folder.__name__}."):
         import_module(found.name)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dmlcts.reports.explanation import FILE, Explanation, write_explanations
-from dmlcts.reports.record import Record
-from dmlcts.reports.supplement import Supplement
+from dmlcts.reports.explain.explanation import FILE, Explanation, write_explanations
+from dmlcts.reports.formats.supplement import Supplement
+from dmlcts.reports.record.record import Record
 
 
 def write_all(record: Record, folder: Path, supplement: Supplement | None = None, explanations: Sequence[Explanation] = ()) -> Path:
@@ -20,13 +20,13 @@ def write_all(record: Record, folder: Path, supplement: Supplement | None = None
         OSError: the folder cannot be written; the message names it.
     """
     # Imported here, so that who only reads records does not load a template engine.
-    from dmlcts.reports.claim_json import write_claim
-    from dmlcts.reports.ctrf import write_ctrf
-    from dmlcts.reports.files import writing
-    from dmlcts.reports.html import write_html
-    from dmlcts.reports.junit import write_junit
-    from dmlcts.reports.markdown import write_markdown
-    from dmlcts.reports.record import write_record
+    from dmlcts.reports.claim.claim_json import write_claim
+    from dmlcts.reports.formats.ctrf import write_ctrf
+    from dmlcts.reports.formats.html import write_html
+    from dmlcts.reports.formats.junit import write_junit
+    from dmlcts.reports.formats.markdown import write_markdown
+    from dmlcts.reports.record.files import writing
+    from dmlcts.reports.record.record import write_record
 
     with writing(folder):
         write_record(record, folder / "results.jsonl")

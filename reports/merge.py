@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from dmlcts.reports.policies import POLICIES
-from dmlcts.reports.record import SEARCH, Manifest, Record
-from dmlcts.reports.verdict import numbered
+from dmlcts.reports.record.policies import POLICIES
+from dmlcts.reports.record.record import SEARCH, Manifest, Record
+from dmlcts.reports.record.verdict import numbered
 
 
 class MergeError(ValueError):

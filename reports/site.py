@@ -18,11 +18,11 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from dmlcts.reports.files import file_names, write_text, writing
-from dmlcts.spec.abi import FeatureLevel, abi
-from dmlcts.spec.measurement import ORACLE, Measurement
-from dmlcts.spec.model import DOCUMENTED, Operator
-from dmlcts.spec.sections import Section, sections
+from dmlcts.reports.record.files import file_names, write_text, writing
+from dmlcts.spec.model.abi import FeatureLevel, abi
+from dmlcts.spec.model.measurement import ORACLE, Measurement
+from dmlcts.spec.model.operator import DOCUMENTED, Operator
+from dmlcts.spec.pages.sections import Section, sections
 
 START = "<!doctype html>\n<!-- DirectML conformance: specification -->\n"
 """The start of every page, by which the next site recognizes those of an older one."""

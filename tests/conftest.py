@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dmlcts.conformance.runner.threads import one_thread
-from dmlcts.generator import kept
+from dmlcts.conformance.runner.workers.threads import one_thread
+from dmlcts.generator.case import case_cache
 
 os.environ.update(one_thread(os.environ))  # inherited by the processes that share the tests out
 
@@ -20,9 +20,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Not by way of the environment: the commands that are tested make their own, and those of a foreign backend refuse the variable.
     """
-    given = os.environ.pop(kept.VARIABLE, "")
+    given = os.environ.pop(case_cache.VARIABLE, "")
     named = getattr(config, "workerinput", {}).get("cases", "")
-    kept.shared = config.stash[FOLDER] = named or given or tempfile.mkdtemp(prefix="dmlcts-cases-")
+    case_cache.shared = config.stash[FOLDER] = named or given or tempfile.mkdtemp(prefix="dmlcts-cases-")
     if not named and not given:
         config.add_cleanup(lambda: shutil.rmtree(config.stash[FOLDER], ignore_errors=True))
 

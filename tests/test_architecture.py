@@ -2,12 +2,13 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from dmlcts.spec.abi import abi
+from dmlcts.spec.model.abi import abi
 
 ROOT = Path(__file__).parents[1]
 
@@ -20,8 +21,19 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 """Imports run one way. A room may always import itself."""
 
-ROOMS: tuple[str, ...] = ("backends", "execution", "properties", "probing", "dxdispatch", "runner", "mutants", "commands")
-"""The rooms of conformance/, in the direction in which a case goes through them: a room imports those before it alone."""
+ENTRIES = 10
+"""How many files and folders a folder may have: what one looks through at a glance."""
+
+CATALOGUES = {
+    "spec/operators": "a folder a family, a file an operator",
+    "spec/profiles": "a file a profile",
+    "spec/measured": "a file an implementation and family",
+    "generator/covering/rows": "a file an operator",
+    "reference/operators": "a folder a family, a module a kind of operator",
+    "conformance/faults/families": "a module a family of operators",
+    "conformance/backends/directml/native": "sources in another language",
+}
+"""Folders, with all below them, that may have more: one finds an entry by the name of what it is about."""
 
 LONGEST = 450
 
@@ -30,7 +42,7 @@ MODULES = [module for room in MAY_IMPORT for module in sorted((ROOT / room).rglo
 SHARED = [
     module
     for module in MODULES
-    if module.relative_to(ROOT).parts[0] in ("generator", "conformance", "reports") and "mutants" not in module.parts
+    if module.relative_to(ROOT).parts[0] in ("generator", "conformance", "reports") and "faults" not in module.parts
 ]
 
 
@@ -103,8 +115,9 @@ def test_shared_machinery_names_no_operator(module: Path) -> None:
     assert operators_named(module.read_text(encoding="utf-8")) == []
 
 
-def rooms_imported(source: str) -> set[str]:
-    """The rooms of conformance/ that a module imports, wherever in it and however."""
+@cache
+def imported_modules(source: str) -> frozenset[str]:
+    """What a module imports of the package, by whole names, wherever in it and however."""
     tree = ast.parse(source)
     names = [text for _, text in literals(tree) if re.fullmatch(r"dmlcts(\.\w+)+", text)]
     for node in ast.walk(tree):
@@ -112,22 +125,56 @@ def rooms_imported(source: str) -> set[str]:
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names += [f"{node.module}.{alias.name}" for alias in node.names]
-    parts = [name.split(".") for name in names]
-    return {part[2] for part in parts if part[:2] == ["dmlcts", "conformance"] and len(part) > 2 and part[2].islower()}
+    return frozenset(name.removeprefix("dmlcts.") for name in names if name.startswith("dmlcts."))
 
 
-def test_conformance_has_ten_entries_at_its_top_or_fewer() -> None:
-    entries = {entry.name for entry in (ROOT / "conformance").iterdir() if entry.name != "__pycache__"}
-    assert entries == {*ROOMS, "__init__.py", "py.typed"}
-    assert len(entries) <= 10
+def arrows(folder: Path, root: Path = ROOT) -> dict[str, set[str]]:
+    """For each entry of a folder, a module or a folder, the other entries that it imports."""
+    prefix, found = [*folder.relative_to(root).parts], dict[str, set[str]]()
+    for module in folder.rglob("*.py"):
+        inner = module.relative_to(folder).with_suffix("").parts
+        if inner == ("__init__",):
+            continue
+        others = [name.split(".") for name in imported_modules(module.read_text(encoding="utf-8"))]
+        inside = {name[len(prefix)] for name in others if name[: len(prefix)] == prefix and len(name) > len(prefix)}
+        found.setdefault(inner[0], set()).update(inside - {inner[0]})
+    return {entry: others & found.keys() for entry, others in found.items()}
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_data_flow_through_conformance_in_one_direction(room: str) -> None:
-    before = set(ROOMS[: ROOMS.index(room) + 1])
-    for module in sorted((ROOT / "conformance" / room).rglob("*.py")):
-        back = rooms_imported(module.read_text(encoding="utf-8")) - before
-        assert not back, f"{named(module)} imports {', '.join(sorted(back))}, which come after {room}"
+def circle(graph: Mapping[str, set[str]]) -> list[str]:
+    """The entries of which each imports another of them; none if all imports run one way."""
+    left = dict(graph)
+    while free := [entry for entry, others in left.items() if not others & left.keys()]:
+        for entry in free:
+            del left[entry]
+    return sorted(left)
+
+
+FOLDERS = sorted({module.parent for module in MODULES if "native" not in module.parts})
+
+
+def catalogued(folder: Path) -> bool:
+    """Whether a folder is one of the catalogues or lies in one."""
+    return any(named(folder) == name or named(folder).startswith(f"{name}/") for name in CATALOGUES)
+
+
+def entries(folder: Path) -> set[str]:
+    """What one sees in a folder, without what every package has."""
+    return {entry.name for entry in folder.iterdir()} - {"__pycache__", "__init__.py", "py.typed"}
+
+
+@pytest.mark.parametrize("folder", [folder for folder in FOLDERS if not catalogued(folder)], ids=named)
+def test_a_folder_has_few_entries(folder: Path) -> None:
+    assert len(entries(folder)) <= ENTRIES
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=named)
+def test_imports_in_a_folder_run_one_way(folder: Path) -> None:
+    assert circle(arrows(folder)) == []
+
+
+def test_catalogues_are_there() -> None:
+    assert [name for name in CATALOGUES if not (ROOT / name).is_dir()] == []
 
 
 def test_every_package_is_installed() -> None:
@@ -142,8 +189,8 @@ def test_every_package_is_installed() -> None:
 @pytest.mark.parametrize(
     ("source", "rooms"),
     [
-        ("import dmlcts.spec.abi", {"spec"}),
-        ("from dmlcts.spec.abi import abi", {"spec"}),
+        ("import dmlcts.spec.model.abi", {"spec"}),
+        ("from dmlcts.spec.model.abi import abi", {"spec"}),
         ("from dmlcts import spec, reports", {"spec", "reports"}),
         ("from ..spec import abi", {"spec"}),
         ("from .. import spec", {"spec"}),
@@ -152,9 +199,9 @@ def test_every_package_is_installed() -> None:
         ("def f():\n    from dmlcts.conformance import run", {"conformance"}),
         ("if TYPE_CHECKING:\n    import dmlcts.reports", {"reports"}),
         ("import_module('dmlcts.reference.registry')", {"reference"}),
-        ("from dmlcts.generator.case import Case", set()),
+        ("from dmlcts.generator.case.case import Case", set()),
         ("import numpy\nfrom spec import x", set()),
-        ('"""See dmlcts.spec.abi."""', set()),
+        ('"""See dmlcts.spec.model.abi."""', set()),
         ("'dmlcts.spec is where it stands'", set()),
     ],
 )
@@ -162,12 +209,27 @@ def test_the_import_check_finds_what_it_must(source: str, rooms: set[str]) -> No
     assert imported(source, "generator") == rooms
 
 
-def test_the_direction_check_finds_what_it_must() -> None:
-    assert rooms_imported("from dmlcts.conformance.commands.cli import main") == {"commands"}
-    assert rooms_imported("def f():\n    from dmlcts.conformance.runner import journal") == {"runner"}
-    assert rooms_imported("import dmlcts.conformance.mutants") == {"mutants"}
-    assert rooms_imported("import_module('dmlcts.conformance.probing.probe')") == {"probing"}
-    assert rooms_imported("from dmlcts.conformance import ArrayBackend") == set()
+def test_the_circle_check_finds_what_it_must(tmp_path: Path) -> None:
+    def write(name: str, text: str) -> None:
+        (tmp_path / "room" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "room" / name).write_text(text, encoding="utf-8")
+
+    write("__init__.py", "from dmlcts.room.one import a")
+    write("one.py", "from dmlcts.room.inner.deep import x\nimport dmlcts.elsewhere")
+    write("inner/deep.py", "from dmlcts.room.inner import other")
+    write("inner/other.py", "")
+    assert arrows(tmp_path / "room", tmp_path) == {"one": {"inner"}, "inner": set()}
+    assert circle(arrows(tmp_path / "room", tmp_path)) == []
+    write("inner/other.py", "def f():\n    from dmlcts.room import two")
+    write("two.py", "import_module('dmlcts.room.one')")
+    assert circle(arrows(tmp_path / "room", tmp_path)) == ["inner", "one", "two"]
+    write("two.py", "if TYPE_CHECKING:\n    import dmlcts.room.one.x")
+    assert circle(arrows(tmp_path / "room", tmp_path)) == ["inner", "one", "two"]
+
+
+def test_the_import_check_knows_whole_names() -> None:
+    assert imported_modules("from dmlcts.conformance.commands.cli import main") == {"conformance.commands.cli.main"}
+    assert imported_modules("import_module('dmlcts.conformance.probing.probe')") == {"conformance.probing.probe"}
 
 
 def test_the_import_check_in_a_folder_of_a_room() -> None:

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from dmlcts.conformance.execution import binding_checks
-from dmlcts.generator.case import REJECTION, Binding, Case, Data
+from dmlcts.generator.case.case import REJECTION, Binding, Case, Data
 from dmlcts.generator.checks import CHECKS, ids, levels, negative, positive
 from dmlcts.generator.checks.given import Check, Given
-from dmlcts.generator.coverage import COLUMNS, coverage
-from dmlcts.generator.suite import operator_cases
+from dmlcts.generator.checks.promises import COLUMNS, coverage
+from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reference.registry import reference_of
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import Literal
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Literal
+from dmlcts.spec.reading.loader import load
 
 EVERY_CHECK = (*CHECKS, *binding_checks.CHECKS)
 

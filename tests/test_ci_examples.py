@@ -17,7 +17,7 @@ import yaml
 from records import result, run
 
 from dmlcts.conformance.commands.cli import dmlcts, main
-from dmlcts.reports.record import write_record
+from dmlcts.reports.record.record import write_record
 
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLES = sorted((DOCS / "ci").glob("*.yml"))

@@ -18,11 +18,11 @@ import click
 import pytest
 
 from dmlcts.conformance.commands import cli
-from dmlcts.generator.suite import find_case
-from dmlcts.reports.record import read_record
-from dmlcts.reports.waivers import read_waivers
-from dmlcts.spec.abi import abi
-from dmlcts.spec.loader import operator_names
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.reports.gate.waivers import read_waivers
+from dmlcts.reports.record.record import read_record
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.reading.loader import operator_names
 
 ROOT = Path(__file__).parents[1]
 GUIDES = ("README.md", "CONTRIBUTING.md", *(f"docs/{file.name}" for file in sorted((ROOT / "docs").glob("*.md"))))

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, BufferBinding, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
-from dmlcts.spec.abi import feature_level
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load
-from dmlcts.spec.rules import Violation, violations
+from dmlcts.spec.model.abi import feature_level
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.rules.rules import Violation, violations
 
 Array = NDArray[Any]
 

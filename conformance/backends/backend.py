@@ -4,7 +4,7 @@
 tensor) and writes into the resources, as DirectML does through its binding table. An implementation that works on arrays derives
 from ``ArrayBackend`` instead and needs ten lines.
 
-What a backend says is foreign text: its exceptions and its description clean and cap it (spec/clean), so that no report has to.
+What a backend says is foreign text: its exceptions and its description clean and cap it (spec/untrusted/sanitize), so that no report has to.
 
 Three exceptions report everything but success: ``Rejected`` (the implementation rejects the desc or bindings, as negative cases require),
 ``Unsupported`` (it does not claim this at all) and ``BackendFault`` (it crashed, hung, or gave an answer that makes no sense).
@@ -19,8 +19,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.spec import clean
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.untrusted import sanitize
 
 Bytes = NDArray[np.uint8]
 
@@ -38,15 +38,15 @@ class Rejected(Exception):
     """
 
     def __init__(self, message: str, stage: str = "create", code: str = "") -> None:
-        super().__init__(clean.line(message))
-        self.stage, self.code, self.stderr = clean.line(stage), clean.line(code), ""
+        super().__init__(sanitize.line(message))
+        self.stage, self.code, self.stderr = sanitize.line(stage), sanitize.line(code), ""
 
 
 class Unsupported(Exception):
     """The implementation does not claim this operator, data type or feature. Not a pass and not a failure."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(clean.line(message))
+        super().__init__(sanitize.line(message))
 
 
 CRASHED, HUNG, GARBLED, NOT_STARTED = "crashed", "hung", "garbled", "not started"
@@ -61,15 +61,15 @@ class BackendFault(Exception):
     """
 
     def __init__(self, message: str, evidence: str = "", lost: str = "") -> None:
-        super().__init__(clean.line(message))
-        self.evidence, self.lost, self.stderr = clean.block(evidence), lost, ""
+        super().__init__(sanitize.line(message))
+        self.evidence, self.lost, self.stderr = sanitize.block(evidence), lost, ""
 
 
 class BackendUnavailable(Exception):
     """A backend could not be started at all; the message says what is missing and how to get it. Exit code 3."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(clean.block(message))
+        super().__init__(sanitize.block(message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ class BackendInfo:
     def __post_init__(self) -> None:
         for name in ("name", "version", "device"):
             if isinstance(value := getattr(self, name), str):
-                object.__setattr__(self, name, clean.line(value, LONGEST_NAME))
+                object.__setattr__(self, name, sanitize.line(value, LONGEST_NAME))
         for name in ("operators", "data_types"):
             if isinstance(value := getattr(self, name), list):
                 object.__setattr__(self, name, tuple(value))
         if isinstance(self.details, Mapping):
-            object.__setattr__(self, "details", clean.data(self.details, clean.line))
+            object.__setattr__(self, "details", sanitize.data(self.details, sanitize.line))
 
     def to_json(self) -> dict[str, Any]:
         """The description as JSON, for the manifest."""

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Bytes
-from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.model.desc import TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
 
 Array = NDArray[Any]
 

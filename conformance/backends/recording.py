@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from dmlcts.conformance.backends.backend import BackendInfo, Dispatch
-from dmlcts.conformance.backends.protocol import CLOSE, DESCRIBE, frame, run_request
+from dmlcts.conformance.backends.process.protocol import CLOSE, DESCRIBE, frame, run_request
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.spec.loader import load
+from dmlcts.spec.reading.loader import load
 
 
 class Recording(ReferenceBackend):

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.array_backend import ArrayBackend, rejected
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Dispatch, Unsupported
 from dmlcts.reference.answer import Answer, host
-from dmlcts.reference.recent import recent
+from dmlcts.reference.answer_cache import recent
 from dmlcts.reference.registry import reference_of
-from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.rules import Violation
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.rules.rules import Violation
 
 Array = NDArray[Any]
 

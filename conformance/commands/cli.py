@@ -1,4 +1,4 @@
-"""``dmlcts``: the command line. One module a subcommand, in conformance/commands; each is imported when it is called."""
+"""``dmlcts``: the command line. One module a subcommand; each is imported when it is called."""
 
 from __future__ import annotations
 
@@ -11,31 +11,29 @@ from typing import Any
 
 import click
 
-from dmlcts.conformance.runner.terminal import open_streams, set_encoding, silence
+from dmlcts.conformance.runner.screen.terminal import open_streams, set_encoding, silence
 
 COMMANDS = {
-    "ask": "run an operator once on given inputs and attributes",
-    "backends": "list usable backends, and what the others lack",
-    "bounds": "compare the specs' tolerances with the errors of runs",
-    "exec": "run a DxDispatch model",
-    "explain": "say what separates the cases that fail from those that pass",
-    "fuzz": "search for failing cases without end",
-    "gate": "compare a run with an older one, for CI",
-    "generate": "write pytest modules",
-    "judge": "judge given outputs of a model",
-    "merge": "merge the results of several shards",
-    "mutants": "count the planted faults that the suite finds",
-    "probe": "compare what a backend accepts with the documentation",
-    "report": "write the reports of a results file",
-    "repro": "write a case as a model, with its arrays",
-    "run": "run cases on a backend and write reports",
-    "setup": "prepare DirectML.dll and its host",
-    "show": "print a case, or list cases",
-    "spec": "begin, list, show and check specs, their coverage, and pages",
+    "ask": ("backends.ask", "run an operator once on given inputs and attributes"),
+    "backends": ("backends.backends", "list usable backends, and what the others lack"),
+    "bounds": ("results.bounds", "compare the specs' tolerances with the errors of runs"),
+    "exec": ("cases.exec_model", "run a DxDispatch model"),
+    "explain": ("results.explain", "say what separates the cases that fail from those that pass"),
+    "fuzz": ("cases.fuzz", "search for failing cases without end"),
+    "gate": ("results.gate", "compare a run with an older one, for CI"),
+    "generate": ("cases.generate", "write pytest modules"),
+    "judge": ("cases.judge", "judge given outputs of a model"),
+    "merge": ("results.merge", "merge the results of several shards"),
+    "mutants": ("faults.mutants", "count the planted faults that the suite finds"),
+    "probe": ("backends.probe", "compare what a backend accepts with the documentation"),
+    "report": ("results.report", "write the reports of a results file"),
+    "repro": ("cases.repro", "write a case as a model, with its arrays"),
+    "run": ("cases.run", "run cases on a backend and write reports"),
+    "setup": ("backends.setup", "prepare DirectML.dll and its host"),
+    "show": ("cases.show", "print a case, or list cases"),
+    "spec": ("specs.spec", "begin, list, show and check specs, their coverage, and pages"),
 }
-"""Each subcommand with one line of help; its module is ``commands/NAME.py`` (``exec`` has another name)."""
-
-_MODULES = {"exec": "exec_model"}
+"""Each subcommand: its module below ``commands``, and one line of help."""
 
 _EXIT_CODES = """Exit codes: 0 all passed, 1 something failed (or differs, or survives, or nothing passed), 2 usage or input error,
 3 a backend could not be started, 4 nothing failed, but something that the backend claims is unsupported, 130 stopped by Ctrl-C,
@@ -51,12 +49,12 @@ class _Lazy(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"dmlcts.conformance.commands.{_MODULES.get(name, name)}").command
+        command: click.Command = import_module(f"dmlcts.conformance.commands.{COMMANDS[name][0]}").command
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
 @click.group(
@@ -97,16 +95,16 @@ def main(arguments: list[str] | None = None) -> Any:
         known = exit_code_of(error)
         if known is None:
             raise
-        from dmlcts.spec import clean
+        from dmlcts.spec.untrusted import sanitize
 
-        click.echo(f"dmlcts: {clean.block(_message(error))}", err=True)  # it may show a piece of a foreign file
+        click.echo(f"dmlcts: {sanitize.block(_message(error))}", err=True)  # it may show a piece of a foreign file
         sys.exit(known)
     sys.exit(code if isinstance(code, int) else 0)  # click returns the code of an Exit
 
 
 def _message(error: Exception) -> str:
-    """An error in words. Where no space is left, each file that is written is named (spec/writing): one without a name is standard output."""
-    from dmlcts.spec.writing import FULL, WriteError
+    """An error in words. Where no space is left, each file that is written is named (spec/writing/files): one without a name is standard output."""
+    from dmlcts.spec.writing.files import FULL, WriteError
 
     if not isinstance(error, OSError) or isinstance(error, WriteError) or error.filename or error.errno not in FULL:
         return str(error)
@@ -128,11 +126,11 @@ def exit_code_of(error: Exception) -> int | None:
     """The exit code for an exception, None if it is a defect of the suite. The classes are imported here, so that ``--help`` is quick."""
     from dmlcts.conformance.backends.backend import BackendUnavailable
     from dmlcts.conformance.dxdispatch.model_json import ModelError
-    from dmlcts.conformance.runner.options import UsageError
-    from dmlcts.generator.attributes import NotGenerable
-    from dmlcts.reports.record import RecordError
-    from dmlcts.reports.waivers import WaiverError
-    from dmlcts.spec.document import SpecError
+    from dmlcts.conformance.runner.work.options import UsageError
+    from dmlcts.generator.plan.attributes import NotGenerable
+    from dmlcts.reports.gate.waivers import WaiverError
+    from dmlcts.reports.record.record import RecordError
+    from dmlcts.spec.reading.document import SpecError
 
     if isinstance(error, BackendUnavailable):
         return 3

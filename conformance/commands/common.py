@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from dmlcts.generator.case import Case
-    from dmlcts.spec.model import Operator
+    from dmlcts.generator.case.case import Case
+    from dmlcts.spec.model.operator import Operator
 
 
 class Seconds(click.FloatRange):
@@ -55,7 +55,7 @@ def mapper(processes: int) -> Iterator[Mapper]:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    from dmlcts.conformance.runner.threads import starting_with_one_thread
+    from dmlcts.conformance.runner.workers.threads import starting_with_one_thread
 
     context = multiprocessing.get_context("spawn")
     with starting_with_one_thread(), ProcessPoolExecutor(processes, context, initializer=_end_with_parent) as pool:
@@ -83,9 +83,9 @@ def print_json(data: Any) -> None:
 
 def operator_named(name: str) -> Operator:
     """The operator with a name given by a user, which may be the short form, in any letter case. Raises UsageError."""
-    from dmlcts.conformance.runner.options import UsageError
-    from dmlcts.spec.foreign import shortened
-    from dmlcts.spec.loader import load
+    from dmlcts.conformance.runner.work.options import UsageError
+    from dmlcts.spec.reading.loader import load
+    from dmlcts.spec.untrusted.files import shortened
 
     found = names_given((name,))
     if len(found) > 1:
@@ -98,15 +98,15 @@ def names_given(patterns: Sequence[str]) -> list[str]:
 
     Raises UsageError.
     """
-    from dmlcts.conformance.runner.selection import operators_named
+    from dmlcts.conformance.runner.work.selection import operators_named
 
     return list(dict.fromkeys(name for pattern in patterns for name in operators_named((pattern,))))
 
 
 def case_named(text: str) -> Case:
     """The case that a user gave: by its id, or as a JSON file of one. Raises UsageError."""
-    from dmlcts.conformance.runner.options import UsageError, read_case
-    from dmlcts.generator.suite import find_case
+    from dmlcts.conformance.runner.work.options import UsageError, read_case
+    from dmlcts.generator.suite.suite import find_case
 
     if Path(text).is_file():
         return read_case(Path(text))
@@ -118,8 +118,8 @@ def case_named(text: str) -> Case:
 
 def sound() -> list[Operator]:
     """The operators whose specs are right; what is wrong with the others goes to standard error."""
-    from dmlcts.spec.document import SpecError
-    from dmlcts.spec.loader import load, operator_names
+    from dmlcts.spec.reading.document import SpecError
+    from dmlcts.spec.reading.loader import load, operator_names
 
     found = []
     for name in operator_names():

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.reference.answer import Answer, host
-from dmlcts.reference.recent import recent
-from dmlcts.reports.claim import MEASURED_VERSION
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
-from dmlcts.spec.model import DOCUMENTED, MEASURED
+from dmlcts.reference.answer_cache import recent
+from dmlcts.reports.claim.claim import MEASURED_VERSION
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.model.operator import DOCUMENTED, MEASURED
 
 Array = NDArray[Any]
 

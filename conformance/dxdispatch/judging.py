@@ -24,16 +24,16 @@ from dmlcts.conformance.execution.answers import computed_answers
 from dmlcts.conformance.execution.domains import undefined_inputs
 from dmlcts.conformance.execution.execute import compared
 from dmlcts.conformance.execution.judge import CARRIERS, Verdict
-from dmlcts.conformance.execution.layout import output_names
 from dmlcts.conformance.execution.outcome import Outcome
-from dmlcts.generator.case import Case, Data
+from dmlcts.generator.case.case import Case, Data
+from dmlcts.generator.case.places import output_names
 from dmlcts.reference.registry import reference_of
-from dmlcts.reports.record import PASS
-from dmlcts.spec.abi import newest_level
-from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.foreign import ForeignError, read_bytes
-from dmlcts.spec.model import DOCUMENTED
-from dmlcts.spec.rules import violations
+from dmlcts.reports.record.record import PASS
+from dmlcts.spec.model.abi import newest_level
+from dmlcts.spec.model.desc import TensorDesc
+from dmlcts.spec.model.operator import DOCUMENTED
+from dmlcts.spec.rules.rules import violations
+from dmlcts.spec.untrusted.files import ForeignError, read_bytes
 
 Array = NDArray[Any]
 

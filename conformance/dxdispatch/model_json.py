@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dmlcts.spec.foreign import MIB, ForeignError, at, parse_json, read_text, schema_of, schema_problem, validator
+from dmlcts.spec.untrusted.files import MIB, ForeignError, at, parse_json, read_text, schema_of, schema_problem, validator
 
 
 class ModelError(ValueError):

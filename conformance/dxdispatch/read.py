@@ -18,12 +18,12 @@ from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.dxdispatch.model_json import ModelError, UnsupportedOperator, check, parse
 from dmlcts.conformance.dxdispatch.values import IMAGES, LARGEST, data_type_named, initial_values, too_large
 from dmlcts.conformance.execution.memory import room
-from dmlcts.spec.abi import abi, data_type
-from dmlcts.spec.desc import UNKNOWN, OperatorDesc, TensorDesc
-from dmlcts.spec.desc_json import read_desc
-from dmlcts.spec.foreign import shortened
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model.abi import abi, data_type
+from dmlcts.spec.model.desc import UNKNOWN, OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.untrusted.desc_json import read_desc
+from dmlcts.spec.untrusted.files import shortened
 
 
 @dataclass(frozen=True, slots=True)

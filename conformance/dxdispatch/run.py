@@ -16,15 +16,15 @@ from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.dxdispatch.model_json import ModelError
 from dmlcts.conformance.dxdispatch.read import DispatchCommand, Model, Part, PrintCommand, WriteCommand
 from dmlcts.conformance.execution.domains import undefined_inputs
-from dmlcts.conformance.execution.layout import output_names
 from dmlcts.conformance.execution.outcome import Outcome, attempt
-from dmlcts.reports.files import portable
-from dmlcts.reports.record import UNSUPPORTED
-from dmlcts.spec.abi import data_type
-from dmlcts.spec.desc import UNKNOWN, TensorDesc
-from dmlcts.spec.dtypes import bits_dtype
-from dmlcts.spec.rules import violations
-from dmlcts.spec.writing import writing_to
+from dmlcts.generator.case.places import output_names
+from dmlcts.reports.record.files import portable
+from dmlcts.reports.record.record import UNSUPPORTED
+from dmlcts.spec.model.abi import data_type
+from dmlcts.spec.model.desc import UNKNOWN, TensorDesc
+from dmlcts.spec.model.dtypes import bits_dtype
+from dmlcts.spec.rules.rules import violations
+from dmlcts.spec.writing.files import writing_to
 
 Array = NDArray[Any]
 

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.backends.buffers import write_tensor
 from dmlcts.conformance.dxdispatch.model_json import ModelError, check
-from dmlcts.spec.abi import DataType, abi, data_type
-from dmlcts.spec.desc import UNKNOWN, TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.foreign import MIB, ForeignError, read_bytes, shortened
+from dmlcts.spec.model.abi import DataType, abi, data_type
+from dmlcts.spec.model.desc import UNKNOWN, TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.untrusted.files import MIB, ForeignError, read_bytes, shortened
 
 Array = NDArray[Any]
 

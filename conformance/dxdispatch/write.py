@@ -21,12 +21,12 @@ from dmlcts.conformance.backends.backend import Bytes
 from dmlcts.conformance.dxdispatch.model_json import dumps
 from dmlcts.conformance.dxdispatch.values import numbers, packed
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.generator.case import OFFSETS, REFERENCE, VALUES, Case
-from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.desc_json import write_desc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.model import Operator
+from dmlcts.generator.case.case import OFFSETS, REFERENCE, VALUES, Case
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.untrusted.desc_json import write_desc
 
 INLINE = 64
 """The most values of an input that are written into the model itself."""

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.execution.judgement import tolerance_of
-from dmlcts.generator.case import VALUES, Case
-from dmlcts.generator.recipes import RECIPES
+from dmlcts.generator.case.case import VALUES, Case
+from dmlcts.generator.values.recipes import RECIPES
 from dmlcts.reference.answer import Answer
-from dmlcts.reference.recent import recent
+from dmlcts.reference.answer_cache import recent
 from dmlcts.reference.registry import reference_of
-from dmlcts.spec.dtypes import literal_array, literal_defined
-from dmlcts.spec.model import DOCUMENTED, MEASURED, Literal, Operator
+from dmlcts.spec.model.dtypes import literal_array, literal_defined
+from dmlcts.spec.model.operator import DOCUMENTED, MEASURED, Literal, Operator
 
 Array = NDArray[Any]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from dmlcts.conformance.backends.array_backend import binding_violations
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.generator.case import AGREEMENT, Case
+from dmlcts.generator.case.case import AGREEMENT, Case
+from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.checks.given import Check, Given, small
 from dmlcts.generator.checks.negative import unlike_covers
-from dmlcts.generator.data import inputs
 
 
 def valid_bindings(given: Given) -> Iterator[str]:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.generator.indices import cycled
-from dmlcts.spec.abi import data_type
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.expression import compile_expression
-from dmlcts.spec.model import Operator, Values
-from dmlcts.spec.shape import FAILURES
+from dmlcts.generator.values.indices import cycled
+from dmlcts.spec.model.abi import data_type
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.expression import compile_expression
+from dmlcts.spec.model.operator import Operator, Values
+from dmlcts.spec.rules.shape import FAILURES
 
 Array = NDArray[Any]
 

@@ -19,12 +19,12 @@ from dmlcts.conformance.execution.judgement import judged
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.execution.memory import lacking, trespasses, trespasses_of_a_rejection, without_memory
 from dmlcts.conformance.execution.outcome import Outcome, attempt, fault_evidence, result_of, traceback_of, written_by
-from dmlcts.generator.case import REJECTION, VALUES, Case
-from dmlcts.generator.data import inputs as case_inputs
+from dmlcts.generator.case.case import REJECTION, VALUES, Case
+from dmlcts.generator.case.inputs import inputs as case_inputs
 from dmlcts.reference.answer import Answer
-from dmlcts.reports.record import ERROR, FAIL, MEMORY, PASS, UNSUPPORTED, Result
-from dmlcts.spec import clean
-from dmlcts.spec.abi import abi
+from dmlcts.reports.record.record import ERROR, FAIL, MEMORY, PASS, UNSUPPORTED, Result
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.untrusted import sanitize
 
 DATA_TYPE = "data type"
 """What excludes a case of a data type that the backend does not declare."""
@@ -148,6 +148,6 @@ def _rejection_outcome(
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        message = f"must be rejected ({case.rule}) with Rejected, but raised {clean.raised(error)}"
+        message = f"must be rejected ({case.rule}) with Rejected, but raised {sanitize.raised(error)}"
         return Outcome(ERROR, message, evidence={"traceback": traceback_of(error)})
     return Outcome(FAIL, f"accepted, but must be rejected: it breaks {case.rule}")

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import Verdict, judge
 from dmlcts.conformance.execution.outcome import Outcome
-from dmlcts.generator.case import Case
+from dmlcts.generator.case.case import Case
 from dmlcts.reference.answer import Answer
-from dmlcts.reports.record import FAIL, PASS
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import DOCUMENTED, Operator, Tolerance
+from dmlcts.reports.record.record import FAIL, PASS
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.operator import DOCUMENTED, Operator, Tolerance
+from dmlcts.spec.reading.loader import load
 
 Array = NDArray[Any]
 

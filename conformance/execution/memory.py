@@ -8,11 +8,12 @@ import psutil
 
 from dmlcts.conformance.backends.backend import Backend, Bytes
 from dmlcts.conformance.backends.buffers import element_bytes
-from dmlcts.conformance.backends.process import ProcessBackend
-from dmlcts.conformance.execution.layout import Layout, places
+from dmlcts.conformance.backends.process.process import ProcessBackend
+from dmlcts.conformance.execution.layout import Layout
 from dmlcts.conformance.execution.outcome import Outcome
-from dmlcts.generator.case import HUGE, Case
-from dmlcts.reports.record import MEMORY, UNSUPPORTED
+from dmlcts.generator.case.case import HUGE, Case
+from dmlcts.generator.case.places import places
+from dmlcts.reports.record.record import MEMORY, UNSUPPORTED
 
 _PIECE = 1 << 26
 """So many bytes are compared at once."""

@@ -7,10 +7,10 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import Backend, BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.execution.judge import Verdict
-from dmlcts.generator.case import Case
-from dmlcts.reports.record import ERROR, FAIL, MOST_MAPS, PASS, STDERR, UNSUPPORTED, Result
-from dmlcts.spec import clean
-from dmlcts.spec.desc_json import write_desc
+from dmlcts.generator.case.case import Case
+from dmlcts.reports.record.record import ERROR, FAIL, MOST_MAPS, PASS, STDERR, UNSUPPORTED, Result
+from dmlcts.spec.untrusted import sanitize
+from dmlcts.spec.untrusted.desc_json import write_desc
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ def attempt(backend: Backend, dispatch: Dispatch) -> Outcome | None:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a Python backend may raise anything, pytest's outcomes too; only this case fails
-        return Outcome(ERROR, clean.raised(error), evidence={"traceback": traceback_of(error)})
+        return Outcome(ERROR, sanitize.raised(error), evidence={"traceback": traceback_of(error)})
     return None
 
 
@@ -93,4 +93,4 @@ def traceback_of(error: BaseException) -> str:
     """The last frames of an exception's traceback."""
     from traceback import format_exception
 
-    return clean.block("".join(format_exception(error)[-6:]))
+    return sanitize.block("".join(format_exception(error)[-6:]))

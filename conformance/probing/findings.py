@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dmlcts.conformance.probing.probe import ACCEPTED, CONFIRMED, REFUSED, UNKNOWN, Answer, Probe, Probed
-from dmlcts.spec.measurement import ALL, Difference
+from dmlcts.spec.model.measurement import ALL, Difference
 
 
 def accepted_beyond(probed: Probed) -> list[Difference]:

@@ -6,21 +6,21 @@
 | ``layout`` | layout of each tensor, the others packed |
 | ``in-place`` | permitted alias |
 
-The suite's own cases combine all this (generator/combinations).
+The suite's own cases combine all this (generator/covering/cases).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from dmlcts.generator.attributes import Combination, NotGenerable, choice_labels
-from dmlcts.generator.build import build, support_cells
-from dmlcts.generator.case import Case
-from dmlcts.generator.factors import model_of, short
-from dmlcts.generator.layouts import laid_out, layout_of, layouts_of
-from dmlcts.generator.plan import Plan
-from dmlcts.generator.types import TypeChoice
-from dmlcts.spec.model import ABSENT
+from dmlcts.generator.case.build import build, support_cells
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.facts.factors import model_of, short
+from dmlcts.generator.plan.attributes import Combination, NotGenerable, choice_labels
+from dmlcts.generator.plan.plan import Plan
+from dmlcts.generator.plan.type_choices import TypeChoice
+from dmlcts.generator.values.layouts import laid_out, layout_of, layouts_of
+from dmlcts.spec.model.operator import ABSENT
 
 _RUN = (2, 3, 1, 5, 1, 2, 3, 1)
 """Sizes of the leading tensor, from the last dimension on."""

@@ -18,16 +18,16 @@ from pathlib import Path
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.probing.findings import accepted_beyond, counts, refused_promises, unanswered
 from dmlcts.conformance.probing.probe import CONFIRMED, Probed
-from dmlcts.spec.abi import abi
-from dmlcts.spec.document import read
-from dmlcts.spec.loader import load
-from dmlcts.spec.measured import LISTS, OF_ALL, checked, expanded, forget, measured_files
-from dmlcts.spec.measured import measurement as measurement_in
-from dmlcts.spec.measurement import ALL, Difference, Measurement
-from dmlcts.spec.model import Operator
-from dmlcts.spec.writing import writing_to
-from dmlcts.spec.yaml_writer import entry as lines_of
-from dmlcts.spec.yaml_writer import yaml_text
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.measurement import ALL, Difference, Measurement
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.document import read
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.reading.measured import LISTS, OF_ALL, checked, expanded, forget, measured_files
+from dmlcts.spec.reading.measured import measurement as measurement_in
+from dmlcts.spec.writing.files import writing_to
+from dmlcts.spec.writing.yaml_writer import entry as lines_of
+from dmlcts.spec.writing.yaml_writer import yaml_text
 
 _WIDEST = 12
 """Ways and data types of one difference that are written out; of more, how many more there are."""

@@ -29,18 +29,19 @@ from dmlcts.conformance.backends.backend import Backend, BufferBinding, Dispatch
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.execution.outcome import attempt
 from dmlcts.conformance.probing.listed import listed_cases
-from dmlcts.generator.build import support_cells
-from dmlcts.generator.case import REJECTION, Case
-from dmlcts.generator.negatives import negatives
-from dmlcts.generator.plan import Plan, plan_of
-from dmlcts.generator.types import TypeChoice, padded_run
-from dmlcts.generator.wrong_descs import resized
-from dmlcts.reports.record import FAIL
-from dmlcts.spec.abi import FeatureLevel, abi, feature_level
-from dmlcts.spec.desc import UNKNOWN as NO_TYPE
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.model import Operator
-from dmlcts.spec.rules import violations
+from dmlcts.generator.case.build import support_cells
+from dmlcts.generator.case.case import REJECTION, Case
+from dmlcts.generator.negative.cases import negatives
+from dmlcts.generator.negative.descs import resized
+from dmlcts.generator.plan.desc_plan import DescPlan
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.plan.type_choices import TypeChoice, padded_run
+from dmlcts.reports.record.record import FAIL
+from dmlcts.spec.model.abi import FeatureLevel, abi, feature_level
+from dmlcts.spec.model.desc import UNKNOWN as NO_TYPE
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.rules.rules import violations
 
 CONFIRMED, REFUSED, UNKNOWN = "confirmed", "refused", "unknown"
 """What becomes of a promise. An answer is one of the last two, or ACCEPTED."""
@@ -192,7 +193,7 @@ def _changed(choice: TypeChoice, level: FeatureLevel) -> Iterator[Probe]:
 _ASKED_BY_CELLS = ("data-type", "dimension-count", "sizes")
 
 
-def _changes(plan: Plan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[tuple[str, str, str, OperatorDesc]]:
+def _changes(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[tuple[str, str, str, OperatorDesc]]:
     """A desc changed in one place: what was changed, where, how, and what became of it."""
     for names in _together_and_alone(plan, "DataType"):
         for data_type in (*abi().data_types, NO_TYPE):
@@ -225,7 +226,7 @@ def _tensor_changes(tensor: TensorDesc) -> Iterator[tuple[str, str, dict[str, ob
         yield "flags", name, {"flags": bit}
 
 
-def _together_and_alone(plan: Plan, what: str) -> list[tuple[str, ...]]:
+def _together_and_alone(plan: DescPlan, what: str) -> list[tuple[str, ...]]:
     groups = plan.tied(what)
     return [*groups, *((name,) for group in groups if len(group) > 1 for name in group)]
 

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dmlcts.generator.simpler import Need, Traits
-from dmlcts.reports.record import Result
+from dmlcts.generator.random.reduce import Need, Traits
+from dmlcts.reports.record.record import Result
 
 CAUSE = "cause"
 """In the evidence of a result: the first case that failed for the same cause."""

@@ -18,9 +18,9 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.answers import computed_answers
 from dmlcts.conformance.execution.judge.bounds import CLASSES, Given, local
 from dmlcts.conformance.execution.judgement import tolerance_of
-from dmlcts.generator.case import Case
+from dmlcts.generator.case.case import Case
 from dmlcts.reference.answer import Answer
-from dmlcts.spec.abi import data_type
+from dmlcts.spec.model.abi import data_type
 
 Array = NDArray[Any]
 Error = Callable[[], Any]

@@ -1,4 +1,4 @@
-"""Runs a drawn case (generator/numbered), and makes it simpler if it fails, unless the cause is known (causes)."""
+"""Runs a drawn case (generator/random/fuzz_cases), and makes it simpler if it fails, unless the cause is known (causes)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dmlcts.conformance.backends.backend import Backend, BackendInfo
 from dmlcts.conformance.execution.execute import outcome_of
 from dmlcts.conformance.execution.outcome import Outcome, result_of
 from dmlcts.conformance.properties.causes import Cause, Causes
-from dmlcts.generator.case import Case, to_json
-from dmlcts.generator.factors import model_of
-from dmlcts.generator.numbered import case_of, genes_of, number_in
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.simpler import Need, Simplifier, traits_of
-from dmlcts.reports.groups import text_form
-from dmlcts.reports.record import PASS, UNSUPPORTED, Result
-from dmlcts.spec.desc_json import write_desc
+from dmlcts.generator.case.case import Case, to_json
+from dmlcts.generator.facts.factors import model_of
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.random.fuzz_cases import case_of, genes_of, number_in
+from dmlcts.generator.random.reduce import Need, Simplifier, traits_of
+from dmlcts.reports.record.groups import text_form
+from dmlcts.reports.record.record import PASS, UNSUPPORTED, Result
+from dmlcts.spec.untrusted.desc_json import write_desc
 
 MOST_TRIES, MOST_SECONDS = 400, 20.0
 """When to be content with a case that is simple enough."""

@@ -1,6 +1,6 @@
 """Examples of a property case: their parts, the generation of examples, and the simplification of one.
 
-Examples come from a seeded byte stream (generator/data), so they are the same on every machine. An agreement example has sizes of 1 to
+Examples come from a seeded byte stream (generator/case/inputs), so they are the same on every machine. An agreement example has sizes of 1 to
 ``MOST_SIZE``, any layout of each tensor, and the spec's random data. All examples of a relation are in one draft, a row of ``ROW`` elements
 each.
 """
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.properties.law_dispatch import Trial, all_types, in_rows
 from dmlcts.conformance.properties.laws import relation_of
-from dmlcts.generator.case import AGREEMENT, REFERENCE, RELATION, Case, Data
-from dmlcts.generator.data import inputs as case_inputs
-from dmlcts.generator.data import recipe_array, recipe_bytes, same_where_broadcast, stream
-from dmlcts.generator.layouts import laid_out
-from dmlcts.generator.layouts import layouts_of as layouts_for
-from dmlcts.generator.properties import choice_of
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.dtypes import array_literal
+from dmlcts.generator.case.case import AGREEMENT, REFERENCE, RELATION, Case, Data
+from dmlcts.generator.case.inputs import inputs as case_inputs
+from dmlcts.generator.case.inputs import recipe_array, recipe_bytes, same_where_broadcast, stream
+from dmlcts.generator.sweeps.properties import choice_of
+from dmlcts.generator.values.layouts import laid_out
+from dmlcts.generator.values.layouts import layouts_of as layouts_for
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import array_literal
 
 Array = NDArray[Any]
 

@@ -25,16 +25,17 @@ from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.execution.memory import trespasses
 from dmlcts.conformance.execution.outcome import Outcome, attempt
 from dmlcts.conformance.properties.computed import Computed, computed
-from dmlcts.generator.attributes import NotGenerable
-from dmlcts.generator.case import REFERENCE, Case
-from dmlcts.generator.plan import Plan, plan_of
-from dmlcts.generator.properties import choice_of, used_types
-from dmlcts.generator.types import Types, padded_run
-from dmlcts.reports.record import FAIL
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import ABSENT, PRESENT, Field, Operator, Relation, Tolerance
+from dmlcts.generator.case.case import REFERENCE, Case
+from dmlcts.generator.plan.attributes import NotGenerable
+from dmlcts.generator.plan.desc_plan import DescPlan, Types
+from dmlcts.generator.plan.plan import Plan, plan_of
+from dmlcts.generator.plan.type_choices import padded_run
+from dmlcts.generator.sweeps.properties import choice_of, used_types
+from dmlcts.reports.record.record import FAIL
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.model.operator import ABSENT, PRESENT, Field, Operator, Relation, Tolerance
+from dmlcts.spec.reading.loader import load
 
 Array = NDArray[Any]
 
@@ -71,7 +72,7 @@ class Incomplete(Exception):
 class _Called:
     """An operator that a law calls: data types, attributes, dimension count, and the variables' sizes if they have the same shape."""
 
-    plan: Plan
+    plan: DescPlan
     types: Types
     choice: Mapping[str, object]
     count: int

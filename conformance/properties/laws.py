@@ -48,10 +48,10 @@ from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.properties.computed import moving
 from dmlcts.conformance.properties.law_dispatch import Incomplete, Trial, dispatching, in_rows
 from dmlcts.reference.answer import Answer
-from dmlcts.reports.record import FAIL, PASS
-from dmlcts.spec.abi import data_type
-from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
-from dmlcts.spec.model import Operator, Relation
+from dmlcts.reports.record.record import FAIL, PASS
+from dmlcts.spec.model.abi import data_type
+from dmlcts.spec.model.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.model.operator import Operator, Relation
 
 Array = NDArray[Any]
 
@@ -125,7 +125,7 @@ def _shown(value: Any) -> str:
 
 
 def _functions(trial: Trial) -> dict[str, Callable[..., Any]]:
-    """What a law may call besides the operators: the ``RELATION_FUNCTIONS`` of spec/law."""
+    """What a law may call besides the operators: the ``RELATION_FUNCTIONS`` of spec/reading/building/law."""
     output = trial.operator.outputs()[0].name
     type_name = trial.case.desc.tensor(output).data_type
     return {

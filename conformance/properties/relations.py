@@ -28,9 +28,9 @@ from dmlcts.conformance.properties.examples import (
 )
 from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
 from dmlcts.conformance.properties.laws import law_outcome
-from dmlcts.generator.case import AGREEMENT, HUGE, RELATION, Case, to_json
-from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED, Result
-from dmlcts.spec.dtypes import literal_array
+from dmlcts.generator.case.case import AGREEMENT, HUGE, RELATION, Case, to_json
+from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.spec.model.dtypes import literal_array
 
 EXAMPLES = {"smoke": 5, "core": 10, "full": 10, HUGE: 10}
 """The number of examples of a property case, by the run's level. The planted faults that property cases alone find are found with those of core."""

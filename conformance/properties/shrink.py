@@ -26,12 +26,12 @@ from dmlcts.conformance.properties.examples import (
     variable_types,
 )
 from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
-from dmlcts.generator.case import AGREEMENT, Case, Data
-from dmlcts.generator.data import recipe_array, recipe_bytes, same_where_broadcast
-from dmlcts.generator.properties import choice_of
-from dmlcts.generator.recipes import RECIPES
-from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED
-from dmlcts.spec.desc import TensorDesc
+from dmlcts.generator.case.case import AGREEMENT, Case, Data
+from dmlcts.generator.case.inputs import recipe_array, recipe_bytes, same_where_broadcast
+from dmlcts.generator.sweeps.properties import choice_of
+from dmlcts.generator.values.recipes import RECIPES
+from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
+from dmlcts.spec.model.desc import TensorDesc
 
 _SIZES = st.integers(1, MOST_SIZE)
 

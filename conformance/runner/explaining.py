@@ -1,4 +1,4 @@
-"""What explains the failures of a record: the cases' conditions (generator/conditions) that separate them from what passed (reports/separation)."""
+"""What explains the failures of a record: the cases' conditions (generator/facts/explanations) that separate them from what passed (reports/explain/separation)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dmlcts.conformance.runner.terminal import command_text
-from dmlcts.generator.attributes import NotGenerable
-from dmlcts.generator.case import AGREEMENT, LEVELS, REJECTION, RELATION, Case
-from dmlcts.generator.combinations import is_stale
-from dmlcts.generator.conditions import Conditions, Facts, Flags, conditions, facts_of, shared_facts
-from dmlcts.generator.drawn import KIND as DRAWN
-from dmlcts.generator.numbered import Seen, find_numbered
-from dmlcts.generator.suite import operator_cases
-from dmlcts.reports.explanation import DISPATCHES, LAWS, REJECTIONS, UNKNOWN, Explanation
-from dmlcts.reports.record import ERROR, FAIL, FAILURES, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, Result
-from dmlcts.reports.separation import Separation, separations
-from dmlcts.spec.document import SpecError
-from dmlcts.spec.loader import load, operator_names
+from dmlcts.conformance.runner.screen.terminal import command_text
+from dmlcts.generator.case.case import AGREEMENT, LEVELS, REJECTION, RELATION, Case
+from dmlcts.generator.covering.cases import is_stale
+from dmlcts.generator.facts.explanations import Conditions, Facts, Flags, conditions, facts_of, shared_facts
+from dmlcts.generator.plan.attributes import NotGenerable
+from dmlcts.generator.random.fuzz_cases import Seen, find_numbered
+from dmlcts.generator.random.random_dispatch import KIND as DRAWN
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.reports.explain.explanation import DISPATCHES, LAWS, REJECTIONS, UNKNOWN, Explanation
+from dmlcts.reports.explain.separation import Separation, separations
+from dmlcts.reports.record.record import (
+    ERROR,
+    FAIL,
+    FAILURES,
+    NOT_RUN,
+    PASS,
+    SEARCH,
+    UNEXPECTED_PASS,
+    UNSUPPORTED,
+    WAIVED,
+    Record,
+    Result,
+)
+from dmlcts.spec.reading.document import SpecError
+from dmlcts.spec.reading.loader import load, operator_names
 
 GROUPS = {REJECTION: REJECTIONS, RELATION: LAWS, AGREEMENT: LAWS}
 """The group of a case by what it expects; every other is dispatched."""

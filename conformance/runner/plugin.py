@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from dmlcts.conformance.runner.session import Session
-    from dmlcts.reports.record import Result
+    from dmlcts.conformance.runner.workers.session import Session
+    from dmlcts.reports.record.record import Result
 
 _STATUS = "dmlcts"
 """The property of a test's report with what became of its case. With xdist, it reaches the process that sets the exit code."""
@@ -83,7 +83,7 @@ class Tally:
 
 def generated_from(version: str, operator: str) -> None:
     """Called by an emitted module to check that it was generated from the installed spec. Raises pytest.UsageError if not."""
-    from dmlcts.spec.promises import spec_version
+    from dmlcts.spec.reading.promises import spec_version
 
     installed = spec_version([operator])
     if version != installed:
@@ -105,7 +105,7 @@ def run_case(request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
 
     At the end, a backend that fails to close is an error.
     """
-    from dmlcts.generator.suite import find_case
+    from dmlcts.generator.suite.suite import find_case
 
     with _open(request.config) as session:
 
@@ -123,9 +123,9 @@ def _open(config: pytest.Config) -> Session:
     """The session for the options; ends pytest with a message if it cannot be opened."""
     from dmlcts.conformance.backends.backend import BackendUnavailable
     from dmlcts.conformance.backends.opening import apart
-    from dmlcts.conformance.runner.options import RunOptions
-    from dmlcts.conformance.runner.session import Session
-    from dmlcts.reports.waivers import WaiverError
+    from dmlcts.conformance.runner.work.options import RunOptions
+    from dmlcts.conformance.runner.workers.session import Session
+    from dmlcts.reports.gate.waivers import WaiverError
 
     given = {name: config.getoption(f"--dmlcts-{name}") for name in ("backend", "timeout", "seed")}
     given["backend"] = apart(given["backend"])  # in this process, it could end pytest with any exit code

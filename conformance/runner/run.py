@@ -17,25 +17,25 @@ from time import perf_counter, process_time
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.opening import is_in_process, opened_to_describe
-from dmlcts.conformance.runner import journal
-from dmlcts.conformance.runner.blame import Blame
-from dmlcts.conformance.runner.inputs import inputs_of
-from dmlcts.conformance.runner.options import RunOptions, UsageError
-from dmlcts.conformance.runner.out_folder import claimed
-from dmlcts.conformance.runner.plan import Plan
-from dmlcts.conformance.runner.pool import Pool
-from dmlcts.conformance.runner.progress import Progress
-from dmlcts.conformance.runner.search import work_of
-from dmlcts.conformance.runner.selection import Selection, no_case
-from dmlcts.conformance.runner.session import Session
-from dmlcts.conformance.runner.terminal import command_text
-from dmlcts.conformance.runner.worker import Worker, not_run
-from dmlcts.generator.case import HUGE
-from dmlcts.reports.claim import claim_of
-from dmlcts.reports.record import FAILURES, NOT_RUN, PASS, SEARCH, Manifest, Record, RecordError, Result
-from dmlcts.reports.waivers import unused
-from dmlcts.spec.abi import feature_level
-from dmlcts.spec.promises import spec_files, spec_version
+from dmlcts.conformance.runner.folder import journal
+from dmlcts.conformance.runner.folder.inputs import inputs_of
+from dmlcts.conformance.runner.folder.out_folder import claimed
+from dmlcts.conformance.runner.screen.progress import Progress
+from dmlcts.conformance.runner.screen.terminal import command_text
+from dmlcts.conformance.runner.work.options import RunOptions, UsageError
+from dmlcts.conformance.runner.work.plan import Plan
+from dmlcts.conformance.runner.work.selection import Selection, no_case
+from dmlcts.conformance.runner.workers.late_failure import Blame
+from dmlcts.conformance.runner.workers.pool import Pool
+from dmlcts.conformance.runner.workers.search import work_of
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.conformance.runner.workers.worker import Worker, not_run
+from dmlcts.generator.case.case import HUGE
+from dmlcts.reports.claim.claim import claim_of
+from dmlcts.reports.gate.waivers import unused
+from dmlcts.reports.record.record import FAILURES, NOT_RUN, PASS, SEARCH, Manifest, Record, RecordError, Result
+from dmlcts.spec.model.abi import feature_level
+from dmlcts.spec.reading.promises import spec_files, spec_version
 
 EXIT_PASSED, EXIT_FAILED, EXIT_USAGE, EXIT_BACKEND, EXIT_UNSUPPORTED, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 """Exit codes: all passed; something failed; usage or input error; a backend could not be started; nothing failed, but something that the backend

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
-from dmlcts.generator.case import REJECTION, Case
-from dmlcts.spec.model import Operator
+from dmlcts.generator.case.case import REJECTION, Case
+from dmlcts.spec.model.operator import Operator
 
 
 @dataclass(frozen=True)

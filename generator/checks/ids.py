@@ -7,10 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from dmlcts.generator.case import LONGEST_ID, Case, from_json, to_json
+from dmlcts.generator.case.case import LONGEST_ID, Case, from_json, to_json
+from dmlcts.generator.case.id_filter import may_match
 from dmlcts.generator.checks.given import Check, Given, some
-from dmlcts.generator.matching import may_match
-from dmlcts.spec.loader import load
+from dmlcts.spec.reading.loader import load
 
 PART = r"[A-Za-z0-9_.+=,\[\]-]+"
 ID = re.compile(rf"[A-Z0-9_]+/[A-Z0-9]+(-[A-Z0-9]+)*/{PART}(/{PART})*")
@@ -50,7 +50,7 @@ def found_by_words(given: Given) -> Iterator[str]:
     for part in sorted(parts.values()):
         for word in re.split(r"[()]+", part):
             if not may_match(word, given.operator.name):
-                yield f"-k {word} does not find the cases of {given.operator.name} with {part}; add the word to generator/matching.py"
+                yield f"-k {word} does not find the cases of {given.operator.name} with {part}; add the word to generator/case/id_filter.py"
 
 
 def _any_number(found: re.Match[str]) -> str:

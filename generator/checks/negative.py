@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Set
 from math import prod
 
 from dmlcts.generator.checks.given import Check, Given
-from dmlcts.generator.negatives import unenforced
-from dmlcts.generator.tensor_names import tensor_names
-from dmlcts.spec.abi import feature_level
-from dmlcts.spec.desc import field_of
-from dmlcts.spec.measurement import ALL
-from dmlcts.spec.model import Constraint, Operator
-from dmlcts.spec.rules import violations
+from dmlcts.generator.negative.cases import unenforced
+from dmlcts.generator.plan.tensor_names import tensor_names
+from dmlcts.spec.model.abi import feature_level
+from dmlcts.spec.model.desc import field_of
+from dmlcts.spec.model.measurement import ALL
+from dmlcts.spec.model.operator import Constraint, Operator
+from dmlcts.spec.rules.rules import violations
 
 TABLE_RULES = {"data-type": "DataType", "dimension-count": "DimensionCount"}
 """The rules of a tensor's row in the support tables, each with what constraints tie together."""
@@ -80,7 +80,7 @@ def constraints_are_broken_alone(given: Given) -> Iterator[str]:
 
 _TO_BREAK = (
     "write what it asks for as a domain of the attribute or of a symbol in shapes, say it of fewer tensors, "
-    "or leave out what another rule says already (generator/negatives.py says how descs are broken)"
+    "or leave out what another rule says already (generator/negative/cases.py says how descs are broken)"
 )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.checks.given import Check, Given, small
-from dmlcts.generator.data import inputs
-from dmlcts.spec.abi import abi, feature_level
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.rules import allowed_at, violations
+from dmlcts.spec.model.abi import abi, feature_level
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.rules.rules import allowed_at, violations
 
 MOST_ELEMENTS = 17 << 20
 """Of one tensor: what a backend, the reference and the judge can hold several times over."""

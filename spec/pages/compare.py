@@ -25,8 +25,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product, zip_longest
 
-from dmlcts.spec.abi import abi
-from dmlcts.spec.model import MEASURED, Example, Field, Operator, Support, TensorSupport
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.operator import MEASURED, Example, Field, Operator, Support, TensorSupport
 from dmlcts.spec.pages.compare_examples import summary, unknown_names, unlike
 from dmlcts.spec.pages.examples import PageExample
 from dmlcts.spec.pages.page import Page, PageField

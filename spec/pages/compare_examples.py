@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dmlcts.spec.model import DOCUMENTED, UNDEFINED, Example, Field, Literal, Operator
+from dmlcts.spec.model.operator import DOCUMENTED, UNDEFINED, Example, Field, Literal, Operator
 from dmlcts.spec.pages.examples import PageExample, Value
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from dmlcts.spec.model import Literal
+from dmlcts.spec.model.operator import Literal
 from dmlcts.spec.pages.markdown import CODE, HEADING, Block
 
 Value = Literal | str | int | float | tuple[str | int | float, ...]

@@ -6,20 +6,20 @@ from itertools import combinations, product
 
 import pytest
 
-from dmlcts.generator.attributes import (
+from dmlcts.generator.case.build import attribute_parts
+from dmlcts.generator.plan.attributes import (
     ABSENT,
     choice_labels,
     value_text,
 )
-from dmlcts.generator.build import attribute_parts
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.suite import make_cases
-from dmlcts.generator.tables import value_cases
-from dmlcts.spec.desc import ScaleBias, TensorDesc
-from dmlcts.spec.document import SpecError
-from dmlcts.spec.loader import load_text
-from dmlcts.spec.model import Operator
-from dmlcts.spec.rules import violations
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import make_cases
+from dmlcts.generator.sweeps.tables import value_cases
+from dmlcts.spec.model.desc import ScaleBias, TensorDesc
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.document import SpecError
+from dmlcts.spec.reading.loader import load_text
+from dmlcts.spec.rules.rules import violations
 
 TEXT = """
 operator: ELEMENT_WISE_CLIP1

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dmlcts.generator.case import MOST_OFFSET, to_json
-from dmlcts.generator.case_file import CaseError, parse_case, read_case_file
-from dmlcts.generator.suite import operator_cases
+from dmlcts.generator.case.case import MOST_OFFSET, to_json
+from dmlcts.generator.case.case_file import CaseError, parse_case, read_case_file
+from dmlcts.generator.suite.suite import operator_cases
 
 CASES = {case.expect: to_json(case) for case in reversed(operator_cases("ELEMENT_WISE_ROUND", "core"))}
 GOOD = CASES["reference"]

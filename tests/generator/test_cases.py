@@ -12,17 +12,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dmlcts.generator.case import LEVELS, REFERENCE, Binding, Case, Data, from_json, to_json
-from dmlcts.generator.combinations import array_of
-from dmlcts.generator.data import inputs
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.special import special_values
-from dmlcts.generator.suite import MAKERS, find_case, make_cases, operator_cases
+from dmlcts.generator.case.case import LEVELS, REFERENCE, Binding, Case, Data, from_json, to_json
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.covering.cases import array_of
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import MAKERS, find_case, make_cases, operator_cases
+from dmlcts.generator.values.special_sets import special_values
 from dmlcts.reference.registry import compute
-from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import CONTESTED, Literal
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import CONTESTED, Literal
+from dmlcts.spec.reading.loader import load
 
 # Ids
 
@@ -249,7 +249,7 @@ FIRST = "ELEMENT_WISE_ROUND/FLOAT32/4d/HALVES_TO_NEAREST_EVEN"
 def with_twin(monkeypatch: pytest.MonkeyPatch, **changes: object) -> tuple[Case, ...]:
     """The cases of ROUND, where another maker makes one of them a second time, with changes."""
     twin = replace(find_case(FIRST), **changes)  # type: ignore[arg-type]
-    monkeypatch.setattr("dmlcts.generator.suite.MAKERS", (*MAKERS, lambda operator, most: iter([twin])))
+    monkeypatch.setattr("dmlcts.generator.suite.suite.MAKERS", (*MAKERS, lambda operator, most: iter([twin])))
     return make_cases(load("ELEMENT_WISE_ROUND"))
 
 

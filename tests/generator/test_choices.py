@@ -9,18 +9,18 @@ import pytest
 from made_up import cases_of
 
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.generator.attributes import value_text
-from dmlcts.generator.case import REJECTION, Case
-from dmlcts.generator.coverage import coverage
-from dmlcts.generator.data import inputs
-from dmlcts.generator.negatives import negative_cases
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.suite import make_cases
-from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.loader import load_text
-from dmlcts.spec.model import Operator
-from dmlcts.spec.rules import violations
+from dmlcts.generator.case.case import REJECTION, Case
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.checks.promises import coverage
+from dmlcts.generator.negative.cases import negative_cases
+from dmlcts.generator.plan.attributes import value_text
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import make_cases
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load_text
+from dmlcts.spec.rules.rules import violations
 
 TEXT = """
 operator: ELEMENT_WISE_CLIP1

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.generator import arrays
-from dmlcts.generator.arrays import CoveringArray, store, stored
-from dmlcts.generator.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
+from dmlcts.generator.case.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
 from dmlcts.generator.checks.ids import ID
-from dmlcts.generator.combinations import (
+from dmlcts.generator.covering import stored as stored_arrays
+from dmlcts.generator.covering.cases import (
     Combinations,
     Packed,
     apart,
@@ -24,21 +23,24 @@ from dmlcts.generator.combinations import (
     is_stale,
     space_of,
 )
-from dmlcts.generator.factors import model_of
-from dmlcts.generator.interactions import interactions, random_rows
-from dmlcts.generator.layouts import layout_of, layouts_of
-from dmlcts.generator.measures import row_of
-from dmlcts.generator.plan import Plan, plan_of
-from dmlcts.generator.random_cases import Room, _of, random_cases, with_random
-from dmlcts.generator.suite import make_cases
-from dmlcts.generator.tables import usual_cases
-from dmlcts.generator.tuples import NONE, Row
-from dmlcts.generator.workloads import workload_cases
-from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.document import SpecError
-from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import MEASURED
-from dmlcts.spec.rules import violations
+from dmlcts.generator.covering.stored import CoveringArray, store, stored
+from dmlcts.generator.facts.factor_values import row_of
+from dmlcts.generator.facts.factors import model_of
+from dmlcts.generator.facts.tuples import NONE, Row
+from dmlcts.generator.plan.plan import Plan, plan_of
+from dmlcts.generator.random.cases import numbered, random_cases
+from dmlcts.generator.random.choose import with_random
+from dmlcts.generator.random.most_conditions import Budget
+from dmlcts.generator.suite.interactions import interactions, random_rows
+from dmlcts.generator.suite.suite import make_cases
+from dmlcts.generator.sweeps.tables import usual_cases
+from dmlcts.generator.sweeps.workloads import workload_cases
+from dmlcts.generator.values.layouts import layout_of, layouts_of
+from dmlcts.spec.model.desc import TensorDesc
+from dmlcts.spec.model.operator import MEASURED
+from dmlcts.spec.reading.document import SpecError
+from dmlcts.spec.reading.loader import load, operator_names
+from dmlcts.spec.rules.rules import violations
 
 ROUND = "ELEMENT_WISE_ROUND"
 SAMPLE = (ROUND, "ELEMENT_WISE_CLIP1", "CUMULATIVE_SUMMATION", "ELEMENT_WISE_BIT_COUNT")
@@ -148,7 +150,7 @@ SMALL = CoveringArray(
 
 
 def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "FOLDER", tmp_path / "rows")
+    monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path / "rows")
     store("SOME", SMALL)
     assert stored("SOME", "abc") == SMALL
     assert stored("SOME", "abd") is None
@@ -177,7 +179,7 @@ def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.M
 def test_a_damaged_array_is_an_error_and_no_fewer_cases(
     damage: Callable[[str], str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrays, "FOLDER", tmp_path)
+    monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path)
     store("SOME", SMALL)
     file = tmp_path / "SOME.txt"
     file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
@@ -188,7 +190,7 @@ def test_a_damaged_array_is_an_error_and_no_fewer_cases(
 def test_a_stale_array_is_computed_anew_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(arrays, "FOLDER", tmp_path)
+    monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path)
     now = computed(plan(ROUND), "smoke")
     store(ROUND, replace(now, digest="of another spec", rows=now.rows[:1]))
     assert is_stale(load(ROUND))
@@ -283,17 +285,17 @@ def test_the_first_random_dispatches_are_of_core() -> None:
 @pytest.mark.parametrize("name", operator_names())
 def test_a_stored_number_gives_what_the_rules_allow(name: str) -> None:
     numbers = array_of(plan(name), "full").random[:2]
-    found = list(_of(plan(name), numbers))
+    found = list(numbered(plan(name), numbers))
     assert [number for number, _ in found] == list(numbers)
-    assert found == list(_of(plan(name), numbers, are_known=True))
+    assert found == list(numbered(plan(name), numbers, are_known=True))
 
 
 def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dmlcts.generator.random_cases._TRIES", 800)
-    monkeypatch.setattr("dmlcts.generator.random_cases._PAIRS", 400)
+    monkeypatch.setattr("dmlcts.generator.random.cases._TRIES", 800)
+    monkeypatch.setattr("dmlcts.generator.random.cases._PAIRS", 400)
     name, asked = "ELEMENT_WISE_BIT_NOT", list[tuple[int, int, int]]()
 
-    def every_third(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], room: Room) -> list[int]:
+    def every_third(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], room: Budget) -> list[int]:
         asked.append((len(cases), len(costs), len(others)))
         assert min(costs) > 0
         return list(range(2, len(cases), 3))

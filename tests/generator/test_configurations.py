@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 from product_operator import SPEC, product_operator
 
-from dmlcts.generator.attributes import Combination
-from dmlcts.generator.combinations import combination_cases
-from dmlcts.generator.data import inputs
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.suite import MAKERS
-from dmlcts.generator.tables import data_cases, symbol_cases, value_cases
-from dmlcts.spec.loader import SpecError
-from dmlcts.spec.model import Operator
-from dmlcts.spec.rules import violations
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.covering.cases import combination_cases
+from dmlcts.generator.plan.attributes import Combination
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import MAKERS
+from dmlcts.generator.sweeps.tables import data_cases, symbol_cases, value_cases
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import SpecError
+from dmlcts.spec.rules.rules import violations
 
 FIELDS = SPEC["fields"]
 MODE = {"name": "Function", "kind": "attribute", "type": "UINT", "enum": "DML_REDUCE_FUNCTION"}

@@ -7,16 +7,16 @@ from math import prod
 import numpy as np
 import pytest
 
-from dmlcts.generator.case import REJECTION, Case
-from dmlcts.generator.data import inputs
-from dmlcts.generator.layouts import INPUT_LAYOUTS, layout_of
-from dmlcts.generator.negatives import unenforced
-from dmlcts.generator.suite import operator_cases, select
-from dmlcts.spec.abi import abi, data_type
-from dmlcts.spec.desc import TensorDesc, packed_strides
-from dmlcts.spec.dtypes import bits_dtype
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import Operator
+from dmlcts.generator.case.case import REJECTION, Case
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.negative.cases import unenforced
+from dmlcts.generator.suite.suite import operator_cases, select
+from dmlcts.generator.values.layouts import INPUT_LAYOUTS, layout_of
+from dmlcts.spec.model.abi import abi, data_type
+from dmlcts.spec.model.desc import TensorDesc, packed_strides
+from dmlcts.spec.model.dtypes import bits_dtype
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load
 
 BINARY = ("ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_XOR", "ELEMENT_WISE_BIT_SHIFT_RIGHT")
 BITS = (*BINARY, "ELEMENT_WISE_BIT_COUNT")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.generator.case import HUGE, Case
-from dmlcts.generator.emit import TITLES, module_name, module_text, write_modules
-from dmlcts.generator.matching import matcher
-from dmlcts.generator.suite import find_case, operator_cases, select
-from dmlcts.spec.loader import load
-from dmlcts.spec.promises import spec_version
+from dmlcts.generator.case.case import HUGE, Case
+from dmlcts.generator.case.emit import TITLES, module_name, module_text, write_modules
+from dmlcts.generator.case.id_filter import matcher
+from dmlcts.generator.suite.suite import find_case, operator_cases, select
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.reading.promises import spec_version
 
 # The first operators, and one whose ids hold attributes of every kind.
 SAMPLE = tuple(f"ELEMENT_WISE_{name}" for name in ("BIT_COUNT", "BIT_OR", "BIT_SHIFT_RIGHT", "BIT_XOR", "ROUND", "CLIP1"))

@@ -8,17 +8,17 @@ import pytest
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.generator.attributes import NotGenerable
-from dmlcts.generator.case import Case
-from dmlcts.generator.data import inputs, recipe_array, stream
-from dmlcts.generator.layouts import laid_out, layouts_of
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.suite import operator_cases
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.case.inputs import inputs, recipe_array, stream
+from dmlcts.generator.plan.attributes import NotGenerable
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.generator.values.layouts import laid_out, layouts_of
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import TensorDesc, packed_strides
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import DOCUMENTED, MEASURED
-from dmlcts.spec.rules import violations
+from dmlcts.spec.model.desc import TensorDesc, packed_strides
+from dmlcts.spec.model.operator import DOCUMENTED, MEASURED
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.rules.rules import violations
 
 NAME = "MULTIHEAD_ATTENTION1"
 KEPT = ("OutputPresentKeyTensor", "OutputPresentValueTensor")

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from dmlcts.generator.case import OFFSETS, Binding, Case
-from dmlcts.generator.factors import Model, model_of, size_class
-from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
-from dmlcts.generator.measures import row_of
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.suite import find_case
-from dmlcts.generator.tuples import NONE
-from dmlcts.spec.loader import load
+from dmlcts.generator.case.case import OFFSETS, Binding, Case
+from dmlcts.generator.facts.factor_values import row_of
+from dmlcts.generator.facts.factors import Model, model_of, size_class
+from dmlcts.generator.facts.tuples import NONE
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.generator.values.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
+from dmlcts.spec.reading.loader import load
 
 ROUND, CLIP, CONVOLUTION = "ELEMENT_WISE_ROUND", "ELEMENT_WISE_CLIP1", "CONVOLUTION"
 

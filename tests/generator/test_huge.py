@@ -2,13 +2,13 @@
 
 import pytest
 
-from dmlcts.conformance.execution.layout import places
-from dmlcts.generator.case import HUGE, LEVELS, to_json
-from dmlcts.generator.huge import WORD, huge_cases
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.suite import find_case, operator_cases, select
-from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.rules import violations
+from dmlcts.generator.case.case import HUGE, LEVELS, to_json
+from dmlcts.generator.case.places import places
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import find_case, operator_cases, select
+from dmlcts.generator.sweeps.huge import WORD, huge_cases
+from dmlcts.spec.reading.loader import load, operator_names
+from dmlcts.spec.rules.rules import violations
 
 
 @pytest.mark.parametrize("name", ["ELEMENT_WISE_ADD", "ELEMENT_WISE_BIT_NOT", "REDUCE", "QUANTIZED_LINEAR_CONVOLUTION"])

@@ -6,9 +6,9 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from dmlcts.generator.attributes import NotGenerable
-from dmlcts.generator.data import Array, recipe_array, recipe_bytes, same_where_broadcast, stream
-from dmlcts.spec.desc import TensorDesc
+from dmlcts.generator.case.inputs import Array, recipe_array, recipe_bytes, same_where_broadcast, stream
+from dmlcts.generator.plan.attributes import NotGenerable
+from dmlcts.spec.model.desc import TensorDesc
 
 
 def made(recipe: str, tensor: TensorDesc, **parameters: float | str) -> Array:

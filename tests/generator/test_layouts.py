@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlcts.generator.layouts import (
+from dmlcts.generator.plan.pairs import pairwise
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.values.layouts import (
     FURTHER,
     GAPPED,
     INPUT_LAYOUTS,
@@ -19,10 +21,8 @@ from dmlcts.generator.layouts import (
     laid_out,
     layout_of,
 )
-from dmlcts.generator.pairwise import pairwise
-from dmlcts.generator.plan import plan_of
-from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.loader import load
+from dmlcts.spec.model.desc import TensorDesc
+from dmlcts.spec.reading.loader import load
 
 SHAPES = [
     (1,), (7,), (1, 1), (4, 1), (1, 5), (3, 4), (2, 3, 4), (1, 3, 1), (2, 3, 4, 5), (1, 2, 3, 4), (5, 4, 3, 2), (2, 1, 1, 3),

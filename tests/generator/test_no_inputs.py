@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from made_up import cases_of
 
-from dmlcts.generator.case import REJECTION
-from dmlcts.generator.coverage import coverage
-from dmlcts.generator.data import inputs
-from dmlcts.spec.loader import load_text
-from dmlcts.spec.model import Operator
-from dmlcts.spec.rules import violations
+from dmlcts.generator.case.case import REJECTION
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.checks.promises import coverage
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load_text
+from dmlcts.spec.rules.rules import violations
 
 HEAD = """
 operator: {name}

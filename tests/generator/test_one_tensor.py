@@ -2,11 +2,11 @@
 
 import pytest
 
-from dmlcts.generator.case import Case
-from dmlcts.generator.negatives import negative_cases
-from dmlcts.generator.plan import plan_of
-from dmlcts.spec.loader import load
-from dmlcts.spec.rules import violations
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.negative.cases import negative_cases
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.rules.rules import violations
 
 ADD, POOLING, QUANTIZE = "ELEMENT_WISE_ADD", "QUANTIZED_LINEAR_AVERAGE_POOLING", "QUANTIZE"
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dmlcts.conformance.commands import spec_pin
-from dmlcts.generator import pin
-from dmlcts.generator.case import AGREEMENT, REFERENCE, RELATION, Case
-from dmlcts.generator.pin import Pin, changes, pins_of, read_pins, write_pins
-from dmlcts.generator.recipes import RECIPES
-from dmlcts.generator.suite import operator_cases
-from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import Operator
+from dmlcts.conformance.commands.specs import spec_pin
+from dmlcts.generator.case.case import AGREEMENT, REFERENCE, RELATION, Case
+from dmlcts.generator.suite import pin
+from dmlcts.generator.suite.pin import Pin, changes, pins_of, read_pins, write_pins
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.generator.values.recipes import RECIPES
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load, operator_names
 
 SMALL = "ACTIVATION_IDENTITY"
 CASES = [case for case in operator_cases(SMALL, "smoke") if case.expect == REFERENCE]

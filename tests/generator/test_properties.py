@@ -16,17 +16,17 @@ from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.properties.law_dispatch import Trial
 from dmlcts.conformance.properties.laws import relation_of
 from dmlcts.conformance.properties.relations import execute_property, first_failure
-from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.session import Session
-from dmlcts.generator.case import RELATION, Case, from_json, to_json
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.properties import property_cases
-from dmlcts.generator.suite import find_case
-from dmlcts.reports.record import FAIL, Result
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import DOCUMENTED
+from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.generator.case.case import RELATION, Case, from_json, to_json
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.generator.sweeps.properties import property_cases
+from dmlcts.reports.record.record import FAIL, Result
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.model.operator import DOCUMENTED
+from dmlcts.spec.reading.loader import load, operator_names
 
 Inputs = Mapping[str, np.ndarray]
 
@@ -396,7 +396,7 @@ def test_an_unknown_relation_is_a_key_error() -> None:
 
 
 def test_a_session_writes_the_example_to_a_file_that_fails_again(tmp_path: Path) -> None:
-    from dmlcts.conformance.runner.options import read_case
+    from dmlcts.conformance.runner.work.options import read_case
 
     wrong: Any = Counting(lambda d, g: g["ATensor"] | g["BTensor"])
     with Session(RunOptions(backend="python:mine:Mine", out=str(tmp_path)), wrong) as session:

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlcts.generator.attributes import NotGenerable
-from dmlcts.generator.case import REJECTION, Data
-from dmlcts.generator.data import array, inputs, overlaps, recipe_array, recipe_bytes, same_where_broadcast, stream
-from dmlcts.generator.layouts import FURTHER, INPUT_LAYOUTS, laid_out
-from dmlcts.generator.recipes import RECIPES
-from dmlcts.generator.suite import find_case, operator_cases
-from dmlcts.spec.abi import abi, data_type
-from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
-from dmlcts.spec.model import Literal
+from dmlcts.generator.case.case import REJECTION, Data
+from dmlcts.generator.case.inputs import array, inputs, overlaps, recipe_array, recipe_bytes, same_where_broadcast, stream
+from dmlcts.generator.plan.attributes import NotGenerable
+from dmlcts.generator.suite.suite import find_case, operator_cases
+from dmlcts.generator.values.layouts import FURTHER, INPUT_LAYOUTS, laid_out
+from dmlcts.generator.values.recipes import RECIPES
+from dmlcts.spec.model.abi import abi, data_type
+from dmlcts.spec.model.desc import TensorDesc
+from dmlcts.spec.model.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.model.operator import Literal
 
 TYPES = tuple(abi().data_types)
 FLOATS = ("FLOAT16", "FLOAT32", "FLOAT64")
@@ -89,7 +89,7 @@ def test_data_of_a_case_are_pinned(case: str, tensor: str, sizes: tuple[int, ...
 def test_data_are_the_same_in_every_process() -> None:
     """Nothing hangs on the order of a set of strings, which differs between processes: xdist's workers must see the same cases."""
     code = (
-        "import json, hashlib; from dmlcts.generator.suite import operator_cases; from dmlcts.generator.case import to_json;"
+        "import json, hashlib; from dmlcts.generator.suite.suite import operator_cases; from dmlcts.generator.case.case import to_json;"
         "cases = [to_json(c) for n in ('ELEMENT_WISE_BIT_OR', 'ELEMENT_WISE_ROUND') for c in operator_cases(n)];"
         "print(hashlib.sha256(json.dumps(cases).encode()).hexdigest())"
     )

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlcts.generator.case import Data
-from dmlcts.generator.data import array, recipe_array, stream
-from dmlcts.generator.recipes import RECIPES
-from dmlcts.spec.desc import TensorDesc
+from dmlcts.generator.case.case import Data
+from dmlcts.generator.case.inputs import array, recipe_array, stream
+from dmlcts.generator.values.recipes import RECIPES
+from dmlcts.spec.model.desc import TensorDesc
 
 
 def made(recipe: str, data_type_name: str, raw: bytes, **parameters: Any) -> list[Any]:

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from dmlcts.generator.attributes import NotGenerable, constants
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.solver import solved
-from dmlcts.generator.types import padded_run
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.loader import load, load_text
-from dmlcts.spec.model import Field, Operator
+from dmlcts.generator.plan.attributes import NotGenerable, constants
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.plan.sizes import solved
+from dmlcts.generator.plan.type_choices import padded_run
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Field, Operator
+from dmlcts.spec.reading.loader import load, load_text
 
 ANY = ["FLOAT64", "FLOAT32", "FLOAT16", "INT64", "INT32", "INT16", "INT8", "UINT64"]
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from dmlcts.generator.case import LEVELS, Case
-from dmlcts.generator.matching import matcher, may_match
-from dmlcts.generator.random_cases import find_random
-from dmlcts.generator.suite import find_case, operator_cases, select
-from dmlcts.spec.abi import abi, feature_level
-from dmlcts.spec.loader import operator_names
+from dmlcts.generator.case.case import LEVELS, Case
+from dmlcts.generator.case.id_filter import matcher, may_match
+from dmlcts.generator.random.cases import find_random
+from dmlcts.generator.suite.suite import find_case, operator_cases, select
+from dmlcts.spec.model.abi import abi, feature_level
+from dmlcts.spec.reading.loader import operator_names
 
 # The first operators, and one whose ids hold attributes of every kind.
 SAMPLE = tuple(f"ELEMENT_WISE_{name}" for name in ("BIT_COUNT", "BIT_OR", "BIT_SHIFT_RIGHT", "BIT_XOR", "ROUND", "CLIP1"))
@@ -179,8 +179,8 @@ def test_a_constant_is_found_where_the_operator_of_that_name_is_not_meant() -> N
 
 def test_no_spec_is_parsed_to_tell_which_operators_a_word_means() -> None:
     code = (
-        "from dmlcts.conformance.runner.options import RunOptions;"
-        "from dmlcts.conformance.runner.selection import selected_cases; from dmlcts.spec import loader;"
+        "from dmlcts.conformance.runner.work.options import RunOptions;"
+        "from dmlcts.conformance.runner.work.selection import selected_cases; from dmlcts.spec import loader;"
         "from contextlib import suppress; found = []\n"
         "with suppress(ValueError): found = selected_cases(RunOptions(expression={!r}, level='smoke'))\n"
         "print(len(found), loader._load.cache_info().currsize)"

@@ -4,19 +4,20 @@ from random import Random
 
 import pytest
 
-from dmlcts.conformance.mutants.transforms.tensors import tensors_of, types_of
-from dmlcts.generator.build import random_data
-from dmlcts.generator.combinations import combination_cases, space_of
-from dmlcts.generator.coverage import of_fields
-from dmlcts.generator.layouts import laid_out, layout_of
-from dmlcts.generator.measures import row_of
-from dmlcts.generator.negatives import negative_cases
-from dmlcts.generator.placing import bound
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.solver import Ends
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.loader import load
-from dmlcts.spec.rules import violations
+from dmlcts.conformance.faults.transforms.tensors import types_of
+from dmlcts.generator.case.build import random_data
+from dmlcts.generator.checks.promises import of_fields
+from dmlcts.generator.covering.bindings import bound
+from dmlcts.generator.covering.cases import combination_cases, space_of
+from dmlcts.generator.facts.factor_values import row_of
+from dmlcts.generator.negative.cases import negative_cases
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.plan.sizes import Ends
+from dmlcts.generator.plan.tensor_names import tensors_of
+from dmlcts.generator.values.layouts import laid_out, layout_of
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.rules.rules import violations
 
 SPLIT, JOIN, QUANTIZE = (plan_of(load(name)) for name in ("SPLIT", "JOIN", "QUANTIZE"))
 

@@ -4,13 +4,13 @@ from functools import cache
 
 import pytest
 
-from dmlcts.generator.case import Case
-from dmlcts.generator.layouts import laid_out, layout_of
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.workloads import workload_cases, workload_data_cases
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.loader import load
-from dmlcts.spec.rules import violations
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.sweeps.workloads import workload_cases, workload_data_cases
+from dmlcts.generator.values.layouts import laid_out, layout_of
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.rules.rules import violations
 
 
 @cache

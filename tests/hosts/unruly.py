@@ -22,7 +22,7 @@ import pytest
 
 from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.spec.model.desc import OperatorDesc
 
 
 def chosen(desc: OperatorDesc) -> bool:

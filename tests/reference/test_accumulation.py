@@ -13,11 +13,11 @@ import pytest
 from dmlcts.conformance.backends.array_backend import ArrayBackend
 from dmlcts.conformance.backends.backend import BackendInfo, Unsupported
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.generator.case import Case
-from dmlcts.generator.suite import operator_cases
-from dmlcts.reports.record import FAIL, PASS, UNSUPPORTED
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
 
 Array = Any
 AddUp = Callable[[Array], Array]

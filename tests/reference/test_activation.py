@@ -14,8 +14,8 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.loader import load
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.reading.loader import load
 
 Array = NDArray[Any]
 NAN, INF = math.nan, math.inf

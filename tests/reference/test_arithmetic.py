@@ -13,8 +13,8 @@ import pytest
 
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.model.desc import OperatorDesc, ScaleBias, TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
 
 INTEGERS = ("INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")
 SIGNED = INTEGERS[:4]

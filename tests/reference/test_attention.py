@@ -11,8 +11,8 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import Verdict, judge
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Tolerance
 
 Array = np.ndarray
 Added = Callable[[int, int, int, int], float]

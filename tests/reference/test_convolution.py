@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dmlcts.reference.answer import Answer
-from dmlcts.reference.convolution import windows
+from dmlcts.reference.operators.convolution import windows
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 Array = np.ndarray
 INF, NAN = math.inf, math.nan

@@ -9,7 +9,7 @@ import pytest
 
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 Array = np.ndarray
 INF, NAN = math.inf, math.nan

@@ -7,9 +7,9 @@ import pytest
 
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.model import MEASURED
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.model.operator import MEASURED
 
 Array = np.ndarray
 

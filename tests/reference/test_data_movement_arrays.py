@@ -3,7 +3,7 @@
 import numpy as np
 
 from dmlcts.reference.registry import reference_of
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 
 def test_split_into_unequal_parts() -> None:

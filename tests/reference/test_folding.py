@@ -6,9 +6,9 @@ from math import prod
 import numpy as np
 import pytest
 
-from dmlcts.reference.data_movement.folding import Window, added_up, copied_out
+from dmlcts.reference.operators.data_movement.folding import Window, added_up, copied_out
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 WINDOWS = [  # size, taps, blocks, stride, dilation, padding
     [Window(5, 3, 3, 1, 1, 0)],

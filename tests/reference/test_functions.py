@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dmlcts.reference.answer import Answer
-from dmlcts.reference.element_wise.special_functions import erf, erfc
+from dmlcts.reference.operators.element_wise.special_functions import erf, erfc
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.model.desc import OperatorDesc, ScaleBias, TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
 
 xp = array_api_compat.array_namespace(np.zeros(1))
 

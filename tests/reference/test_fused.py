@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dmlcts.generator.attributes import Combination
-from dmlcts.generator.plan import plan_of
-from dmlcts.reference.fused import activated
+from dmlcts.generator.plan.attributes import Combination
+from dmlcts.generator.plan.plan import plan_of
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.loader import load, operator_names
+from dmlcts.reference.shared.fused import activated
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.reading.loader import load, operator_names
 
 UNARY = [
     name

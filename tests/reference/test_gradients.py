@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 Array = np.ndarray
 Inputs = Mapping[str, Array]

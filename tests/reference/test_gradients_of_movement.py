@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from dmlcts.reference.operators.resampling.coordinates import Axis
+from dmlcts.reference.operators.resampling.gradients import returned
 from dmlcts.reference.registry import compute
-from dmlcts.reference.resampling.coordinates import Axis
-from dmlcts.reference.resampling.gradients import returned
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.model import MEASURED
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import MEASURED
 
 SOURCE, TARGET = (2, 5, 7), (2, 3, 9)
 

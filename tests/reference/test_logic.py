@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dmlcts.generator.special import special_values
+from dmlcts.generator.values.special_sets import special_values
 from dmlcts.reference.answer import Answer, host
 from dmlcts.reference.registry import compute
-from dmlcts.spec.abi import data_type
-from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
-from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.model.abi import data_type
+from dmlcts.spec.model.desc import OperatorDesc, ScaleBias, TensorDesc
+from dmlcts.spec.model.dtypes import bits_dtype, numpy_dtype
 
 INTEGERS = ("INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")
 FLOATS = ("FLOAT32", "FLOAT16")

@@ -10,11 +10,11 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.reference.answer import Answer
-from dmlcts.reference.matrix.products import integer_product, magnitude, parts_error
+from dmlcts.reference.operators.matrix.products import integer_product, magnitude, parts_error
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.reading.loader import load
 
 Array = np.ndarray
 TRANSFORMS = ("NONE", "TRANSPOSE")

@@ -8,8 +8,8 @@ import pytest
 
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.loader import load
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.reading.loader import load
 
 Array = np.ndarray
 TYPES = {np.dtype(np.float16): "FLOAT16", np.dtype(np.float32): "FLOAT32"}

@@ -8,10 +8,10 @@ import pytest
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
-from dmlcts.reference.normalization.error import TINY, UNIT, added
+from dmlcts.reference.operators.normalization.error import TINY, UNIT, added
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Tolerance
 
 Array = np.ndarray
 Round = Callable[[Array], Array]

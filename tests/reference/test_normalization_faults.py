@@ -10,15 +10,15 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.judgement import tolerance_of
-from dmlcts.generator.case import Case
-from dmlcts.generator.combinations import combination_cases
-from dmlcts.generator.data import inputs as case_inputs
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.tables import data_cases, size_cases, value_cases
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.case.inputs import inputs as case_inputs
+from dmlcts.generator.covering.cases import combination_cases
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.sweeps.tables import data_cases, size_cases, value_cases
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.reading.loader import load
 
 Array = np.ndarray
 Inputs = Mapping[str, Array]

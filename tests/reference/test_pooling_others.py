@@ -8,7 +8,7 @@ import pytest
 
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, Size2D, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc, Size2D, TensorDesc
 
 Array = np.ndarray
 Row = tuple[int, ...]

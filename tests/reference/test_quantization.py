@@ -11,9 +11,9 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.model.operator import Tolerance
 
 LIMITS = {"INT8": (-128, 127), "UINT8": (0, 255)}
 NAN, INF = math.nan, math.inf

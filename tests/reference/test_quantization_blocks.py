@@ -7,9 +7,9 @@ import pytest
 
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import reference_of
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.model import DOCUMENTED
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.model.operator import DOCUMENTED
 
 
 def by_blocks(name: str, x: Any, types: tuple[str, str], *blocks: Any) -> Answer:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dmlcts.reference.random.philox import advanced, rounds
+from dmlcts.reference.operators.random.philox import advanced, rounds
 
 
 @pytest.mark.parametrize(

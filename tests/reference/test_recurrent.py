@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from dmlcts.reference.recurrent.computed import Arithmetic, Computed, Weights
+from dmlcts.reference.operators.recurrent.computed import Arithmetic, Computed, Weights
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 ARITHMETIC = Arithmetic(np, half=False)
 

@@ -9,8 +9,8 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.reference.registry import compute
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.loader import load
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.reading.loader import load
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -11,18 +11,18 @@ import pytest
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.special import special_values
-from dmlcts.generator.tables import example_cases
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.sweeps.tables import example_cases
+from dmlcts.generator.values.special_sets import special_values
 from dmlcts.reference import registry
 from dmlcts.reference.answer import Answer, host
 from dmlcts.reference.registry import compute, references
-from dmlcts.reports.record import PASS
-from dmlcts.spec.abi import abi, data_type
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
-from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import CONTESTED
+from dmlcts.reports.record.record import PASS
+from dmlcts.spec.model.abi import abi, data_type
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.model.operator import CONTESTED
+from dmlcts.spec.reading.loader import load, operator_names
 
 ANY = ("FLOAT64", "FLOAT32", "FLOAT16", "INT64", "INT32", "INT16", "INT8", "UINT64", "UINT32", "UINT16", "UINT8")
 UNSIGNED = ("UINT64", "UINT32", "UINT16", "UINT8")
@@ -170,7 +170,7 @@ def test_halves_away_from_zero_do_not_round_on_the_way() -> None:
 
 
 def test_halves_away_from_zero_of_numbers_without_a_fraction_in_float64() -> None:
-    from dmlcts.reference.element_wise.rounding import halves_away_from_zero
+    from dmlcts.reference.operators.element_wise.rounding import halves_away_from_zero
 
     x = np.array([2.0**52 + 1, 2.0**53 - 1, -(2.0**52) - 1, 2.0**51 + 0.5, 1e300])
     assert halves_away_from_zero(np, x).tolist() == [2.0**52 + 1, 2.0**53 - 1, -(2.0**52) - 1, 2.0**51 + 1, 1e300]

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from dmlcts.reference.registry import references
-from dmlcts.spec.loader import family_of, operator_names
+from dmlcts.spec.reading.loader import family_of, operator_names
 
 PROGRAM = """
 import sys

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from dmlcts.reference.operators.resampling.antialiased import steps
+from dmlcts.reference.operators.resampling.coordinates import Axis, coordinates
+from dmlcts.reference.operators.resampling.resample import shrinking_first
 from dmlcts.reference.registry import compute
-from dmlcts.reference.resampling.antialiased import steps
-from dmlcts.reference.resampling.coordinates import Axis, coordinates
-from dmlcts.reference.resampling.resample import shrinking_first
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 TYPES = {"float32": "FLOAT32", "int8": "INT8"}
 

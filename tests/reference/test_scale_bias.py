@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dmlcts.reference.answer import Answer
-from dmlcts.reference.fused import activated
 from dmlcts.reference.registry import compute
-from dmlcts.reference.scale_bias import ROUNDOFF, scaled, through, unary
-from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
+from dmlcts.reference.shared.fused import activated
+from dmlcts.reference.shared.scale_bias import ROUNDOFF, scaled, through, unary
+from dmlcts.spec.model.desc import OperatorDesc, ScaleBias, TensorDesc
 
 Array = np.ndarray
 

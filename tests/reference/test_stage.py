@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dmlcts.generator.case import REFERENCE
-from dmlcts.generator.data import inputs
-from dmlcts.generator.suite import operator_cases
+from dmlcts.generator.case.case import REFERENCE
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reference import stage as module
 from dmlcts.reference.registry import compute, references
 from dmlcts.reference.stage import replaced, stage, stages

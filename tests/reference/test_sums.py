@@ -8,12 +8,12 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.judgement import tolerance_of
-from dmlcts.reference.accumulation import accumulated, between_error, sum_error
 from dmlcts.reference.answer import Answer
-from dmlcts.reference.fused import activated, stored_error
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load
+from dmlcts.reference.shared.accumulation import accumulated, between_error, sum_error
+from dmlcts.reference.shared.fused import activated, stored_error
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.reading.loader import load
 
 Array = np.ndarray
 INF, NAN = np.inf, np.nan

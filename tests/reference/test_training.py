@@ -5,7 +5,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from dmlcts.reference.training.adam import moment, step_length
+from dmlcts.reference.operators.training.adam import moment, step_length
 
 
 def test_steps_of_adam() -> None:

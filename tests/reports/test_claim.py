@@ -13,12 +13,12 @@ import pytest
 from records import ALL_SEVEN, MANIFEST, negative, of, result, run
 
 from dmlcts.reports import write_all
-from dmlcts.reports.claim import claim_of, required, share_text
-from dmlcts.reports.claim_json import claim_json
-from dmlcts.reports.markdown import markdown, plain
-from dmlcts.reports.policies import policies
-from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, Result
-from dmlcts.reports.verdict import WORDS, interruption
+from dmlcts.reports.claim.claim import claim_of, required, share_text
+from dmlcts.reports.claim.claim_json import claim_json
+from dmlcts.reports.formats.markdown import markdown, plain
+from dmlcts.reports.record.policies import policies
+from dmlcts.reports.record.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, Result
+from dmlcts.reports.record.verdict import WORDS, interruption
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "reports" / "schema" / "claim.schema.json").read_text(encoding="utf-8"))
 ROUND = "ELEMENT_WISE_ROUND"

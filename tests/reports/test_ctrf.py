@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 from records import ALL_SEVEN, HOSTILE, of, result, run
 
-from dmlcts.reports.claim import claim_of
-from dmlcts.reports.ctrf import CTRF_STATUS, write_ctrf
-from dmlcts.reports.record import (
+from dmlcts.reports.claim.claim import claim_of
+from dmlcts.reports.formats.ctrf import CTRF_STATUS, write_ctrf
+from dmlcts.reports.record.record import (
     FAIL,
     FAILURES,
     NOT_RUN,
@@ -82,7 +82,7 @@ def test_ctrf_has_the_published_structure(record: Record, tmp_path: Path) -> Non
 
 
 def test_ctrf_files_stay_small_and_hold_each_case_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dmlcts.reports.ctrf._MOST", 2_000)
+    monkeypatch.setattr("dmlcts.reports.formats.ctrf._MOST", 2_000)
     (tmp_path / "mine.json").write_text("{}", encoding="utf-8")
     write_ctrf(run(result(operator="REDUCE")), tmp_path)
     whole = run(*(result(FAIL, i, message="off" * 20) for i in range(40)), result(operator="GEMM"))

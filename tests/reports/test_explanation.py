@@ -11,11 +11,11 @@ import pytest
 from records import of, run
 from rich.console import Console
 
-from dmlcts.conformance.commands.summary import print_summary
+from dmlcts.conformance.commands.results.summary import print_summary
 from dmlcts.reports import write_all
-from dmlcts.reports.explanation import FILE, MOST_SHOWN, Explanation, more
-from dmlcts.reports.markdown import markdown
-from dmlcts.reports.record import ERROR, FAIL, UNSUPPORTED
+from dmlcts.reports.explain.explanation import FILE, MOST_SHOWN, Explanation, more
+from dmlcts.reports.formats.markdown import markdown
+from dmlcts.reports.record.record import ERROR, FAIL, UNSUPPORTED
 
 WHOLE = Explanation("GEMM", FAIL, "", ("ScaleTensor is per channel", "the rank is 5 or more"), 12, 12, 410, 0, 12, 12)
 OPEN = replace(

@@ -14,10 +14,21 @@ import pytest
 from commands import dmlcts
 from records import negative, result, run
 
-from dmlcts.reports.gate import SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
-from dmlcts.reports.policies import policies
-from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, SEARCH, UNEXPECTED_PASS, UNSUPPORTED, WAIVED, Record, write_record
-from dmlcts.reports.waivers import Waiver
+from dmlcts.reports.gate.gate import SLOW_FLOOR, Gate, clean, compare, gate_json, github_annotations, markdown, text
+from dmlcts.reports.gate.waivers import Waiver
+from dmlcts.reports.record.policies import policies
+from dmlcts.reports.record.record import (
+    ERROR,
+    FAIL,
+    NOT_RUN,
+    PASS,
+    SEARCH,
+    UNEXPECTED_PASS,
+    UNSUPPORTED,
+    WAIVED,
+    Record,
+    write_record,
+)
 
 TODAY = date(2026, 7, 1)
 SCHEMA = json.loads((Path(__file__).parents[2] / "reports" / "schema" / "gate.schema.json").read_text(encoding="utf-8"))

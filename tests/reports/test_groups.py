@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from dmlcts.reports.groups import deciding, groups, message_form, spread, words
-from dmlcts.reports.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
+from dmlcts.reports.record.groups import deciding, groups, message_form, spread, words
+from dmlcts.reports.record.record import ERROR, FAIL, PASS, UNSUPPORTED, Result
 
 
 def result(case: str, message: str = "off", kind: str = "layout", status: str = FAIL) -> Result:

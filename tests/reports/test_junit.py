@@ -11,9 +11,9 @@ import pytest
 import xmlschema
 from records import ALL_SEVEN, HOSTILE, result, run
 
-from dmlcts.reports.ctrf import write_ctrf
-from dmlcts.reports.junit import ELEMENTS, escape, write_junit
-from dmlcts.reports.record import (
+from dmlcts.reports.formats.ctrf import write_ctrf
+from dmlcts.reports.formats.junit import ELEMENTS, escape, write_junit
+from dmlcts.reports.record.record import (
     ERROR,
     FAIL,
     NOT_RUN,
@@ -23,7 +23,7 @@ from dmlcts.reports.record import (
     WAIVED,
     Record,
 )
-from dmlcts.reports.text import DETAILED, ELSEWHERE
+from dmlcts.reports.record.text import DETAILED, ELSEWHERE
 
 SCHEMA = xmlschema.XMLSchema(Path(__file__).parents[1] / "data" / "junit.xsd")
 
@@ -75,7 +75,7 @@ def test_the_junit_check_finds_a_broken_document(broken: tuple[str, str], tmp_pa
 
 
 def test_junit_files_stay_small_and_hold_each_case_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dmlcts.reports.junit._MOST", 2_000)
+    monkeypatch.setattr("dmlcts.reports.formats.junit._MOST", 2_000)
     whole = run(*(result(FAIL if i % 3 else PASS, i, message="off" * 20) for i in range(40)), result(operator="GEMM"))
     suites = list(junit(whole, tmp_path))
     names = {file.name for file in (tmp_path / "junit").iterdir()}

@@ -12,14 +12,14 @@ from commands import dmlcts
 from records import MANIFEST, negative, result, run
 
 from dmlcts.conformance.properties.drawn import SIMPLER
-from dmlcts.conformance.runner.journal import FOLDER, SELECTED, read_run
-from dmlcts.generator.case import LEVELS
-from dmlcts.generator.drawn import KIND
-from dmlcts.generator.random_cases import KIND as RANDOM
-from dmlcts.generator.suite import operator_cases
-from dmlcts.reports.claim import claim_of
-from dmlcts.reports.labels import checked
-from dmlcts.reports.record import (
+from dmlcts.conformance.runner.folder.journal import FOLDER, SELECTED, read_run
+from dmlcts.generator.case.case import LEVELS
+from dmlcts.generator.random.cases import KIND as RANDOM
+from dmlcts.generator.random.random_dispatch import KIND
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.reports.claim.claim import claim_of
+from dmlcts.reports.record.labels import checked
+from dmlcts.reports.record.record import (
     NEGATIVE,
     PASS,
     SEARCH,
@@ -31,13 +31,13 @@ from dmlcts.reports.record import (
     result_json,
     write_record,
 )
-from dmlcts.spec.abi import abi, feature_level, introduced
-from dmlcts.spec.foreign import schema_of
-from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import BASES
+from dmlcts.spec.model.abi import abi, feature_level, introduced
+from dmlcts.spec.model.operator import BASES
+from dmlcts.spec.reading.loader import load, operator_names
+from dmlcts.spec.untrusted.files import schema_of
 
 SCHEMA = schema_of("dmlcts.reports", "record")["$defs"]
-CASE = schema_of("dmlcts.generator", "case")["properties"]
+CASE = schema_of("dmlcts.generator.case", "case")["properties"]
 WAIVERS = [{"file": "w.yaml", "sha256": "0"}]
 
 

@@ -9,7 +9,7 @@ import pytest
 from commands import dmlcts
 
 from dmlcts.reports.merge import MergeError, apart, merge
-from dmlcts.reports.record import SEARCH, Manifest, Record, Result, write_record
+from dmlcts.reports.record.record import SEARCH, Manifest, Record, Result, write_record
 
 MANIFEST = Manifest(
     suite_version="0.1.0",

@@ -15,16 +15,16 @@ import pytest
 from records import ALL_SEVEN, HOSTILE, of, result, run
 from rich.console import Console
 
-from dmlcts.conformance.commands.summary import print_summary
+from dmlcts.conformance.commands.results.summary import print_summary
 from dmlcts.conformance.runner.run import exit_code
 from dmlcts.reports import write_all
-from dmlcts.reports.claim import claim_of
-from dmlcts.reports.ctrf import CTRF_STATUS, write_ctrf
-from dmlcts.reports.files import file_names, portable
-from dmlcts.reports.html import write_html
-from dmlcts.reports.junit import ELEMENTS, write_junit
-from dmlcts.reports.markdown import code, fenced, markdown
-from dmlcts.reports.record import (
+from dmlcts.reports.claim.claim import claim_of
+from dmlcts.reports.formats.ctrf import CTRF_STATUS, write_ctrf
+from dmlcts.reports.formats.html import write_html
+from dmlcts.reports.formats.junit import ELEMENTS, write_junit
+from dmlcts.reports.formats.markdown import code, fenced, markdown
+from dmlcts.reports.record.files import file_names, portable
+from dmlcts.reports.record.record import (
     ERROR,
     FAIL,
     NOT_RUN,
@@ -38,7 +38,7 @@ from dmlcts.reports.record import (
     read_record,
     write_record,
 )
-from dmlcts.reports.verdict import (
+from dmlcts.reports.record.verdict import (
     MEANINGS,
     SEVERITY,
     SYMBOLS,
@@ -50,7 +50,7 @@ from dmlcts.reports.verdict import (
     total,
     worst,
 )
-from dmlcts.spec import clean
+from dmlcts.spec.untrusted import sanitize
 
 # ---- Operators that an implementation does not have
 
@@ -137,8 +137,8 @@ def test_a_record_comes_back_as_it_was_written_with_clean_text(tmp_path: Path) -
     )
     write_record(whole, tmp_path / "results.jsonl")
     first, *rest = whole.results
-    assert clean.line(HOSTILE) != HOSTILE
-    cleaned = replace(whole, results=(replace(first, message=clean.line(HOSTILE)), *rest))
+    assert sanitize.line(HOSTILE) != HOSTILE
+    cleaned = replace(whole, results=(replace(first, message=sanitize.line(HOSTILE)), *rest))
     assert read_record(tmp_path / "results.jsonl") == cleaned
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.reports.html import write_html
-from dmlcts.reports.record import ERROR, FAIL, PASS, WAIVED, ErrorMap, Manifest, Mismatch, Record, Result
+from dmlcts.reports.formats.html import write_html
+from dmlcts.reports.record.record import ERROR, FAIL, PASS, WAIVED, ErrorMap, Manifest, Mismatch, Record, Result
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install .[dev]")
 Browser, Page = playwright.Browser, playwright.Page

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from records import listed_cases
 
-from dmlcts.reports.claim import claim_of
-from dmlcts.reports.html import headline, write_html
-from dmlcts.reports.record import (
+from dmlcts.reports.claim.claim import claim_of
+from dmlcts.reports.formats.html import headline, write_html
+from dmlcts.reports.record.record import (
     ERROR,
     FAIL,
     NOT_RUN,
@@ -30,7 +30,7 @@ from dmlcts.reports.record import (
     Record,
     Result,
 )
-from dmlcts.reports.verdict import SYMBOLS, WORDS
+from dmlcts.reports.record.verdict import SYMBOLS, WORDS
 
 MANIFEST = Manifest(
     suite_version="0.1.0", spec_version="1", backend={"name": "impl", "version": "2.0", "denormals": "flush"}, backend_spec="process:./impl",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dmlcts.reports.separation import Separation, separations
+from dmlcts.reports.explain.separation import Separation, separations
 
 Flags = NDArray[np.bool_]
 

@@ -11,10 +11,10 @@ from urllib.parse import unquote
 import pytest
 from click.testing import CliRunner
 
-from dmlcts.conformance.commands.spec_site import command
-from dmlcts.conformance.runner.options import UsageError
+from dmlcts.conformance.commands.specs.spec_site import command
+from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.reports.site import BEYOND, CONFIRMED, NEITHER, PROMISED, cells, write_site
-from dmlcts.spec.loader import load, operator_names
+from dmlcts.spec.reading.loader import load, operator_names
 
 SOME = ("TILE", "SLICE1", "MULTIHEAD_ATTENTION", "RANDOM_GENERATOR")
 

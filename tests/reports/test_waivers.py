@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.reports.record import STATUSES, Result
-from dmlcts.reports.versions import what_ran
-from dmlcts.reports.waivers import Waiver, WaiverError, apply_waivers, read_waivers, unused
+from dmlcts.reports.gate.waivers import Waiver, WaiverError, apply_waivers, read_waivers, unused
+from dmlcts.reports.record.record import STATUSES, Result
+from dmlcts.reports.record.versions import what_ran
 
 TODAY = date(2027, 3, 1)
 RAN = {"DirectML": "1.15.2", "vkd3d": "2.1"}

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc, ScaleBias, Size2D, TensorDesc, buffer_tensor_size, packed_strides
-from dmlcts.spec.desc_json import DescError, read_desc, read_tensor, write_desc, write_tensor
-from dmlcts.spec.loader import load, load_file, load_text, operator_names
-from dmlcts.spec.model import Operator
-from dmlcts.spec.rules import violations
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.desc import OperatorDesc, ScaleBias, Size2D, TensorDesc, buffer_tensor_size, packed_strides
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load, load_file, load_text, operator_names
+from dmlcts.spec.rules.rules import violations
+from dmlcts.spec.untrusted.desc_json import DescError, read_desc, read_tensor, write_desc, write_tensor
 
 HARD = Path(__file__).parents[1] / "data" / "operators"
 DESCS: dict[str, Any] = json.loads((HARD / "descs.json").read_text(encoding="utf-8"))

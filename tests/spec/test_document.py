@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.spec.document import SpecError, parse
+from dmlcts.spec.reading.document import SpecError, parse
 
 
 def test_aliases_and_merge_keys() -> None:

@@ -5,8 +5,8 @@ import warnings
 
 import pytest
 
-from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.expression import FUNCTIONS, ExpressionError, compile_expression
+from dmlcts.spec.model.desc import TensorDesc
+from dmlcts.spec.model.expression import FUNCTIONS, ExpressionError, compile_expression
 
 VALUES: dict[str, object] = {
     "A": TensorDesc("FLOAT32", (2, 3, 4)),

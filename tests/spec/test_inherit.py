@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from dmlcts.conformance.commands.cli import main
-from dmlcts.spec import file_form, loader
-from dmlcts.spec.document import Document, SpecError, parse, read
-from dmlcts.spec.inherit import inherited
-from dmlcts.spec.loader import load, load_document, load_text, operator_names, operators_folder, profiles_folder
-from dmlcts.spec.promises import promises, spec_version
-from dmlcts.spec.yaml_writer import yaml_text
+from dmlcts.spec.reading import file_form, loader
+from dmlcts.spec.reading.document import Document, SpecError, parse, read
+from dmlcts.spec.reading.inherit import inherited
+from dmlcts.spec.reading.loader import load, load_document, load_text, operator_names, operators_folder, profiles_folder
+from dmlcts.spec.reading.promises import promises, spec_version
+from dmlcts.spec.writing.yaml_writer import yaml_text
 
 BASE = """\
 operator: A
@@ -187,7 +187,7 @@ def test_the_hash_is_of_promises_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def hashed(changed: str) -> str:
         operator = load_text(changed)
-        monkeypatch.setattr("dmlcts.spec.promises.load", lambda name: operator)
+        monkeypatch.setattr("dmlcts.spec.reading.promises.load", lambda name: operator)
         return spec_version(["ELEMENT_WISE_SIGN"])
 
     same = hashed(text)

@@ -8,8 +8,9 @@ import pytest
 import yaml
 from hard_operators import HARD, operator
 
-from dmlcts.spec.document import SpecError
-from dmlcts.spec.loader import (
+from dmlcts.spec.model.operator import UNDEFINED
+from dmlcts.spec.reading.document import SpecError
+from dmlcts.spec.reading.loader import (
     load,
     load_all,
     load_file,
@@ -17,7 +18,6 @@ from dmlcts.spec.loader import (
     operator_names,
     operators_folder,
 )
-from dmlcts.spec.model import UNDEFINED
 
 FILES = sorted([*HARD.glob("*.yaml"), *operators_folder().rglob("*.yaml")], key=lambda file: file.stem)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from hard_operators import DESCS, HARD, changed, fused, labels, operator, resized, retyped, set_to, valid
 
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.tables import example_desc
-from dmlcts.spec.abi import abi, feature_level
-from dmlcts.spec.desc import UNKNOWN, OperatorDesc, ScaleBias, TensorDesc
-from dmlcts.spec.loader import load, load_file, operators_folder
-from dmlcts.spec.rules import violations
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.sweeps.tables import example_desc
+from dmlcts.spec.model.abi import abi, feature_level
+from dmlcts.spec.model.desc import UNKNOWN, OperatorDesc, ScaleBias, TensorDesc
+from dmlcts.spec.reading.loader import load, load_file, operators_folder
+from dmlcts.spec.rules.rules import violations
 
 FILES = sorted([*HARD.glob("*.yaml"), *operators_folder().rglob("*.yaml")], key=lambda file: file.stem)
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.loader import load_text
-from dmlcts.spec.model import Operator
-from dmlcts.spec.rules import violations
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load_text
+from dmlcts.spec.rules.rules import violations
 
 MADE_UP = """\
 operator: ELEMENT_WISE_IDENTITY

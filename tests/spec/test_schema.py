@@ -9,12 +9,12 @@ import jsonschema_rs
 import pytest
 from hard_operators import HARD
 
-from dmlcts.generator.recipes import RECIPES
-from dmlcts.generator.special import SPECIAL
-from dmlcts.spec.document import parse
-from dmlcts.spec.expression import FUNCTIONS
-from dmlcts.spec.law import RELATION_FUNCTIONS
-from dmlcts.spec.loader import (
+from dmlcts.generator.values.recipes import RECIPES
+from dmlcts.generator.values.special_sets import SPECIAL
+from dmlcts.spec.model.expression import FUNCTIONS
+from dmlcts.spec.reading.building.law import RELATION_FUNCTIONS
+from dmlcts.spec.reading.document import parse
+from dmlcts.spec.reading.loader import (
     measured_folder,
     operators_folder,
     profiles_folder,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
-from dmlcts.spec.abi import abi
-from dmlcts.spec.document import SpecError
-from dmlcts.spec.evidence import basis_of, sentence
-from dmlcts.spec.loader import load, load_text, operator_names
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.building.evidence import basis_of, sentence
+from dmlcts.spec.reading.document import SpecError
+from dmlcts.spec.reading.loader import load, load_text, operator_names
 
 ROW = {"dimensions": "1-4", "types": ["FLOAT32"]}
 NUMBERS = {"type": "FLOAT32", "sizes": [1, 3], "data": [1, 2, 3]}

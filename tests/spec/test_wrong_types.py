@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dmlcts.conformance.commands.spec import unknown_names
-from dmlcts.spec.document import SpecError, parse, read
-from dmlcts.spec.loader import load_text, operators_folder
+from dmlcts.conformance.commands.specs.spec import unknown_names
+from dmlcts.spec.reading.document import SpecError, parse, read
+from dmlcts.spec.reading.loader import load_text, operators_folder
 
 WRONG: tuple[Any, ...] = (None, True, "x", [[1]], {"a": [1]})
 SPECS = ("resample2", "gather", "element_wise_round")

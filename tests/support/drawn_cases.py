@@ -3,11 +3,11 @@
 from itertools import islice
 from random import Random
 
-from dmlcts.generator.case import Case
-from dmlcts.generator.drawn import Genes, decoded
-from dmlcts.generator.factors import model_of
-from dmlcts.generator.plan import plan_of
-from dmlcts.spec.loader import load
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.facts.factors import model_of
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.random.random_dispatch import Genes, decoded
+from dmlcts.spec.reading.loader import load
 
 
 def some_cases(operator: str, count: int = 60, seed: int = 1) -> list[Case]:

@@ -30,14 +30,14 @@ class Reader:
 
 
 def results() -> Reader:
-    from dmlcts.reports.record import RecordError, read_record
+    from dmlcts.reports.record.record import RecordError, read_record
 
     return Reader(lambda data, folder: read_record(_file(folder, "results.jsonl", data)), (RecordError,), (_record(),), lines=True)
 
 
 def journal() -> Reader:
-    from dmlcts.conformance.runner.journal import read_run
-    from dmlcts.reports.record import RecordError
+    from dmlcts.conformance.runner.folder.journal import read_run
+    from dmlcts.reports.record.record import RecordError
 
     def read(data: bytes, folder: Path) -> object:
         (folder / "parts").mkdir(exist_ok=True)
@@ -49,10 +49,10 @@ def journal() -> Reader:
 
 
 def merged() -> Reader:
-    from dmlcts.reports.html import write_html
-    from dmlcts.reports.markdown import markdown
+    from dmlcts.reports.formats.html import write_html
+    from dmlcts.reports.formats.markdown import markdown
     from dmlcts.reports.merge import MergeError, merge
-    from dmlcts.reports.record import RecordError, read_record
+    from dmlcts.reports.record.record import RecordError, read_record
 
     def read(data: bytes, folder: Path) -> object:
         shards = [read_record(_file(folder, "1.jsonl", data)), read_record(_file(folder, "2.jsonl", _record("2/2")))]
@@ -64,7 +64,7 @@ def merged() -> Reader:
 
 
 def waivers() -> Reader:
-    from dmlcts.reports.waivers import WaiverError, read_waivers
+    from dmlcts.reports.gate.waivers import WaiverError, read_waivers
 
     def read(data: bytes, folder: Path) -> object:
         return [waiver.matches("ELEMENT_WISE_ROUND/FLOAT32/1d") for waiver in read_waivers(_file(folder, "waivers.yaml", data))]
@@ -74,9 +74,9 @@ def waivers() -> Reader:
 
 
 def cases() -> Reader:
-    from dmlcts.generator.case import to_json
-    from dmlcts.generator.case_file import CaseError, read_case_file
-    from dmlcts.generator.suite import operator_cases
+    from dmlcts.generator.case.case import to_json
+    from dmlcts.generator.case.case_file import CaseError, read_case_file
+    from dmlcts.generator.suite.suite import operator_cases
 
     kinds: dict[tuple[str, str], bytes] = {}
     for operator in ("ELEMENT_WISE_ROUND", "CONVOLUTION", "MULTIHEAD_ATTENTION", "REDUCE"):
@@ -133,7 +133,7 @@ def arrays() -> Reader:
 
 def answers() -> Reader:
     from dmlcts.conformance.backends.backend import BackendFault, BufferBinding, Dispatch, Rejected, Unsupported
-    from dmlcts.conformance.backends.protocol import (
+    from dmlcts.conformance.backends.process.protocol import (
         MAGIC,
         PREFIX,
         ProtocolError,
@@ -143,7 +143,7 @@ def answers() -> Reader:
         read_header,
         read_info,
     )
-    from dmlcts.spec.desc import OperatorDesc
+    from dmlcts.spec.model.desc import OperatorDesc
 
     dispatch = Dispatch(OperatorDesc("ELEMENT_WISE_ROUND", {}), [np.zeros(4, np.uint8)], {"O": BufferBinding(0, 0, 4)}, ("O",))
 
@@ -170,8 +170,8 @@ def answers() -> Reader:
 
 
 def specs() -> Reader:
-    from dmlcts.spec.document import SpecError, read
-    from dmlcts.spec.loader import load_text, operators_folder
+    from dmlcts.spec.reading.document import SpecError, read
+    from dmlcts.spec.reading.loader import load_text, operators_folder
 
     def load(data: bytes, folder: Path) -> object:
         return load_text(read(_file(folder, "spec.yaml", data)))
@@ -184,9 +184,9 @@ def specs() -> Reader:
 
 def spec_cases() -> Reader:
     """Specs with every section of ``cases`` among them, and what ``dmlcts spec check`` looks for besides."""
-    from dmlcts.conformance.commands.spec import unknown_names
-    from dmlcts.spec.document import SpecError, read
-    from dmlcts.spec.loader import load_text, operators_folder
+    from dmlcts.conformance.commands.specs.spec import unknown_names
+    from dmlcts.spec.reading.document import SpecError, read
+    from dmlcts.spec.reading.loader import load_text, operators_folder
 
     def load(data: bytes, folder: Path) -> object:
         return unknown_names(load_text(read(_file(folder, "spec.yaml", data))))
@@ -196,8 +196,8 @@ def spec_cases() -> Reader:
 
 
 def measured() -> Reader:
-    from dmlcts.spec.document import SpecError, read
-    from dmlcts.spec.measured import checked
+    from dmlcts.spec.reading.document import SpecError, read
+    from dmlcts.spec.reading.measured import checked
 
     head = "by: X 1\ndate: '2026-01-01'\nlevel: '6_4'\nsuite: 0.1.0\ncommand: dmlcts probe\n"
     usual = "usual:\n  accepts:\n  - {rule: 'alignment/*', ways: [a]}\n"
@@ -208,8 +208,8 @@ def measured() -> Reader:
 
 
 def profiles() -> Reader:
-    from dmlcts.conformance.runner.requirements import read_profile
-    from dmlcts.spec.document import SpecError
+    from dmlcts.conformance.runner.work.requirements import read_profile
+    from dmlcts.spec.reading.document import SpecError
 
     valid = b"profile: mine\noperators:\n  ELEMENT_WISE_ROUND: [FLOAT32, FLOAT16]\n  GEMM: all\ndata_types: [FLOAT32]\nvalidation: true\n"
     return Reader(
@@ -220,8 +220,8 @@ def profiles() -> Reader:
 
 
 def pages() -> Reader:
-    from dmlcts.spec.foreign import ForeignError, read_text
     from dmlcts.spec.pages.page import PageError, read_page
+    from dmlcts.spec.untrusted.files import ForeignError, read_text
 
     def read(data: bytes, folder: Path) -> object:
         file = _file(folder, "page.md", data)
@@ -232,8 +232,8 @@ def pages() -> Reader:
 
 
 def options() -> Reader:
-    from dmlcts.conformance.runner.options import UsageError, shard_of
-    from dmlcts.generator.matching import matcher
+    from dmlcts.conformance.runner.work.options import UsageError, shard_of
+    from dmlcts.generator.case.id_filter import matcher
 
     def read(data: bytes, folder: Path) -> object:
         text = data.decode("utf-8", "surrogateescape")

@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dmlcts.spec.abi import abi, feature_level
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.desc_json import read_desc
-from dmlcts.spec.loader import load, load_file, load_text, operator_names
-from dmlcts.spec.model import Operator
-from dmlcts.spec.rules import violations
+from dmlcts.spec.model.abi import abi, feature_level
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load, load_file, load_text, operator_names
+from dmlcts.spec.rules.rules import violations
+from dmlcts.spec.untrusted.desc_json import read_desc
 
 HARD = Path(__file__).parents[1] / "data" / "operators"
 

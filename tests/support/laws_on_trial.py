@@ -14,15 +14,15 @@ from dmlcts.conformance.properties.examples import relation_draft
 from dmlcts.conformance.properties.law_dispatch import Trial
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.conformance.properties.relations import execute_property
-from dmlcts.generator.case import Case, from_json
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.properties import property_cases
-from dmlcts.generator.suite import find_case
-from dmlcts.reports.record import Result
-from dmlcts.spec.desc import OperatorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load, load_document, load_text
-from dmlcts.spec.model import Operator
+from dmlcts.generator.case.case import Case, from_json
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.generator.sweeps.properties import property_cases
+from dmlcts.reports.record.record import Result
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load, load_document, load_text
 
 Array = np.ndarray
 Inputs = Mapping[str, Array]

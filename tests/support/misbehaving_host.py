@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from dmlcts.conformance.backends.backend import BufferBinding, Dispatch
-from dmlcts.conformance.backends.process import ProcessBackend
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.conformance.backends.process.process import ProcessBackend
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 HOST = Path(__file__).parents[1] / "hosts" / "misbehaving.py"
 LONG = 20.0

@@ -12,10 +12,10 @@ from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, Dispa
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.probing.measured import measurement_of, write_measurements
 from dmlcts.conformance.probing.probe import Probed, probe
-from dmlcts.spec.loader import load, with_measurements
-from dmlcts.spec.measurement import Measurement
-from dmlcts.spec.model import Operator
-from dmlcts.spec.rules import violations
+from dmlcts.spec.model.measurement import Measurement
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load, with_measurements
+from dmlcts.spec.rules.rules import violations
 
 ROUND, SHIFT, COUNT = "ELEMENT_WISE_ROUND", "ELEMENT_WISE_BIT_SHIFT_RIGHT", "ELEMENT_WISE_BIT_COUNT"
 # The first operators; then attributes of every kind, and tensors of several types, one of which may be absent.

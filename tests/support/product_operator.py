@@ -7,9 +7,9 @@ import yaml
 
 from dmlcts.conformance.backends.backend import BackendInfo, Dispatch
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load_text
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load_text
 
 _ROW = {"dimensions": "2-4", "types": ["FLOAT32", "FLOAT16"]}
 _TENSORS = ("ATensor", "BTensor", "CTensor", "OutputTensor")

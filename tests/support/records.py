@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from zlib import decompress
 
-from dmlcts.reports.record import PASS, STATUSES, Manifest, Record, Result
+from dmlcts.reports.record.record import PASS, STATUSES, Manifest, Record, Result
 
 MANIFEST = Manifest(
     suite_version="0.1.0", spec_version="1", backend={"name": "impl", "version": "2.0", "device": "a GPU", "data_types": ["FLOAT32"]},

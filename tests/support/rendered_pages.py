@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
-from dmlcts.spec.model import (
+from dmlcts.spec.model.operator import (
     MEASURED,
     UNDEFINED,
     Constraint,

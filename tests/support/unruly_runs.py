@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dmlcts.reports.record import Result, read_record
+from dmlcts.reports.record.record import Result, read_record
 
 HOSTS = Path(__file__).parents[1] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))

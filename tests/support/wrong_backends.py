@@ -10,10 +10,10 @@ from dmlcts.conformance.backends.backend import Bytes, Dispatch
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.generator.case import Case
-from dmlcts.generator.suite import find_case
-from dmlcts.reports.record import Result
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.reports.record.record import Result
+from dmlcts.spec.model.desc import OperatorDesc
 
 OR = "ELEMENT_WISE_BIT_OR/UINT8/4d"
 XOR = "ELEMENT_WISE_BIT_XOR/UINT32/4d"

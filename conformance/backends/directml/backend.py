@@ -16,7 +16,7 @@ from dmlcts.conformance.backends.directml.dll import Dll, read_dll
 from dmlcts.conformance.backends.directml.seal import Seal, changes, not_the_default, vkd3d_version
 from dmlcts.conformance.backends.directml.stack import CHROOT, Stack, default_dll, environment, need_prepared, sha256_of
 from dmlcts.conformance.backends.directml.windows import host_command
-from dmlcts.conformance.backends.process import ProcessBackend, split_command
+from dmlcts.conformance.backends.process.process import ProcessBackend, split_command
 
 START = 60.0
 """Limit for the start, in seconds: the first Wine process after a boot reads a gigabyte."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.directml.releases import release_of
-from dmlcts.spec.foreign import MIB, ForeignError, read_bytes
+from dmlcts.spec.untrusted.files import MIB, ForeignError, read_bytes
 
 _AMD64, _IS_DLL = 0x8664, 0x2000
 _FIXED_FILE_INFO = struct.pack("<II", 0xFEEF04BD, 0x00010000)

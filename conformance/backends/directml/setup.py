@@ -98,7 +98,7 @@ def set_up(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
 
 def check(trial: Trial) -> BackendInfo:
     """Compares what is there with what was set up, tries it with one case, and makes nothing. Raises BackendUnavailable and SetupError."""
-    from dmlcts.conformance.backends.opening import open_backend
+    from dmlcts.conformance.backends.directml.backend import open_directml
 
     if os.name == "nt":
         windows.find_host()
@@ -107,7 +107,7 @@ def check(trial: Trial) -> BackendInfo:
         check_seal(stack, marker)
         if problem := problem_of_dll(marker):
             raise SetupError(problem)
-    return trial(lambda: open_backend("directml"))
+    return trial(lambda: open_directml(""))
 
 
 def check_seal(stack: Stack, marker: Mapping[str, Any]) -> None:

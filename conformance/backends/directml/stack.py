@@ -33,7 +33,7 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.directml.dll import Dll
-from dmlcts.spec.foreign import MIB, ForeignError, parse_json, read_text
+from dmlcts.spec.untrusted.files import MIB, ForeignError, parse_json, read_text
 
 NATIVE = Path(__file__).resolve().parent / "native"
 """The host's sources, in a checkout and in an installed package alike."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Unsupported
 from dmlcts.conformance.backends.second_opinions.opinion import OpinionBackend, exact, packages
 from dmlcts.conformance.backends.second_opinions.table import DATA_TYPES, read_table
-from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.model.dtypes import numpy_dtype
 
 Array = NDArray[Any]
 Node = tuple[str, tuple[str, ...], tuple[tuple[str, Any], ...], int]

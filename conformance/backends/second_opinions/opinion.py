@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.array_backend import ArrayBackend
 from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable, Unsupported
 from dmlcts.conformance.backends.second_opinions.table import Call, Choice, Either, Node, Several, Table, chosen, float32
-from dmlcts.spec.abi import data_type
-from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc, field_of
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load
+from dmlcts.spec.model.abi import data_type
+from dmlcts.spec.model.desc import OperatorDesc, ScaleBias, TensorDesc, field_of
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.reading.loader import load
 
 Array = NDArray[Any]
 

@@ -38,10 +38,10 @@ import numpy as np
 import yaml
 
 from dmlcts.conformance.backends.backend import Unsupported
-from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc, ScaleBias
-from dmlcts.spec.expression import FUNCTIONS, Expression, compile_expression
-from dmlcts.spec.loader import load
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.desc import OperatorDesc, ScaleBias
+from dmlcts.spec.model.expression import FUNCTIONS, Expression, compile_expression
+from dmlcts.spec.reading.loader import load
 
 DATA_TYPES = tuple(name for name, entry in abi().data_types.items() if entry.bits >= 8)
 """What a library is handed: NumPy has no arrays of the 4-bit types that one would take."""

@@ -17,8 +17,8 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge.formats import EXTENDED, FORMATS, Format, ulp, widened
 from dmlcts.conformance.execution.judge.long_sums import LongSums
 from dmlcts.reference.answer import Answer, host
-from dmlcts.spec.abi import DataType
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.abi import DataType
+from dmlcts.spec.model.operator import Tolerance
 
 Array = NDArray[Any]
 

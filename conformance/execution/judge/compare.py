@@ -16,9 +16,9 @@ from dmlcts.conformance.execution.judge.error_map import error_map
 from dmlcts.conformance.execution.judge.formats import steps
 from dmlcts.conformance.execution.judge.verdict import CORRECTLY_ROUNDED, Verdict, mismatch_message, value_text
 from dmlcts.reference.answer import Answer
-from dmlcts.reports.record import Mismatch
-from dmlcts.spec.abi import DataType, abi
-from dmlcts.spec.model import Tolerance
+from dmlcts.reports.record.record import Mismatch
+from dmlcts.spec.model.abi import DataType, abi
+from dmlcts.spec.model.operator import Tolerance
 
 Array = NDArray[Any]
 

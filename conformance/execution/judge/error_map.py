@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.reports.record import MOST_CELLS, ULP_BINS, ErrorMap
+from dmlcts.reports.record.record import MOST_CELLS, ULP_BINS, ErrorMap
 
 Array = NDArray[Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dmlcts.reports.record import ErrorMap, Mismatch
-from dmlcts.spec.abi import DataType
+from dmlcts.reports.record.record import ErrorMap, Mismatch
+from dmlcts.spec.model.abi import DataType
 
 CORRECTLY_ROUNDED = "correctly rounded"
 

@@ -14,13 +14,13 @@ import numpy as np
 from attack import Attack
 
 from dmlcts.conformance import BackendFault, Dispatch, Rejected, Unsupported
-from dmlcts.conformance.backends.in_process import InProcess
+from dmlcts.conformance.backends.python.in_process import InProcess
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.session import Session
-from dmlcts.conformance.runner.worker import result_in
-from dmlcts.generator.suite import find_case
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.conformance.runner.workers.worker import result_in
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.spec.model.desc import OperatorDesc
 
 BITS, FLOATS, COPY = "ELEMENT_WISE_BIT_OR/UINT8/4d", "ELEMENT_WISE_ADD1/FLOAT32/4d", "ELEMENT_WISE_IDENTITY/FLOAT32/4d"
 PASS, LOUD = ("pass",), ("error", "fail")

@@ -12,8 +12,8 @@ from expect import exits, green, no_claim, refuses
 from suspects import HEAD, run_of
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
-from dmlcts.conformance.backends.opening import _check_description
-from dmlcts.conformance.backends.protocol import MAGIC, PREFIX, ProtocolError, Source, read_header, read_info
+from dmlcts.conformance.backends.process.protocol import MAGIC, PREFIX, ProtocolError, Source, read_header, read_info
+from dmlcts.conformance.backends.python.load import _check_description
 from dmlcts.conformance.backends.reference import ReferenceBackend
 
 TAKEN, REFUSED = "taken", "refused"

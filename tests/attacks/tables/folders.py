@@ -203,8 +203,8 @@ def attacks() -> Iterator[Attack]:
 
 def pretends(folder: Path) -> str:
     """A record that lacks cases must not claim them."""
-    from dmlcts.reports.claim import claim_of
-    from dmlcts.reports.record import read_record
+    from dmlcts.reports.claim.claim import claim_of
+    from dmlcts.reports.record.record import read_record
 
     for name in ("out", "gone"):
         file = folder / name / "results.jsonl"

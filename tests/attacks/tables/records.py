@@ -17,8 +17,8 @@ from typing import Any
 from attack import Attack, Batch, Must, Outcome, Run
 from expect import exits, prints_no
 
-from dmlcts.reports.claim import claim_of
-from dmlcts.reports.record import Manifest, RecordError, Result, read_record, result_json
+from dmlcts.reports.claim.claim import claim_of
+from dmlcts.reports.record.record import Manifest, RecordError, Result, read_record, result_json
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\n::error file=x::owned\n##vso[task.complete result=Succeeded]\n<script>alert(1)</script>]]></failure>\u202e\u2028[x](javascript:alert(1)) |`|@all"
 MANIFEST = Manifest(

@@ -10,9 +10,9 @@ from attack import ROOMS, ROOT, Attack, Outcome, Run
 from expect import exits
 
 NAME = "ELEMENT_WISE_NEGATE"
-STORED = (ROOT / "generator" / "rows" / f"{NAME}.txt").read_bytes()
+STORED = (ROOT / "generator" / "covering" / "rows" / f"{NAME}.txt").read_bytes()
 FIRST, *ROWS = STORED.splitlines(keepends=True)
-FILE = f"lib/dmlcts/generator/rows/{NAME}.txt"
+FILE = f"lib/dmlcts/generator/covering/rows/{NAME}.txt"
 SHOW = Run(
     ("-P", "-c", "from dmlcts.conformance.commands.cli import main; main()", "show", "--operator", NAME, "--level", "core"), program=(sys.executable,), environment={"PYTHONPATH": "lib"}
 )  # fmt: skip
@@ -25,10 +25,11 @@ def copied(folder: Path) -> None:
     for room in ROOMS:
         if room != "generator":
             (package / room).symlink_to(ROOT / room)
-    (package / "generator" / "rows").mkdir(parents=True)
-    for entry in (ROOT / "generator").iterdir():
-        if entry.name != "rows":
-            (package / "generator" / entry.name).symlink_to(entry)
+    generator = package / "generator"
+    (generator / "covering" / "rows").mkdir(parents=True)
+    for entry in (*(ROOT / "generator").iterdir(), *(ROOT / "generator" / "covering").iterdir()):
+        if entry.name not in ("covering", "rows"):
+            (package / entry.relative_to(ROOT)).symlink_to(entry)
 
 
 def complete(outcome: Outcome) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dmlcts.conformance.backends.process import ProcessBackend
+from dmlcts.conformance.backends.process.process import ProcessBackend
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, Buffe
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.generator.case import Binding
-from dmlcts.generator.data import inputs
-from dmlcts.generator.suite import find_case, operator_cases
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.rules import Violation
+from dmlcts.generator.case.case import Binding
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.suite.suite import find_case, operator_cases
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.rules.rules import Violation
 
 
 class Mine(ArrayBackend):

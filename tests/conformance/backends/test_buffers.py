@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.backends.buffers import element_bytes, read_tensor, write_tensor
-from dmlcts.generator.case import Data
-from dmlcts.generator.data import array
-from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
-from dmlcts.spec.abi import abi, data_type
-from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.generator.case.case import Data
+from dmlcts.generator.case.inputs import array
+from dmlcts.generator.values.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS, laid_out
+from dmlcts.spec.model.abi import abi, data_type
+from dmlcts.spec.model.desc import TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
 
 TYPES = tuple(abi().data_types)
 SHAPES = [(1,), (5,), (2, 3), (3, 1, 2), (2, 3, 4, 5), (2, 3, 1, 5, 1, 2, 3, 1)]

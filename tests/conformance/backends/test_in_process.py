@@ -12,12 +12,12 @@ import pytest
 from wrong_backends import NEGATIVE, OR, Good, put, resource, start
 
 from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable, Dispatch, Rejected
-from dmlcts.conformance.backends.in_process import InProcess, Watched, unusual_arithmetic
 from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.backends.python.in_process import InProcess, Watched, unusual_arithmetic
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.generator.data import inputs
-from dmlcts.generator.suite import find_case
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.suite.suite import find_case
 
 CASE = find_case(OR)
 
@@ -92,7 +92,7 @@ def test_arithmetic_that_is_changed_before_the_first_case_is_restored(control: i
 @x86
 def test_where_arithmetic_cannot_be_restored_nothing_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = InProcess(Good)  # remembers how it was
-    monkeypatch.setattr("dmlcts.conformance.backends.in_process._restorer", lambda: lambda: None)
+    monkeypatch.setattr("dmlcts.conformance.backends.python.in_process._restorer", lambda: lambda: None)
     backend = InProcess(lambda: Good(after=leaving(0x8040)))
     try:
         assert [execute(CASE, backend, backend.describe()).status for _ in range(2)] == ["error", "error"]
@@ -149,7 +149,7 @@ def test_large_resources_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = Watched(Good())
     run_some(backend, 100)
     assert 0 < len(backend.past) < 30
-    monkeypatch.setattr("dmlcts.conformance.backends.in_process._MOST_BYTES", 16)
+    monkeypatch.setattr("dmlcts.conformance.backends.python.in_process._MOST_BYTES", 16)
     backend = Watched(Good())
     run_some(backend, 3)
     assert not backend.past

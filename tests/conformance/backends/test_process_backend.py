@@ -20,10 +20,10 @@ from dmlcts.conformance.backends.backend import (
     Rejected,
     Unsupported,
 )
-from dmlcts.conformance.backends.process import ProcessBackend
-from dmlcts.conformance.backends.protocol import WireError
-from dmlcts.conformance.backends.standard_error import KEPT
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.conformance.backends.process.process import ProcessBackend
+from dmlcts.conformance.backends.process.protocol import WireError
+from dmlcts.conformance.backends.process.standard_error import KEPT
+from dmlcts.spec.model.desc import OperatorDesc
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and descriptors of POSIX")
@@ -317,7 +317,7 @@ def test_an_interrupted_case_does_not_leave_its_answer_to_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dmlcts.conformance.backends.process.raise_status", interrupt)
+        patch.setattr("dmlcts.conformance.backends.process.process.raise_status", interrupt)
         with pytest.raises(KeyboardInterrupt):
             backend.run(dispatch())
     assert pid(backend) != first

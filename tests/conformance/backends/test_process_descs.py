@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from dmlcts.conformance.backends.protocol import (
+from dmlcts.conformance.backends.process.protocol import (
     WireError,
     scalar_bytes,
     wire_fields,
     wire_operator,
     wire_tensor,
 )
-from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.loader import load_text
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load_text
 
 
 def operator(name: str, *rows: str) -> Operator:

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from dmlcts.conformance.backends.backend import STAGES, BufferBinding, Dispatch, Rejected, Unsupported
-from dmlcts.conformance.backends.process import ProcessBackend, open_process
-from dmlcts.conformance.backends.protocol import CLOSE, DESCRIBE, MAGIC, MAX_HEADER, PREFIX, frame, read_info
-from dmlcts.conformance.backends.standard_error import KEPT
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.loader import load
+from dmlcts.conformance.backends.process.process import ProcessBackend, open_process
+from dmlcts.conformance.backends.process.protocol import CLOSE, DESCRIBE, MAGIC, MAX_HEADER, PREFIX, frame, read_info
+from dmlcts.conformance.backends.process.standard_error import KEPT
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.reading.loader import load
 
 DOCS = Path(__file__).parents[3] / "docs"
 HOST = DOCS / "example_host.py"

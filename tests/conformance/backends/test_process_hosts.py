@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from misbehaving_host import LONG, dispatch, host, pid
 
-from dmlcts.conformance.backends import process
 from dmlcts.conformance.backends.backend import (
     BackendFault,
     BackendInfo,
     BackendUnavailable,
 )
-from dmlcts.conformance.backends.process import ProcessBackend, open_process, split_command
+from dmlcts.conformance.backends.process import process
+from dmlcts.conformance.backends.process.process import ProcessBackend, open_process, split_command
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and descriptors of POSIX")

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmlcts.conformance.backends.backend import STAGES, BackendFault, BackendInfo, BufferBinding, Dispatch, Rejected, Unsupported
-from dmlcts.conformance.backends.protocol import (
+from dmlcts.conformance.backends.process.protocol import (
     MAGIC,
     PREFIX,
     ProtocolError,
@@ -28,10 +28,10 @@ from dmlcts.conformance.backends.protocol import (
     run_request,
     wire_operator,
 )
-from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.foreign import schema_of, validator
-from dmlcts.spec.loader import load
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.untrusted.files import schema_of, validator
 
 # Frames
 
@@ -239,14 +239,14 @@ def accepts(header: dict[str, Any]) -> bool:
 @given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6), st.sets(st.sampled_from(list(GOOD))))
 def test_the_schema_of_answers_says_what_the_code_checks(header: dict[str, Any], kept: set[str]) -> None:
     header = header | {key: GOOD[key] for key in kept}
-    assert validator("dmlcts.conformance.backends", "answer", "describe").is_valid(header) == accepts(header)
+    assert validator("dmlcts.conformance.backends.process", "answer", "describe").is_valid(header) == accepts(header)
 
 
 def test_the_schema_of_answers_names_every_level_type_and_stage() -> None:
-    ok = schema_of("dmlcts.conformance.backends", "answer")["$defs"]["describe"]["oneOf"][1]
+    ok = schema_of("dmlcts.conformance.backends.process", "answer")["$defs"]["describe"]["oneOf"][1]
     assert ok["properties"]["feature_level"]["enum"] == list(abi().feature_levels)
     assert set(ok["properties"]["data_types"]["items"]["enum"]) == set(abi().data_types)
-    refused = schema_of("dmlcts.conformance.backends", "answer")["$defs"]["refused"]["oneOf"][1]
+    refused = schema_of("dmlcts.conformance.backends.process", "answer")["$defs"]["refused"]["oneOf"][1]
     assert refused["properties"]["stage"]["enum"] == list(STAGES)
 
 

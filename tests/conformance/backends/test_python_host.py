@@ -12,10 +12,10 @@ import pytest
 
 from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable
 from dmlcts.conformance.backends.opening import open_backend
-from dmlcts.conformance.backends.protocol import frame
+from dmlcts.conformance.backends.process.protocol import frame
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.generator.suite import find_case
-from dmlcts.reports.record import read_record
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.reports.record.record import read_record
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
@@ -56,7 +56,7 @@ def test_a_hang_is_timed_out_and_costs_one_case(tmp_path: Path) -> None:
 
 def test_a_suite_that_is_stopped_inside_a_request_is_no_error_of_the_child() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "dmlcts.conformance.backends.python_host", "reference"],
+        [sys.executable, "-m", "dmlcts.conformance.backends.python.python_host", "reference"],
         input=frame({"request": "run"}, 100) + bytes(99), capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from dmlcts.conformance.backends.standard_error import KEPT, SHOWN, StandardError
+from dmlcts.conformance.backends.process.standard_error import KEPT, SHOWN, StandardError
 
 posix = pytest.mark.skipif(os.name != "posix", reason="on Windows it is not known whether all was read")
 

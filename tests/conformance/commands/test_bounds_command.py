@@ -15,18 +15,18 @@ from click.testing import CliRunner
 from click.testing import Result as Invoked
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.commands import bounds as module
 from dmlcts.conformance.commands.cli import main
+from dmlcts.conformance.commands.results import bounds as module
 from dmlcts.conformance.execution import answers
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.generator.suite import find_case
+from dmlcts.conformance.execution.judge.unchecked import all_reasons, read_reasons
+from dmlcts.generator.suite.suite import find_case
 from dmlcts.reference.answer import Answer
-from dmlcts.reports.record import ERROR, FAIL, PASS, STATUSES, Manifest, Record, Result, read_record, write_record
-from dmlcts.reports.text import result_lines
-from dmlcts.spec.expression import compile_expression
-from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.model import Operator, Support, TensorSupport, Tolerance, ToleranceException
-from dmlcts.spec.vacuous import all_reasons, read_reasons
+from dmlcts.reports.record.record import ERROR, FAIL, PASS, STATUSES, Manifest, Record, Result, read_record, write_record
+from dmlcts.reports.record.text import result_lines
+from dmlcts.spec.model.expression import compile_expression
+from dmlcts.spec.model.operator import Operator, Support, TensorSupport, Tolerance, ToleranceException
+from dmlcts.spec.reading.loader import load, operator_names
 
 NAME = "ELEMENT_WISE_ROUND"
 ULP = Tolerance("ulp", "value", {"ulps": {"FLOAT32": 16, "FLOAT16": 4}})

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from dmlcts.conformance.commands.cli import COMMANDS, dmlcts, exit_code_of, main
-from dmlcts.conformance.runner import terminal
-from dmlcts.generator.case import Case
-from dmlcts.generator.coverage import COLUMNS
-from dmlcts.generator.suite import operator_cases
-from dmlcts.spec.loader import load, operator_names, operators_folder
+from dmlcts.conformance.runner.screen import terminal
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.checks.promises import COLUMNS
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.spec.reading.loader import load, operator_names, operators_folder
 
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
@@ -175,7 +175,7 @@ def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert shown["constants"]["DML_TENSOR_DATA_TYPE"]["FLOAT16"] == 2
     assert listed(capsys, "spec", "check") == {"checked": len(names) + 10, "problems": []}  # with profiles and measurements
     sample = ["ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ROUND"]  # without names it is all that there are
-    monkeypatch.setattr("dmlcts.conformance.commands.spec_coverage.sound", lambda: list(map(load, sample)))
+    monkeypatch.setattr("dmlcts.conformance.commands.specs.spec_coverage.sound", lambda: list(map(load, sample)))
     rows = listed(capsys, "spec", "coverage")
     for row in rows:
         assert (list(row["columns"]), row["complete"]) == (list(COLUMNS), True)
@@ -241,8 +241,8 @@ def test_a_comparison_has_json(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_coverage_that_is_missing_is_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from dmlcts.conformance.commands import spec_coverage
-    from dmlcts.generator.coverage import Column, Coverage
+    from dmlcts.conformance.commands.specs import spec_coverage
+    from dmlcts.generator.checks.promises import Column, Coverage
 
     missing = Coverage("ELEMENT_WISE_ROUND", (Column("support", 2, ("support/2_1/InputTensor/FLOAT32/4d",)),), 1)
     monkeypatch.setattr(spec_coverage, "coverage", lambda *_: missing)
@@ -255,8 +255,8 @@ def test_coverage_that_is_missing_is_exit_code_1(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_a_check_finds_is_printed_and_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from dmlcts.conformance.commands import spec_coverage
-    from dmlcts.generator.suite import operator_cases
+    from dmlcts.conformance.commands.specs import spec_coverage
+    from dmlcts.generator.suite.suite import operator_cases
 
     def without_a_constraint(name: str) -> tuple[Case, ...]:
         return tuple(case for case in operator_cases(name) if case.rule != "constraint/same-data-type")

@@ -12,8 +12,8 @@ import pytest
 from records import of
 
 from dmlcts.conformance.commands.cli import main
-from dmlcts.reports.record import FAIL, write_record
-from dmlcts.spec.writing import WriteError, writing_to
+from dmlcts.reports.record.record import FAIL, write_record
+from dmlcts.spec.writing.files import WriteError, writing_to
 
 resource = pytest.importorskip("resource", reason="Windows has no such limit")
 
@@ -50,7 +50,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_run_is_no_fault_of_a_case(
     processes: str, most: int, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """While a worker process lists cases, and while the reports are written."""
-    monkeypatch.setattr("dmlcts.generator.kept.shared", "")
+    monkeypatch.setattr("dmlcts.generator.case.case_cache.shared", "")
     with full(most), pytest.raises(SystemExit) as ended:
         main(["run", "BIT_OR", "--level", "smoke", "-n", processes, "--quiet", "--out", str(tmp_path / "out")])
     printed = capsys.readouterr().err
@@ -65,7 +65,7 @@ def test_the_file_is_named(
     command: str, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From the first byte on, and in the middle of a file."""
-    monkeypatch.setattr("dmlcts.generator.kept.shared", "")  # cases are kept in a folder otherwise
+    monkeypatch.setattr("dmlcts.generator.case.case_cache.shared", "")  # cases are kept in a folder otherwise
     record = tmp_path / "record.jsonl"
     write_record(of(**{FAIL: 20}), record)
     arguments = [word.format(record=record, out=tmp_path / "out") for word in COMMANDS[command]]

@@ -13,14 +13,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.commands import mutants as module
-from dmlcts.conformance.mutants import subsumption
-from dmlcts.conformance.mutants.catalogue import find_mutant, mutants_of
-from dmlcts.conformance.mutants.fault import Fault
-from dmlcts.conformance.mutants.mutant import Mutant
-from dmlcts.conformance.runner.options import UsageError
-from dmlcts.generator.suite import find_case
-from dmlcts.spec.model import MEASURED
+from dmlcts.conformance.commands.faults import mutants as module
+from dmlcts.conformance.faults.catalogue import find_mutant, mutants_of
+from dmlcts.conformance.faults.hunt import subsumption
+from dmlcts.conformance.faults.model.fault import Fault
+from dmlcts.conformance.faults.model.mutant import Mutant
+from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.spec.model.operator import MEASURED
 
 ROUND, OR = "ELEMENT_WISE_ROUND", "ELEMENT_WISE_BIT_OR"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.conformance.backends import process
-from dmlcts.conformance.backends.process import ProcessBackend
+from dmlcts.conformance.backends.process import process
+from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.commands.cli import main
-from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.session import Session
-from dmlcts.generator.suite import find_case, operator_cases
+from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.generator.suite.suite import find_case, operator_cases
 
 HOST = Path(__file__).parents[3] / "docs" / "example_host.py"
 CASES = {case.kind: case.id for case in operator_cases("ELEMENT_WISE_BIT_OR", "smoke")}

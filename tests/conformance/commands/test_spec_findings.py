@@ -6,11 +6,11 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from dmlcts.conformance.commands import spec_findings
-from dmlcts.conformance.commands.spec_findings import CONTRADICTION, command, findings, page
-from dmlcts.reports.waivers import Waiver
-from dmlcts.spec.loader import load, operator_names
-from dmlcts.spec.source import EFFECTS
+from dmlcts.conformance.commands.specs import spec_findings
+from dmlcts.conformance.commands.specs.spec_findings import CONTRADICTION, command, findings, page
+from dmlcts.reports.gate.waivers import Waiver
+from dmlcts.spec.model.source import EFFECTS
+from dmlcts.spec.reading.loader import load, operator_names
 
 DOCS = Path(__file__).parents[3] / "docs"
 

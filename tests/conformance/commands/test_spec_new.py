@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.conformance.commands import spec_new
-from dmlcts.conformance.commands.spec_new import begun, function, known
-from dmlcts.conformance.runner.options import UsageError
-from dmlcts.spec.abi import abi, introduced
-from dmlcts.spec.file_form import OPEN, problems
-from dmlcts.spec.loader import load, load_text, operator_names, operators_folder
+from dmlcts.conformance.commands.specs import spec_new
+from dmlcts.conformance.commands.specs.spec_new import begun, function, known
+from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.spec.model.abi import abi, introduced
+from dmlcts.spec.reading.file_form import OPEN, problems
+from dmlcts.spec.reading.loader import load, load_text, operator_names, operators_folder
 
 ROOT = Path(__file__).parents[3]
 BEGUN = ("ELEMENT_WISE_IDENTITY", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD")
@@ -83,7 +83,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for room in ("spec", "generator", "reference", "conformance", "reports"):
         shutil.copytree(ROOT / room, root / "dmlcts" / room, ignore=shutil.ignore_patterns("__pycache__"))
     (root / "dmlcts" / "spec" / "operators" / "training" / "adam_optimizer.yaml").unlink()
-    (root / "dmlcts" / "reference" / "training" / "adam.py").unlink()
+    (root / "dmlcts" / "reference" / "operators" / "training" / "adam.py").unlink()
     return root
 
 
@@ -111,7 +111,7 @@ def test_begun_found_and_not_overwritten(checkout: Path) -> None:
     assert "dmlcts spec coverage ADAM_OPTIMIZER" in done.stdout
     file, module = (
         package / "spec" / "operators" / "data" / "adam_optimizer.yaml",
-        package / "reference" / "data" / "adam_optimizer.py",
+        package / "reference" / "operators" / "data" / "adam_optimizer.py",
     )
     assert file.read_text(encoding="utf-8").startswith(
         "# yaml-language-server: $schema=../../schema/operator.schema.json\noperator: ADAM_OPTIMIZER\n"

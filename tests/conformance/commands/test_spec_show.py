@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from dmlcts.conformance.commands.cli import main
-from dmlcts.conformance.commands.spec_show import print_operator
-from dmlcts.spec.loader import load, load_text, operator_names
+from dmlcts.conformance.commands.specs.spec_show import print_operator
+from dmlcts.spec.reading.loader import load, load_text, operator_names
 
 
 def printed(name: str) -> str:

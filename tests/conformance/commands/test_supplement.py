@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmlcts.conformance.commands.supplement import MOST_ELEMENTS, SpecSupplement
+from dmlcts.conformance.commands.results.supplement import MOST_ELEMENTS, SpecSupplement
 from dmlcts.conformance.dxdispatch.read import read_model
-from dmlcts.generator.case import REFERENCE, Case, to_json
-from dmlcts.generator.data import inputs
-from dmlcts.generator.suite import find_case, operator_cases
-from dmlcts.reports.record import FAIL, Result
+from dmlcts.generator.case.case import REFERENCE, Case, to_json
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.suite.suite import find_case, operator_cases
+from dmlcts.reports.record.record import FAIL, Result
 
 SUPPLEMENT = SpecSupplement("smoke")
 

@@ -12,7 +12,7 @@ from click.testing import Result
 from exec_models import Write, bit_or, printed, run, uint32
 
 from dmlcts.conformance.dxdispatch.read import ModelError
-from dmlcts.spec.abi import abi
+from dmlcts.spec.model.abi import abi
 
 MODELS = Path(__file__).parents[2] / "models"
 OPERATORS = Path(__file__).parents[2] / "data" / "operators"

@@ -15,7 +15,7 @@ from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.dxdispatch.run import State, Stopped, Values
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model.operator import Operator
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -50,7 +50,7 @@ def test_what_does_not_complete_is_reported_and_nothing_is_run_after_it(
     error: Exception, status: str, message: str, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = Refusing(error)
-    monkeypatch.setattr("dmlcts.conformance.commands.exec_model.open_backend", lambda _: backend)
+    monkeypatch.setattr("dmlcts.conformance.commands.cases.exec_model.open_backend", lambda _: backend)
     model = bit_or({}, [3])
     model["commands"].append({"type": "print", "resource": "out"})
     result = run(write(model), "--out", tmp_path / "o")
@@ -67,7 +67,7 @@ def test_what_does_not_complete_is_reported_and_nothing_is_run_after_it(
 def test_a_data_type_that_the_backend_does_not_claim_is_unsupported(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     backend = Recorder()
     backend.info = BackendInfo("narrow", data_types=("FLOAT32",))
-    monkeypatch.setattr("dmlcts.conformance.commands.exec_model.open_backend", lambda _: backend)
+    monkeypatch.setattr("dmlcts.conformance.commands.cases.exec_model.open_backend", lambda _: backend)
     result = run(write(bit_or({}, [3])))
     assert (result.exit_code, result.stderr) == (1, "commands[0], dispatch 'or': unsupported: narrow does not claim UINT32\n")
     assert not backend.seen

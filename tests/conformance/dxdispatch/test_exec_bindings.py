@@ -10,8 +10,8 @@ import pytest
 from exec_models import Recorder, Write, bit_or, run_on
 
 from dmlcts.conformance.dxdispatch.read import ModelError, read_model
-from dmlcts.spec.loader import load_file
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load_file
 
 OPERATORS = Path(__file__).parents[2] / "data" / "operators"
 

@@ -23,20 +23,20 @@ from dmlcts.conformance.dxdispatch.run import State
 from dmlcts.conformance.dxdispatch.write import INLINE, desc_fields, model_text, write_model
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.judgement import tolerance_of
-from dmlcts.conformance.execution.layout import output_names
-from dmlcts.conformance.runner.options import read_case
-from dmlcts.generator.case import REFERENCE, REJECTION, VALUES, Case
-from dmlcts.generator.data import inputs
-from dmlcts.generator.layouts import layout_of
-from dmlcts.generator.suite import operator_cases
+from dmlcts.conformance.runner.work.options import read_case
+from dmlcts.generator.case.case import REFERENCE, REJECTION, VALUES, Case
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.case.places import output_names
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.generator.values.layouts import layout_of
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.desc_json import read_desc
-from dmlcts.spec.dtypes import literal_array, literal_defined, numpy_dtype
-from dmlcts.spec.loader import load, load_file
-from dmlcts.spec.model import Operator
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import literal_array, literal_defined, numpy_dtype
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load, load_file
+from dmlcts.spec.untrusted.desc_json import read_desc
 
 OPERATORS = Path(__file__).parents[2] / "data" / "operators"
 KINDS = ("example", "table", "combination", "values", "sizes", "gaps", "random")

@@ -21,9 +21,9 @@ from dmlcts.conformance.commands.cli import dmlcts, main
 from dmlcts.conformance.dxdispatch.judging import read_output
 from dmlcts.conformance.dxdispatch.model_json import ModelError
 from dmlcts.conformance.dxdispatch.write import write_model
-from dmlcts.generator.data import inputs
-from dmlcts.generator.suite import find_case
-from dmlcts.spec.desc import TensorDesc
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.spec.model.desc import TensorDesc
 
 MODELS = Path(__file__).parents[2] / "models"
 

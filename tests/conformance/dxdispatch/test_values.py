@@ -15,7 +15,7 @@ from dmlcts.conformance.dxdispatch import read
 from dmlcts.conformance.dxdispatch.read import ModelError, read_model
 from dmlcts.conformance.dxdispatch.values import initial_values, numbers, packed
 from dmlcts.conformance.execution import memory
-from dmlcts.spec.dtypes import numpy_dtype
+from dmlcts.spec.model.dtypes import numpy_dtype
 
 
 def values(data: Any, given: str = "UNKNOWN", folder: Path = Path()) -> tuple[str, list[Any]]:

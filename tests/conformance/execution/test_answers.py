@@ -3,7 +3,7 @@
 import numpy as np
 
 from dmlcts.conformance.execution.answers import flush_denormals, holds_bits
-from dmlcts.spec.loader import load
+from dmlcts.spec.reading.loader import load
 
 
 def test_flush_denormals() -> None:

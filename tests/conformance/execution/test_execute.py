@@ -26,14 +26,14 @@ from wrong_backends import (
 
 from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.generator.case import Case, Data
-from dmlcts.generator.suite import find_case, operator_cases, select
+from dmlcts.generator.case.case import Case, Data
+from dmlcts.generator.suite.suite import find_case, operator_cases, select
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.reports.record import Result
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.dtypes import literal_array, literal_defined, numpy_dtype
-from dmlcts.spec.model import Literal, Tolerance
+from dmlcts.reports.record.record import Result
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.dtypes import literal_array, literal_defined, numpy_dtype
+from dmlcts.spec.model.operator import Literal, Tolerance
 
 # What is right
 

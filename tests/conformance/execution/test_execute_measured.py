@@ -9,9 +9,9 @@ import pytest
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.generator.case import Case
-from dmlcts.generator.suite import operator_cases, select
-from dmlcts.spec.desc import OperatorDesc
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.suite.suite import operator_cases, select
+from dmlcts.spec.model.desc import OperatorDesc
 
 Array = np.ndarray
 Function = Callable[[Array], Array]

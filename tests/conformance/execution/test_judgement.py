@@ -10,13 +10,13 @@ import numpy as np
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.judgement import terms_vary, tolerance_of
-from dmlcts.generator.case import Case
-from dmlcts.generator.suite import find_case
-from dmlcts.reference.fused import activated
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.expression import compile_expression
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import Operator, Tolerance, ToleranceException
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.reference.shared.fused import activated
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.expression import compile_expression
+from dmlcts.spec.model.operator import Operator, Tolerance, ToleranceException
+from dmlcts.spec.reading.loader import load
 
 GEMM: Operator = load("GEMM")
 EXP = load("ELEMENT_WISE_EXP")

@@ -11,15 +11,15 @@ from dmlcts.conformance.backends.backend import BackendInfo, Dispatch
 from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.layout import lay_out, poison
-from dmlcts.generator.data import inputs
-from dmlcts.generator.special import special_values
-from dmlcts.generator.suite import find_case
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.generator.values.special_sets import special_values
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
-from dmlcts.spec.abi import abi, data_type
-from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.dtypes import bits_dtype, numpy_dtype
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.abi import abi, data_type
+from dmlcts.spec.model.desc import TensorDesc
+from dmlcts.spec.model.dtypes import bits_dtype, numpy_dtype
+from dmlcts.spec.model.operator import Tolerance
 
 
 def some(name: str) -> np.ndarray:

@@ -11,15 +11,16 @@ from wrong_backends import NEGATIVE, OR, Good, after, end, output, put, resource
 
 from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Rejected
 from dmlcts.conformance.backends.buffers import element_bytes
-from dmlcts.conformance.backends.process import ProcessBackend
+from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution import memory
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.conformance.execution.layout import GUARD, lay_out
+from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.execution.memory import trespasses
-from dmlcts.generator.case import ALL, INPUTS, OFFSETS, REJECTION, Binding, Case
-from dmlcts.generator.data import inputs
-from dmlcts.generator.suite import find_case, operator_cases, select
+from dmlcts.generator.case.case import ALL, INPUTS, OFFSETS, REJECTION, Binding, Case
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.case.places import GUARD
+from dmlcts.generator.suite.suite import find_case, operator_cases, select
 from dmlcts.reference.registry import compute
 
 # Memory that a case needs

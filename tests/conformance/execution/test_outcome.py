@@ -10,10 +10,10 @@ from wrong_backends import NEGATIVE, OR, ROUND, SAMPLE, Good, resource, run
 
 from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.generator.case import REJECTION, from_json, to_json
-from dmlcts.generator.suite import find_case, operator_cases, select
-from dmlcts.spec.desc_json import write_desc
-from dmlcts.spec.loader import load
+from dmlcts.generator.case.case import REJECTION, from_json, to_json
+from dmlcts.generator.suite.suite import find_case, operator_cases, select
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.untrusted.desc_json import write_desc
 
 # What a backend answers instead
 

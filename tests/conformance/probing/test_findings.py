@@ -25,13 +25,13 @@ from probing import (
 
 from dmlcts.conformance.probing.findings import accepted_beyond
 from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, Answer, Probed, probe, probes
-from dmlcts.generator.case import Case
-from dmlcts.generator.negatives import negative_cases, negatives, unenforced
-from dmlcts.generator.plan import plan_of
-from dmlcts.spec.abi import feature_level
-from dmlcts.spec.loader import load, load_text, operator_names
-from dmlcts.spec.measurement import ALL, Difference
-from dmlcts.spec.model import Operator
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.negative.cases import negative_cases, negatives, unenforced
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.spec.model.abi import feature_level
+from dmlcts.spec.model.measurement import ALL, Difference
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import load, load_text, operator_names
 
 
 def rejected_rules(operator: Operator) -> Counter[str]:

@@ -24,12 +24,12 @@ from probing import (
 from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.probing.measured import file_text, public_backend, table, write_measurements
 from dmlcts.conformance.probing.probe import REFUSED
-from dmlcts.generator.plan import plan_of
-from dmlcts.spec.abi import feature_level
-from dmlcts.spec.document import SpecError
-from dmlcts.spec.loader import load, measured_folder, operator_names
-from dmlcts.spec.measurement import ALL, Difference
-from dmlcts.spec.promises import promises
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.spec.model.abi import feature_level
+from dmlcts.spec.model.measurement import ALL, Difference
+from dmlcts.spec.reading.document import SpecError
+from dmlcts.spec.reading.loader import load, measured_folder, operator_names
+from dmlcts.spec.reading.promises import promises
 
 # Into the files, and what comes of it
 

@@ -31,10 +31,10 @@ from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.probing.findings import accepted_beyond, ranges, refused_promises, unanswered
 from dmlcts.conformance.probing.measured import differs
 from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, Answer, Probe, Probed, ask, probe, probes
-from dmlcts.spec.abi import feature_level
-from dmlcts.spec.loader import load
-from dmlcts.spec.measurement import ALL, Difference, Measurement
-from dmlcts.spec.rules import violations
+from dmlcts.spec.model.abi import feature_level
+from dmlcts.spec.model.measurement import ALL, Difference, Measurement
+from dmlcts.spec.reading.loader import load
+from dmlcts.spec.rules.rules import violations
 
 # What is asked
 

@@ -23,7 +23,7 @@ from probing import (
 )
 
 from dmlcts.conformance.backends.backend import Backend, BackendUnavailable, Dispatch
-from dmlcts.conformance.commands import probe as command_module
+from dmlcts.conformance.commands.backends import probe as command_module
 from dmlcts.conformance.commands.cli import main
 
 # The command

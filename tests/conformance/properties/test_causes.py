@@ -13,14 +13,14 @@ from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.properties.causes import CAUSE, MOST_AGAIN, Cause, Causes
 from dmlcts.conformance.properties.drawn import check_of
-from dmlcts.conformance.runner import journal
-from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.search import BATCH, ROUND, Search
-from dmlcts.conformance.runner.session import Session
-from dmlcts.generator.case import Case
-from dmlcts.generator.numbered import Seen, number_in
-from dmlcts.generator.simpler import Need, Traits
-from dmlcts.reports.record import ERROR, FAIL, FAILURES, PASS, SEARCH, WAIVED, Result
+from dmlcts.conformance.runner.folder import journal
+from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.workers.search import BATCH, ROUND, Search
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.random.fuzz_cases import Seen, number_in
+from dmlcts.generator.random.reduce import Need, Traits
+from dmlcts.reports.record.record import ERROR, FAIL, FAILURES, PASS, SEARCH, WAIVED, Result
 
 ADD = "ELEMENT_WISE_ADD"
 SEED, BEFORE = "2", 50

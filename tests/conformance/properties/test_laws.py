@@ -12,12 +12,12 @@ from dmlcts.conformance.backends.backend import Dispatch, Rejected
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.properties.law_dispatch import Trial, sizes_in_law
 from dmlcts.conformance.properties.laws import _functions
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.properties import choice_of, property_cases, used_types
-from dmlcts.generator.suite import find_case
-from dmlcts.spec.desc import TensorDesc
-from dmlcts.spec.law import RELATION_FUNCTIONS
-from dmlcts.spec.loader import load
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.generator.sweeps.properties import choice_of, property_cases, used_types
+from dmlcts.spec.model.desc import TensorDesc
+from dmlcts.spec.reading.building.law import RELATION_FUNCTIONS
+from dmlcts.spec.reading.loader import load
 
 # What a law may say
 
@@ -289,7 +289,7 @@ def test_tensors_of_the_same_name_have_the_same_type_in_another_operator() -> No
 
 def test_an_operator_without_a_spec_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     operator = with_law(XOR, USES)
-    monkeypatch.setattr("dmlcts.generator.properties.operator_names", lambda: (XOR,))
+    monkeypatch.setattr("dmlcts.generator.sweeps.properties.operator_names", lambda: (XOR,))
     with pytest.raises(ValueError, match=f"{XOR}: the relation it uses {OR}, which has no spec file"):
         law_cases(operator)
 

@@ -9,12 +9,12 @@ from product_operator import Products, product_operator
 from dmlcts.conformance.properties.law_dispatch import Trial
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.conformance.properties.relations import execute_property
-from dmlcts.generator.case import AGREEMENT, Case
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.properties import property_cases
-from dmlcts.reports.record import FAIL, PASS, Result
-from dmlcts.spec.loader import SpecError
-from dmlcts.spec.model import Operator
+from dmlcts.generator.case.case import AGREEMENT, Case
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.sweeps.properties import property_cases
+from dmlcts.reports.record.record import FAIL, PASS, Result
+from dmlcts.spec.model.operator import Operator
+from dmlcts.spec.reading.loader import SpecError
 
 
 def tried(case: Case, backend: Products, examples: int = 100) -> Result:

@@ -8,10 +8,10 @@ from dmlcts.conformance.backends.backend import BackendInfo, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.properties.examples import agreement_cases
 from dmlcts.conformance.properties.law_dispatch import Trial
-from dmlcts.generator.case import RELATION
-from dmlcts.generator.data import inputs as case_inputs
-from dmlcts.generator.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS
-from dmlcts.generator.suite import find_case
+from dmlcts.generator.case.case import RELATION
+from dmlcts.generator.case.inputs import inputs as case_inputs
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.generator.values.layouts import INPUT_LAYOUTS, OUTPUT_LAYOUTS
 
 # All examples at once
 

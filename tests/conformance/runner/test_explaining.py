@@ -12,11 +12,11 @@ from records import run
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.runner import explaining
 from dmlcts.conformance.runner.explaining import explain, unexplained
-from dmlcts.generator.case import REFERENCE, REJECTION, RELATION, VALUES, Case
-from dmlcts.generator.layouts import layout_of
-from dmlcts.generator.suite import operator_cases
-from dmlcts.reports.explanation import LAWS, REJECTIONS, Explanation
-from dmlcts.reports.record import ERROR, FAIL, NOT_RUN, PASS, UNSUPPORTED, Record, Result, write_record
+from dmlcts.generator.case.case import REFERENCE, REJECTION, RELATION, VALUES, Case
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.generator.values.layouts import layout_of
+from dmlcts.reports.explain.explanation import LAWS, REJECTIONS, Explanation
+from dmlcts.reports.record.record import ERROR, FAIL, NOT_RUN, PASS, UNSUPPORTED, Record, Result, write_record
 
 ADD, MULTIPLY = "ELEMENT_WISE_ADD", "ELEMENT_WISE_MULTIPLY"
 

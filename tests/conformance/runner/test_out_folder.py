@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from commands import dmlcts
 
-from dmlcts.conformance.runner import journal
-from dmlcts.conformance.runner.options import UsageError
-from dmlcts.conformance.runner.out_folder import LOCK, claimed
-from dmlcts.reports.files import write_text
-from dmlcts.reports.record import Record
+from dmlcts.conformance.runner.folder import journal
+from dmlcts.conformance.runner.folder.out_folder import LOCK, claimed
+from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.reports.record.files import write_text
+from dmlcts.reports.record.record import Record
 
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
 RUN = ("run", "-q", "--case", CASE, "--out")
@@ -38,7 +38,7 @@ def test_a_second_run_is_refused_and_changes_nothing(tmp_path: Path, capsys: pyt
 
 def test_a_lock_does_not_outlive_the_process_that_had_it(tmp_path: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from dmlcts.conformance.runner.out_folder import claimed\n"
+        "import os, sys; from pathlib import Path; from dmlcts.conformance.runner.folder.out_folder import claimed\n"
         "with claimed(Path(sys.argv[1])): os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode == 9
@@ -196,7 +196,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_anything_runs(
     capsys.readouterr()
     (tmp_path / "folder" / "index.html").unlink()
     (tmp_path / "folder" / "index.html").mkdir()  # a folder where a report must go
-    monkeypatch.setattr("dmlcts.conformance.runner.session.Session.run", lambda *_: pytest.fail("a case ran"))
+    monkeypatch.setattr("dmlcts.conformance.runner.workers.session.Session.run", lambda *_: pytest.fail("a case ran"))
     assert dmlcts("run", "--case", CASE, "--out", tmp_path / where) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

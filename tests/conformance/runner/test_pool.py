@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dmlcts.conformance.runner.pool import _messages
+from dmlcts.conformance.runner.workers.pool import _messages
 
 RAN = b'["ran", "pass"]'
 

@@ -10,19 +10,19 @@ import pytest
 
 from dmlcts.conformance.backends.array_backend import ArrayBackend
 from dmlcts.conformance.backends.backend import BackendInfo, Unsupported
-from dmlcts.conformance.backends.protocol import ProtocolError, read_info
+from dmlcts.conformance.backends.process.protocol import ProtocolError, read_info
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.conformance.runner.options import UsageError
-from dmlcts.conformance.runner.requirements import read_profile, requirements
-from dmlcts.generator.case import REJECTION
-from dmlcts.generator.suite import find_case, operator_cases
-from dmlcts.reports.record import read_record
-from dmlcts.spec.document import SpecError
+from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.work.requirements import read_profile, requirements
+from dmlcts.generator.case.case import REJECTION
+from dmlcts.generator.suite.suite import find_case, operator_cases
+from dmlcts.reports.record.record import read_record
+from dmlcts.spec.reading.document import SpecError
 
 BIT_OR, BIT_XOR = "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_XOR"
 DECLINED, OTHER = f"{BIT_OR}/UINT8/4d", f"{BIT_OR}/UINT32/4d"
-SCHEMA = Path(__file__).parents[3] / "conformance" / "runner" / "schema" / "profile.schema.json"
+SCHEMA = Path(__file__).parents[3] / "conformance" / "runner" / "work" / "schema" / "profile.schema.json"
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +89,7 @@ def test_a_profile_lists_operators_types_and_validation(tmp_path: Path) -> None:
 
 
 def test_the_profile_in_the_guide_is_valid(tmp_path: Path) -> None:
-    guide = (SCHEMA.parents[3] / "docs" / "claims.md").read_text(encoding="utf-8")
+    guide = (SCHEMA.parents[4] / "docs" / "claims.md").read_text(encoding="utf-8")
     file = profile(tmp_path, guide.partition("```yaml\n")[2].partition("```")[0])
     assert read_profile(file) == ("CONVOLUTION/FLOAT32", "CONVOLUTION/FLOAT16", "GEMM/*", "*/FLOAT32", "validation")
 

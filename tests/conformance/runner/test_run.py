@@ -19,14 +19,14 @@ from commands import dmlcts
 from records import listed_cases
 from rich.console import Console
 
-from dmlcts.conformance.runner.options import RunOptions, UsageError
-from dmlcts.conformance.runner.progress import Progress
 from dmlcts.conformance.runner.run import run
-from dmlcts.conformance.runner.selection import selected_cases
-from dmlcts.reports.record import STATUSES, read_record
-from dmlcts.reports.verdict import WORDS
-from dmlcts.spec.loader import operator_names
-from dmlcts.spec.promises import spec_version
+from dmlcts.conformance.runner.screen.progress import Progress
+from dmlcts.conformance.runner.work.options import RunOptions, UsageError
+from dmlcts.conformance.runner.work.selection import selected_cases
+from dmlcts.reports.record.record import STATUSES, read_record
+from dmlcts.reports.record.verdict import WORDS
+from dmlcts.spec.reading.loader import operator_names
+from dmlcts.spec.reading.promises import spec_version
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))

@@ -15,10 +15,10 @@ import pytest
 from commands import dmlcts
 from unruly_runs import CASE, HOSTS, OTHERS, SELECTED, results, started
 
-from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.selection import selected_cases
-from dmlcts.generator.suite import operator_cases
-from dmlcts.reports.record import Result
+from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.work.selection import selected_cases
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.reports.record.record import Result
 
 pytestmark = pytest.mark.usefixtures("hosts_at_hand")
 
@@ -97,7 +97,7 @@ def test_a_repro_command_repeats_what_it_speaks_of(tmp_path: Path, monkeypatch: 
 
 
 def test_a_fault_of_the_suite_itself_costs_one_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dmlcts.conformance.runner import session
+    from dmlcts.conformance.runner.workers import session
 
     original = session.execute
 

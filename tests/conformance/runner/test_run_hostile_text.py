@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dmlcts.reports.record import read_record
+from dmlcts.reports.record.record import read_record
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 

@@ -17,14 +17,14 @@ import pytest
 from commands import dmlcts
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.runner import journal
-from dmlcts.conformance.runner.options import RunOptions
+from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.run import manifest_of
-from dmlcts.conformance.runner.selection import selected_cases
-from dmlcts.conformance.runner.session import Session
-from dmlcts.conformance.runner.worker import not_run
-from dmlcts.reports.record import RecordError, read_record, result_json
-from dmlcts.reports.verdict import interruption
+from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.work.selection import selected_cases
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.conformance.runner.workers.worker import not_run
+from dmlcts.reports.record.record import RecordError, read_record, result_json
+from dmlcts.reports.record.verdict import interruption
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))

@@ -10,7 +10,7 @@ import pytest
 from commands import dmlcts
 from unruly_runs import CASE, HOSTS, OTHERS, results, started
 
-from dmlcts.conformance.backends import process
+from dmlcts.conformance.backends.process import process
 
 pytestmark = pytest.mark.usefixtures("hosts_at_hand")
 

@@ -14,20 +14,21 @@ from commands import dmlcts
 from rich.console import Console
 
 from dmlcts.conformance.execution.execute import outcome_of
-from dmlcts.conformance.mutants.catalogue import find_mutant
-from dmlcts.conformance.mutants.mutant import MutantBackend
+from dmlcts.conformance.faults.catalogue import find_mutant
+from dmlcts.conformance.faults.model.mutant import MutantBackend
 from dmlcts.conformance.properties.drawn import SIMPLER
-from dmlcts.conformance.runner import journal, search
 from dmlcts.conformance.runner.explaining import explain
-from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.progress import Progress
+from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.run import exit_code, run
-from dmlcts.conformance.runner.search import BATCH, SearchPlan
-from dmlcts.generator.case_file import read_case_file
-from dmlcts.generator.suite import find_case
-from dmlcts.reports.claim import claim_of
-from dmlcts.reports.explanation import UNKNOWN
-from dmlcts.reports.record import ERROR, FAIL, PASS, SEARCH, UNSUPPORTED, Record, read_record
+from dmlcts.conformance.runner.screen.progress import Progress
+from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.workers import search
+from dmlcts.conformance.runner.workers.search import BATCH, SearchPlan
+from dmlcts.generator.case.case_file import read_case_file
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.reports.claim.claim import claim_of
+from dmlcts.reports.explain.explanation import UNKNOWN
+from dmlcts.reports.record.record import ERROR, FAIL, PASS, SEARCH, UNSUPPORTED, Record, read_record
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))
@@ -86,7 +87,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fault")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "MOST_CAUSES", 2)
-        backend = f"python:dmlcts.conformance.mutants:{FAULT}"
+        backend = f"python:dmlcts.conformance.faults:{FAULT}"
         assert dmlcts("fuzz", "ADD", "--seed", 1, "--backend", backend, "--out", folder, "--quiet") == 1
     return folder
 

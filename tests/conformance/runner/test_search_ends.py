@@ -16,17 +16,17 @@ import pytest
 from commands import dmlcts
 from rich.console import Console
 
-from dmlcts.conformance.runner import journal
-from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.plan import Plan
-from dmlcts.conformance.runner.progress import Progress
+from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.run import _complete, exit_code, run
-from dmlcts.conformance.runner.search import SearchPlan
-from dmlcts.reports.claim import claim_of
-from dmlcts.reports.gate import compare
+from dmlcts.conformance.runner.screen.progress import Progress
+from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.work.plan import Plan
+from dmlcts.conformance.runner.workers.search import SearchPlan
+from dmlcts.reports.claim.claim import claim_of
+from dmlcts.reports.gate.gate import compare
 from dmlcts.reports.merge import merge
-from dmlcts.reports.record import FAIL, PASS, SEARCH, Record, RecordError, Result, read_record
-from dmlcts.reports.verdict import interruption
+from dmlcts.reports.record.record import FAIL, PASS, SEARCH, Record, RecordError, Result, read_record
+from dmlcts.reports.record.verdict import interruption
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 AT_HAND = os.pathsep.join(filter(None, (str(HOSTS), os.environ.get("PYTHONPATH"))))

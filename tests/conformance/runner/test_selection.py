@@ -16,17 +16,17 @@ from commands import dmlcts
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.runner import journal
-from dmlcts.conformance.runner.options import RunOptions, UsageError
-from dmlcts.conformance.runner.plan import Plan
-from dmlcts.conformance.runner.pool import Pool, _Process
+from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.run import manifest_of
-from dmlcts.conformance.runner.selection import operators_named, selected_cases, selection_of
-from dmlcts.conformance.runner.session import Session
-from dmlcts.conformance.runner.worker import not_run
-from dmlcts.generator import suite
-from dmlcts.reports.record import Record, read_record, write_record
-from dmlcts.spec.loader import operator_names
+from dmlcts.conformance.runner.work.options import RunOptions, UsageError
+from dmlcts.conformance.runner.work.plan import Plan
+from dmlcts.conformance.runner.work.selection import operators_named, selected_cases, selection_of
+from dmlcts.conformance.runner.workers.pool import Pool, _Process
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.conformance.runner.workers.worker import not_run
+from dmlcts.generator.suite import suite
+from dmlcts.reports.record.record import Record, read_record, write_record
+from dmlcts.spec.reading.loader import operator_names
 
 pytestmark = pytest.mark.usefixtures("hosts_at_hand")
 
@@ -75,7 +75,7 @@ def test_operators_select_by_word_and_by_option(tmp_path: Path) -> None:
 
 def test_nothing_is_made_of_operators_that_are_not_selected(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    monkeypatch.setattr("dmlcts.conformance.runner.selection.operator_cases", lambda name, level: made.append(name) or ())
+    monkeypatch.setattr("dmlcts.conformance.runner.work.selection.operator_cases", lambda name, level: made.append(name) or ())
     for options in (RunOptions(operators=("BIT_OR",)), RunOptions(expression=CASE), RunOptions(expression="bit_or and not uint8")):
         selected_cases(options)
         assert set(made) == {OR}
@@ -93,7 +93,7 @@ def test_the_first_case_runs_before_the_cases_of_the_second_operator_are_made(
     events: list[str] = []
     make, run = suite.make_cases, Session.run
     suite.operator_cases.cache_clear()
-    monkeypatch.setattr("dmlcts.generator.kept.shared", "")
+    monkeypatch.setattr("dmlcts.generator.case.case_cache.shared", "")
     monkeypatch.setattr(suite, "make_cases", lambda operator, most: (events.append(operator.name), make(operator, most))[1])
     monkeypatch.setattr(Session, "run", lambda self, case: (events.append("ran"), run(self, case))[1])
     assert dmlcts("run", "-q", "BIT_OR", "BIT_XOR", "--level", "smoke", "-o", tmp_path) == 0

@@ -13,9 +13,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dmlcts.conformance.runner import journal
+from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.signals import as_interrupt
-from dmlcts.reports.record import read_record
+from dmlcts.reports.record.record import read_record
 
 HOSTS = Path(__file__).parents[2] / "hosts"
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")

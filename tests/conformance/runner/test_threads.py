@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from dmlcts.conformance.runner.threads import VARIABLES, one_thread, starting_with_one_thread
+from dmlcts.conformance.runner.workers.threads import VARIABLES, one_thread, starting_with_one_thread
 
 
 def test_what_is_set_stays() -> None:

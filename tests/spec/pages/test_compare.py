@@ -11,9 +11,8 @@ import pytest
 from hard_operators import HARD, operator
 from rendered_pages import declared, keys, plainly, render_page
 
-from dmlcts.spec.abi import abi
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import (
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.operator import (
     MEASURED,
     UNDEFINED,
     Constraint,
@@ -25,6 +24,7 @@ from dmlcts.spec.model import (
 )
 from dmlcts.spec.pages.compare import compare
 from dmlcts.spec.pages.page import read_page
+from dmlcts.spec.reading.loader import load
 
 # The first operators; then attributes of every kind, optional tensors of several types, and sizes with symbols; then what is in none of them yet.
 SAMPLE = (

@@ -10,8 +10,7 @@ import pytest
 from hard_operators import operator
 from rendered_pages import keys, render_page
 
-from dmlcts.spec.loader import load
-from dmlcts.spec.model import (
+from dmlcts.spec.model.operator import (
     DOCUMENTED,
     MEASURED,
     Constraint,
@@ -20,6 +19,7 @@ from dmlcts.spec.pages.compare import compare
 from dmlcts.spec.pages.examples import read_examples
 from dmlcts.spec.pages.markdown import read_blocks
 from dmlcts.spec.pages.page import Page, PageError, read_page
+from dmlcts.spec.reading.loader import load
 
 PAGES = Path(__file__).parents[2] / "pages"
 

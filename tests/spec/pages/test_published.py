@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rendered_pages import keys
 
-from dmlcts.spec.loader import load
 from dmlcts.spec.pages.compare import compare
 from dmlcts.spec.pages.page import read_page
+from dmlcts.spec.reading.loader import load
 
 PUBLISHED = Path(__file__).parents[4] / "shared" / "pages"
 

@@ -7,10 +7,10 @@ import re
 import pytest
 from rendered_pages import render_page
 
-from dmlcts.spec.loader import load
 from dmlcts.spec.pages.compare import compare
 from dmlcts.spec.pages.page import read_page
 from dmlcts.spec.pages.sentences import alias_rule, permits_aliasing, same_rules
+from dmlcts.spec.reading.loader import load
 
 
 @pytest.mark.parametrize(

@@ -26,17 +26,17 @@ import pytest
 from dmlcts.conformance.backends.backend import Backend, BackendUnavailable, BufferBinding, Dispatch
 from dmlcts.conformance.backends.directml import stack, windows
 from dmlcts.conformance.backends.directml.dll import read_dll
-from dmlcts.conformance.backends.process import ProcessBackend, split_command
-from dmlcts.conformance.backends.protocol import DESCRIBE, Source, frame, read_header, run_request
+from dmlcts.conformance.backends.process.process import ProcessBackend, split_command
+from dmlcts.conformance.backends.process.protocol import DESCRIBE, Source, frame, read_header, run_request
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.conformance.runner.options import RunOptions
-from dmlcts.conformance.runner.selection import selected_cases
-from dmlcts.conformance.runner.session import Session
-from dmlcts.generator.data import inputs
-from dmlcts.reports.record import ERROR, FAIL, PASS, Result
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
-from dmlcts.spec.loader import load
+from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.work.selection import selected_cases
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.reports.record.record import ERROR, FAIL, PASS, Result
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.reading.loader import load
 
 HERE = Path(__file__).resolve().parents[3]
 SOURCE = HERE / "fake_directml" / "fake.cpp"

@@ -18,8 +18,8 @@ from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.directml import debian, seal, setup, stack
 from dmlcts.conformance.backends.directml.setup import SetupError, Wish
 from dmlcts.conformance.backends.reference import open_reference
+from dmlcts.conformance.commands.backends.setup import try_one_case
 from dmlcts.conformance.commands.cli import main
-from dmlcts.conformance.commands.setup import try_one_case
 
 ROOT = Path(__file__).parents[4]
 pytestmark = pytest.mark.usefixtures("cache")

@@ -19,7 +19,7 @@ from typing import cast
 
 import pytest
 
-from dmlcts.conformance.backends.protocol import MAGIC, PREFIX, Source, frame, read_header
+from dmlcts.conformance.backends.process.protocol import MAGIC, PREFIX, Source, frame, read_header
 
 SOURCE = Path(__file__).parents[3] / "hosts" / "streams.cpp"
 NATIVE = Path(__file__).parents[4] / "conformance" / "backends" / "directml" / "native" / "src"

@@ -18,7 +18,7 @@ from dmlcts.conformance.backends.directml import backend, releases, seal, setup,
 from dmlcts.conformance.backends.directml.dll import read_dll
 from dmlcts.conformance.backends.directml.releases import contents_digest, release_of
 from dmlcts.conformance.commands.cli import main
-from dmlcts.reports.versions import within
+from dmlcts.reports.record.versions import within
 
 pytestmark = pytest.mark.usefixtures("cache")
 

@@ -20,17 +20,18 @@ import pytest
 import yaml
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.opening import open_backend, open_in_process
+from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.backends.python.load import open_in_process
 from dmlcts.conformance.backends.second_opinions.opinion import REFUSALS, OpinionBackend
 from dmlcts.conformance.backends.second_opinions.table import KINDS, Table, Way, read_table, read_way
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.generator.case import Case
-from dmlcts.generator.plan import plan_of
-from dmlcts.generator.tables import example_cases, usual_cases
-from dmlcts.spec.abi import abi
-from dmlcts.spec.desc import OperatorDesc, ScaleBias, TensorDesc
-from dmlcts.spec.dtypes import numpy_dtype
-from dmlcts.spec.loader import load, operator_names
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.sweeps.tables import example_cases, usual_cases
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.desc import OperatorDesc, ScaleBias, TensorDesc
+from dmlcts.spec.model.dtypes import numpy_dtype
+from dmlcts.spec.reading.loader import load, operator_names
 
 LIBRARIES = {"onnxruntime": ("onnxruntime", "onnx"), "torch": ("torch",)}
 """The packages that a second opinion needs, by what it is called on the command line."""

@@ -11,7 +11,7 @@ import pytest
 from dmlcts.conformance.backends.backend import Unsupported
 from dmlcts.conformance.backends.second_opinions.opinion import evaluate, exact
 from dmlcts.conformance.backends.second_opinions.table import chosen, read_table, read_way
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 
 def test_a_name_is_the_first_expression_whose_fields_are_there() -> None:

@@ -10,8 +10,8 @@ import pytest
 from dmlcts.conformance.backends.backend import Unsupported
 from dmlcts.conformance.backends.second_opinions.table import read_table
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.generator.suite import find_case
-from dmlcts.spec.desc import OperatorDesc, TensorDesc
+from dmlcts.generator.suite.suite import find_case
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 pytest.importorskip("torch", reason="pip install 'directml-conformance[torch]'")
 

@@ -15,8 +15,8 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.reference.answer import Answer
-from dmlcts.reports.policies import POLICIES, loose_policies, looser
-from dmlcts.spec.model import Tolerance
+from dmlcts.reports.record.policies import POLICIES, loose_policies, looser
+from dmlcts.spec.model.operator import Tolerance
 
 ROOT = Path(__file__).parents[4] / "conformance"
 NARROWS = {"operators", "data_types", "validates", "feature_level"}

@@ -9,8 +9,8 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.judge.error_map import error_map
 from dmlcts.reference.answer import Answer
-from dmlcts.reports.record import MOST_CELLS, ULP_BINS, ErrorMap, Result, read_result, result_json
-from dmlcts.spec.model import Tolerance
+from dmlcts.reports.record.record import MOST_CELLS, ULP_BINS, ErrorMap, Result, read_result, result_json
+from dmlcts.spec.model.operator import Tolerance
 
 
 def test_rows_are_the_first_axes_and_columns_the_others() -> None:

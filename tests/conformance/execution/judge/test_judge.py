@@ -11,7 +11,7 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import CORRECTLY_ROUNDED, FORMATS, ZERO_SIGN, Verdict, judge
 from dmlcts.conformance.execution.judge.formats import EXTENDED, binary
 from dmlcts.reference.answer import Answer
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.operator import Tolerance
 
 NATIVE = {"FLOAT16": np.float16, "FLOAT32": np.float32, "FLOAT64": np.float64}
 PRESERVE = BackendInfo("strict", denormals="preserve")

@@ -8,7 +8,7 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import CLASSES, Verdict, host, judge
 from dmlcts.reference.answer import Answer
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.operator import Tolerance
 
 INFO = BackendInfo("x", denormals="preserve")
 

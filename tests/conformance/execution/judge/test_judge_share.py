@@ -9,7 +9,7 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import Verdict, judge
 from dmlcts.reference.answer import Answer
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.operator import Tolerance
 
 PRESERVE, FLUSH = BackendInfo("strict", denormals="preserve"), BackendInfo("flushing", denormals="flush")
 ULP = 2.0**-23

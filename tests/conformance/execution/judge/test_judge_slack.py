@@ -9,7 +9,7 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import FORMATS, ZERO_SIGN, Verdict, judge
 from dmlcts.reference.answer import Answer
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.operator import Tolerance
 
 NATIVE = {"FLOAT16": np.float16, "FLOAT32": np.float32, "FLOAT64": np.float64}
 INFO = BackendInfo("x", denormals="preserve")

@@ -13,7 +13,7 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import CORRECTLY_ROUNDED, Verdict, judge
 from dmlcts.reference.answer import Answer
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.operator import Tolerance
 
 RUNS, SIZE = 100, 32
 NATIVE = {"FLOAT16": np.float16, "FLOAT32": np.float32}

@@ -8,7 +8,7 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.reference.answer import Answer
-from dmlcts.spec.model import Tolerance
+from dmlcts.spec.model.operator import Tolerance
 
 NATIVE = {"FLOAT16": np.float16, "FLOAT32": np.float32, "UINT8": np.uint8}
 INFO = BackendInfo("x", denormals="preserve")

@@ -1,0 +1,1 @@
+"""A backend in a program of its own, over the process protocol."""

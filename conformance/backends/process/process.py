@@ -1,0 +1,417 @@
+"""``process:COMMAND``: an implementation in any language, as a program that speaks the protocol on its standard streams.
+
+A host that crashes, hangs or sends malformed answers costs only the current case, which gets the evidence; the next case starts a new host.
+Waiting happens on threads that can be abandoned, since no platform allows to abandon a blocked pipe otherwise, and a child process of the
+host may hold the pipe open after the host itself has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from io import FileIO
+from queue import Empty, SimpleQueue
+from threading import TIMEOUT_MAX, Thread
+from time import monotonic
+from typing import Any, TypeVar, cast
+
+from dmlcts.conformance.backends.backend import (
+    CRASHED,
+    GARBLED,
+    HUNG,
+    NOT_STARTED,
+    BackendFault,
+    BackendInfo,
+    BackendUnavailable,
+    Dispatch,
+    Rejected,
+    Unsupported,
+)
+from dmlcts.conformance.backends.process.protocol import (
+    CLOSE,
+    DESCRIBE,
+    WORKING,
+    Header,
+    ProtocolError,
+    Source,
+    answer_views,
+    frame,
+    no_views,
+    parts,
+    raise_status,
+    read_header,
+    read_info,
+    read_progress,
+    run_request,
+)
+from dmlcts.conformance.backends.process.standard_error import KEPT, StandardError, text_of
+from dmlcts.spec.reading.loader import load
+
+T = TypeVar("T")
+Pieces = Sequence[bytes | memoryview]
+Place = Callable[[Header, int], list[memoryview]]
+
+KILLED = "was killed"
+PIPE_SIZE = 1 << 20
+GRACE_AT_CLOSE, GRACE_AT_END, GRACE_OF_GARBLED = 8.0, 1.0, 0.05
+"""Seconds that a host has to exit before it is killed: after close; after its output ended; after malformed output."""
+PATIENCE, QUIET = 4.0, 10.0
+"""A host that reports progress has so many times its limit for an answer, as long as no two messages are so many seconds apart."""
+
+LEAST_START, SLOWER_START = 5.0, 5.0
+"""The least seconds that a host may take to start again, and how much longer than its first start."""
+
+
+def open_process(command: str, timeout: float = 30.0) -> ProcessBackend:
+    """Starts the host and requests its description. ``timeout`` is the limit in seconds of a request without one of its own.
+
+    Raises:
+        BackendUnavailable: it cannot be started, or does not describe itself.
+    """
+    return ProcessBackend(split_command(command), timeout)
+
+
+def split_command(command: str, windows: bool = os.name == "nt") -> list[str]:
+    """A command's words. On Windows a backslash is part of a path, and quotes around a word are removed.
+
+    Raises:
+        BackendUnavailable: it is empty, or a quote is not closed.
+    """
+    try:
+        words = shlex.split(command, posix=not windows)
+    except ValueError as error:
+        raise BackendUnavailable(f"process:{command}: {error}") from None
+    if windows:
+        words = [word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "\"'" else word for word in words]
+    if not words:
+        raise BackendUnavailable("process: needs a command, such as process:/path/to/host --option")
+    return words
+
+
+def _in_numbers(dispatch: Dispatch, number: int) -> Pieces:
+    """The documented form of a request, for a host in any language."""
+    return run_request(dispatch, number, load)
+
+
+class ProcessBackend:
+    """A backend in a separate program. Used by one thread at a time.
+
+    ``argv`` is the program and its arguments; ``environment`` is the program's, this process's own if None. ``request`` makes the
+    request for a dispatch and a number; ``shown`` is what the user called the backend; ``closed`` is the exit code after ``close``.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        timeout: float = 30.0,
+        environment: Mapping[str, str] | None = None,
+        request: Callable[[Dispatch, int], Pieces] = _in_numbers,
+        shown: str = "",
+        closed: int = 0,
+    ) -> None:
+        self._argv, self._timeout, self._environment, self._request = list(argv), timeout, environment, request
+        self._closed, self._start_limit = closed, timeout
+        self._host: _Host | None = None
+        self._number = 0
+        began = monotonic()
+        try:
+            self._info = self._start()
+        except BackendFault as fault:
+            text = f"{shown or f'process:{shlex.join(self._argv)}'}: {fault}"
+            raise BackendUnavailable(f"{text}\n{fault.evidence}" if fault.evidence else text) from None
+        self._usual_start = max(LEAST_START, SLOWER_START * (monotonic() - began))
+
+    def describe(self) -> BackendInfo:
+        """The host's description from its first start."""
+        return self._info
+
+    def run(self, dispatch: Dispatch) -> None:
+        """Executes a dispatch, and first starts the host again if the last case ended it.
+
+        Raises:
+            Rejected, Unsupported: the host answered so. BackendFault: it crashed, hung, sent a malformed answer or reported a fault.
+            WireError, KeyError: the desc cannot be sent, which is not the host's fault.
+        """
+        self._number += 1
+        number = self._number
+        request = self._request(dispatch, number)
+        limit = self._timeout if dispatch.timeout is None else dispatch.timeout
+        if self._host is None:
+            self._start_limit = min(self._timeout, max(limit, self._usual_start))
+            try:
+                self._start_again()
+            except BackendFault as fault:
+                raise BackendFault(f"the host could not be started again: {fault}", fault.evidence, NOT_STARTED) from None
+
+        def place(header: Header, length: int) -> list[memoryview]:
+            return answer_views(header, length, number, dispatch)
+
+        self._ask(request, place, limit, raise_status, number)
+
+    def close(self) -> None:
+        """Asks the host to exit, and kills it after some seconds. Raises BackendFault if it had to, or for an exit code of anything but success."""
+        host, self._host = self._host, None
+        if host is None:
+            return
+        end = host.end(GRACE_AT_CLOSE, [frame(CLOSE)])
+        if end == KILLED:
+            end = f"did not exit within {GRACE_AT_CLOSE:g} s"
+        elif host.popen.returncode == self._closed:
+            return
+        last = host.stderr.text().strip().rpartition("\n")[2]
+        raise BackendFault(f"the host {end} when it was asked to close{f': {last}' if last else ''}")
+
+    def _start_again(self) -> None:
+        change = self._info.change(self._start())
+        if change:
+            self._drop()
+            raise BackendFault(f"it does not describe itself as before: {change}")
+
+    def _start(self) -> BackendInfo:
+        try:
+            self._host = _Host(self._argv, self._environment)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise BackendFault(
+                f"cannot start {self._argv[0]!r}: {reason}; name a program by its full path, or one on the PATH"
+            ) from None
+        try:
+            return self._ask([frame(DESCRIBE)], no_views, self._start_limit, self._host.described)
+        except (Rejected, Unsupported, BackendFault) as failure:
+            self._drop()
+            raise BackendFault(f"describe: {failure}", getattr(failure, "evidence", "")) from None
+
+    def _ask(self, request: Pieces, place: Place, limit: float, read: Callable[[Header], T], number: int = 0) -> T:
+        """Sends a request and reads its answer. Raises BackendFault, after which there is no host, and what ``read`` raises."""
+        host = self._host
+        assert host is not None
+        mark = host.stderr.mark()
+        try:
+            return read(host.exchange(request, place, limit, number))
+        except Empty:
+            raise self._fault(host.silence(limit), host.source.unread, 0.0, HUNG) from None
+        except ProtocolError as error:
+            grace, lost = (GRACE_AT_END, CRASHED) if error.ended else (GRACE_OF_GARBLED, GARBLED)
+            raise self._fault(str(error), error.seen, grace, lost) from None
+        except OSError as error:
+            raise self._fault(f"its streams failed ({error})", b"", GRACE_AT_END, CRASHED) from None
+        except (Rejected, BackendFault) as answer:
+            answer.stderr = host.stderr.since(mark)
+            raise
+        except Unsupported:
+            raise
+        except BaseException:
+            self._drop()  # such as Ctrl-C: the answer is still to come, and must not be read as the next one
+            raise
+
+    def _fault(self, problem: str, seen: bytes, grace: float, lost: str) -> BackendFault:
+        host, self._host = self._host, None
+        assert host is not None
+        end = host.end(grace)
+        evidence = [f"exit: {end}", f"requests answered since it was started: {host.answered}"]
+        if seen:
+            evidence += [
+                f"bytes received: {seen[:64].hex(' ')}{' ...' if len(seen) > 64 else ''}",
+                f"as text: {text_of(seen[:1024])}",
+            ]
+        if last := host.stderr.text():
+            evidence += [f"standard error, its last {KEPT} bytes at most:", last]
+        return BackendFault(f"{problem}; the host {end}", "\n".join(evidence), lost)
+
+    def _drop(self) -> None:
+        host, self._host = self._host, None
+        if host is not None:
+            host.end(0.0)
+
+
+class _Host:
+    """One run of the program: its streams, and the only threads that use them."""
+
+    def __init__(self, argv: Sequence[str], environment: Mapping[str, str] | None) -> None:
+        # Its own session or process group: Ctrl-C reaches only the suite, which closes its hosts.
+        self.popen = subprocess.Popen(
+            argv,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=os.name == "posix",
+            preexec_fn=_ending_with_the_suite(),
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+        )
+        stdin, stdout, stderr = (cast(FileIO, s) for s in (self.popen.stdin, self.popen.stdout, self.popen.stderr))
+        _widen(stdin)
+        _widen(stdout)
+        self.source = Source(stdout)
+        self.stderr = StandardError(stderr)
+        self.answered = 0
+        self.reports_progress = False
+        self.begun = self.worked = 0.0
+        self.at = ""
+        self.writer, self.reader = _Worker(stdin), _Worker(stdout)
+        self.listener = _Worker(stderr)
+        self.listener.submit(self.stderr.follow)
+
+    def described(self, header: Header) -> BackendInfo:
+        """The description in the answer to describe, which also says whether the host reports progress. Raises as ``read_info``."""
+        info = read_info(header)
+        self.reports_progress = header.get("progress") is True
+        return info
+
+    def exchange(self, request: Pieces, place: Place, limit: float, number: int) -> Header:
+        """Sends a request and waits for its answer at the same time. Raises Empty after the limit, and ProtocolError.
+
+        Progress messages about request ``number`` make the limit longer, up to ``PATIENCE`` times.
+        """
+        pieces = parts(request)
+        self.begun, self.worked, self.at = monotonic(), float("-inf"), ""
+        self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), pieces))
+        self.reader.submit(lambda: _read(self.source, place, lambda header, length: self._is_progress(header, length, number)))
+        header = self._answer(limit)
+        try:
+            self.writer.result(max(self.begun + limit, monotonic() + GRACE_AT_END))
+        except (OSError, Empty):
+            raise ProtocolError("it answered before it had read the whole request") from None
+        self.answered += 1
+        return header
+
+    def _is_progress(self, header: Header, length: int, number: int) -> bool:
+        if not (self.reports_progress and number and header.get("status") == WORKING):
+            return False
+        self.at = read_progress(header, length, number)
+        self.worked = monotonic()
+        return True
+
+    def _answer(self, limit: float) -> Header:
+        deadline = self.begun + limit
+        while True:
+            try:
+                header: Header = self.reader.result(deadline)
+                return header
+            except Empty:
+                deadline = min(self.begun + PATIENCE * limit, self.worked + QUIET)
+                if deadline <= monotonic():
+                    raise
+
+    def silence(self, limit: float) -> str:
+        """Why an answer is not awaited any longer."""
+        if not self.at:
+            return f"no answer within {limit:g} s"
+        if self.worked + QUIET > monotonic():
+            return f"no answer within {PATIENCE * limit:g} s, {PATIENCE:g} times the limit; it still worked, at {self.at}"
+        return f"no answer within {max(limit, monotonic() - self.begun):.3g} s, and no sign of work for the last {QUIET:g} s; it was at {self.at}"
+
+    def end(self, grace: float, farewell: Pieces = ()) -> str:
+        """Ends it, by force after ``grace`` seconds; returns how it ended."""
+        if farewell:
+            self.writer.submit(lambda: _write(cast(FileIO, self.popen.stdin), farewell))
+            self.writer.stop()
+        try:
+            ended = _exit_text(self.popen.wait(grace))
+        except subprocess.TimeoutExpired:
+            self._kill()
+            ended = KILLED
+            with suppress(subprocess.TimeoutExpired):
+                self.popen.wait(5.0)
+        finally:
+            self._kill()  # what it started, and itself if a signal ended the wait
+        workers = (self.writer, self.reader, self.listener)
+        for worker in workers:
+            worker.stop()
+        deadline = monotonic() + 1.0  # a child process of the host may hold the pipes longer: its output is not awaited
+        for worker in workers:
+            worker.thread.join(max(0.0, deadline - monotonic()))
+        return ended
+
+    def _kill(self) -> None:
+        """Kills what there is of it: on POSIX, also the processes that it started and that are still in its session."""
+        if os.name == "posix":
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.popen.pid, signal.SIGKILL)
+        else:
+            self.popen.kill()
+
+
+class _Worker:
+    """A thread that does one task at a time on a stream, and closes the stream when it is stopped, as no other thread can."""
+
+    def __init__(self, stream: FileIO) -> None:
+        self.stream = stream
+        self.tasks: SimpleQueue[Callable[[], Any] | None] = SimpleQueue()
+        self.results: SimpleQueue[Any] = SimpleQueue()
+        self.thread = Thread(target=self._work, daemon=True)
+        self.thread.start()
+
+    def _work(self) -> None:
+        while (task := self.tasks.get()) is not None:
+            try:
+                result = task()
+            except Exception as error:  # any exception goes to the waiting thread
+                result = error
+            del task  # it holds the resources of a case
+            self.results.put(result)
+            del result
+        with suppress(OSError):
+            self.stream.close()
+
+    def submit(self, task: Callable[[], Any]) -> None:
+        self.tasks.put(task)
+
+    def result(self, deadline: float) -> Any:
+        """What the task returned or raised. Raises Empty at the deadline."""
+        result = self.results.get(timeout=min(max(0.0, deadline - monotonic()), TIMEOUT_MAX))
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def stop(self) -> None:
+        self.tasks.put(None)
+
+
+def _ending_with_the_suite() -> Callable[[], object] | None:
+    """For the child between fork and exec: the kernel kills it when the thread that started it ends, even if the suite is killed. Linux only."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _write(stream: FileIO, pieces: Pieces) -> None:
+    for piece in pieces:
+        view = memoryview(piece)
+        while len(view):
+            view = view[stream.write(view) :]
+
+
+def _read(source: Source, place: Place, is_progress: Callable[[Header, int], bool]) -> Header:
+    header, length = read_header(source)
+    while is_progress(header, length):
+        header, length = read_header(source)
+    for view in place(header, length):
+        source.fill(view)
+    return header
+
+
+def _widen(stream: FileIO) -> None:
+    """Enlarges a pipe's buffer, so that a large tensor needs fewer context switches. Linux only; may fail."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+
+
+def _exit_text(code: int) -> str:
+    """How a program ended: with an exit code, by a POSIX signal (negative), or with a Windows status such as 0xC0000005."""
+    if code < 0:
+        known = {number.value: number.name for number in signal.Signals}
+        return f"was ended by {known.get(-code, 'a signal')} ({-code})"
+    return f"ended with exit code {code}" + (f" (0x{code:08X})" if code > 0xFFFF else "")

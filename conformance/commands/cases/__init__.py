@@ -1,0 +1,1 @@
+"""Commands about cases: run, fuzz, show, repro, generate, judge, exec."""

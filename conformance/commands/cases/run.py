@@ -1,0 +1,262 @@
+"""``dmlcts run``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dmlcts.conformance.commands.common import Seconds
+from dmlcts.conformance.runner.screen.terminal import console
+from dmlcts.generator.case.case import LEVELS
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from dmlcts.conformance.runner.signals import Stopped
+    from dmlcts.conformance.runner.work.options import RunOptions
+    from dmlcts.reports.record.record import Record
+
+OUT, OUT_OF_CASES = "results", "results-case"
+"""The default output folders. Running one case again does not replace the results of the whole run."""
+
+
+class _Processes(click.IntRange):
+    """A number of worker processes, or ``auto``: one for each core."""
+
+    name = "number or auto"
+
+    def convert(self, value: Any, param: click.Parameter | None, context: click.Context | None) -> int:
+        if value == "auto":
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return int(super().convert(value, param, context))
+
+
+operators_argument = click.argument("operators", nargs=-1, metavar="[OPERATOR]...")
+backend_option = click.option(
+    "--backend",
+    "-b",
+    default="reference",
+    show_default=True,
+    help="what to test: reference, directml, python:MODULE:CLASS, process:COMMAND ...; see `dmlcts backends`",
+)
+basis_option = click.option(
+    "--basis",
+    type=click.Choice(["documented", "measured"]),
+    default="documented",
+    show_default=True,
+    help="documented promises only, or also what DirectML.dll was measured to do",
+)
+feature_level_option = click.option(
+    "--feature-level", default="", help="highest feature level, such as 4_1, at most what the backend reports  [default: that]"
+)
+operator_option = click.option(
+    "--operator",
+    "more_operators",
+    multiple=True,
+    metavar="NAME",
+    help="only this operator, like OPERATOR: its name, which may lack ELEMENT_WISE_ or ACTIVATION_, or a pattern with *; may be repeated",
+)
+processes_option = click.option(
+    "-n",
+    "processes",
+    type=_Processes(0),
+    default=0,
+    metavar="N|auto",
+    help="number of worker processes; auto is one a core; 0 runs all cases in this one",
+    show_default=True,
+)
+timeout_option = click.option(
+    "--timeout",
+    type=Seconds(),
+    default=30.0,
+    show_default=True,
+    help="limit for one dispatch, in seconds, or four times that if the host reports that it works on; no effect on reference and inprocess:",
+)
+waivers_option = click.option("--waivers", multiple=True, type=click.Path(), help="a YAML file of known failures; may be repeated")
+quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the summary")
+
+
+@click.command("run")
+@operators_argument
+@backend_option
+@click.option(
+    "--level",
+    "-l",
+    type=click.Choice(LEVELS),
+    default="core",
+    show_default=True,
+    help="how many cases; each level includes the one before",
+)
+@basis_option
+@feature_level_option
+@operator_option
+@click.option(
+    "-k", "expression", default="", metavar="EXPR", help="only cases with these words in the id: 'ROUND and not negative'"
+)
+@processes_option
+@click.option(
+    "--shard", default="", metavar="I/N", help="only the I-th of N parts, for several machines; combine with `dmlcts merge`"
+)
+@click.option("--case", "cases", multiple=True, metavar="ID", help="only this case, whatever other options select; may be repeated")
+@click.option("--case-file", "case_files", multiple=True, type=click.Path(exists=True, dir_okay=False), help="a case in a file")
+@click.option(
+    "--rerun-failed",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="RESULTS",
+    help="only the cases that failed in this results file or output folder, with its backend, level and seed unless given",
+)
+@click.option("--resume", is_flag=True, help="go on with the stopped run in the output folder; all other options as before")
+@click.option(
+    "--maxfail", type=click.IntRange(1), metavar="N", help="stop after N failures; the other cases are reported as not run"
+)
+@click.option(
+    "--keep-going",
+    is_flag=True,
+    help="run all cases, even if many in a row crash, hang or find no host; without it, the rest of the operator or of the run is left",
+)
+@click.option("--seed", default="", help="other random examples in property cases; the same seed gives the same ones")
+@timeout_option
+@click.option(
+    "--require",
+    multiple=True,
+    metavar="WHAT",
+    help="an operator, a data type, OPERATOR/TYPE, `validation` (of invalid descs) or a profile file (YAML): unsupported there is a failure; "
+    "may be repeated",
+)
+@waivers_option
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(file_okay=False),
+    help=f"folder for results and reports; replaces an older run's; other folders must be empty  [default: {OUT}; with --case, {OUT_OF_CASES}]",
+)
+@quiet_option
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    operators: tuple[str, ...],
+    more_operators: tuple[str, ...],
+    processes: int,
+    quiet: bool,
+    out: str | None,
+    require: tuple[str, ...],
+    maxfail: int | None,
+    rerun_failed: Path | None,
+    resume: bool,
+    **given: Any,
+) -> None:
+    """Runs cases on a backend and writes results.jsonl, claim.json, junit/*.xml, ctrf/*.json, summary.md and index.html to the output folder.
+
+    With OPERATORs, only their cases. Cases run as soon as those of the first operator are made.
+
+    Results are kept in any event: after Ctrl-C or another signal the reports list what was not run. If a run was killed, `dmlcts report`
+    writes its reports.
+
+    \b
+    Exit codes: 0 all passed, 1 something failed (or nothing passed, negative cases aside; or more of an operator's cases are waived than pass;
+    or no case tests what --require names; or a case of --rerun-failed is gone),
+    2 usage or input error, a backend that reports a lower feature level than asked for, or an output folder that is not a run's,
+    3 the backend could not be started, 4 nothing failed, but something that the backend claims is unsupported,
+    130 stopped by Ctrl-C, 128 + N stopped by signal N.
+    """
+    # Imported here, so that `--help` is quick.
+    from dmlcts.conformance.runner.run import EXIT_FAILED, EXIT_PASSED, exit_code
+    from dmlcts.conformance.runner.work.options import RunOptions
+    from dmlcts.conformance.runner.work.requirements import requirements
+    from dmlcts.reports.record.verdict import more_to_run
+
+    given["required"] = requirements(require)
+    terminal, gone = console(), ""
+    if rerun_failed is not None:
+        chosen, gone = failed_cases(rerun_failed, {**given, "operators": operators + more_operators}, context)
+        given |= chosen
+    by_name = bool(given["cases"] or given["case_files"])
+    folder = out or (OUT_OF_CASES if by_name else OUT)
+    options = RunOptions(out=folder, operators=operators + more_operators, maxfail=maxfail or 0, **given)
+    record, stopped = reported(options, processes, terminal, quiet, resume)
+    if not by_name and (hint := more_to_run(record.manifest)):
+        terminal.print(hint, style="dim")
+    if gone:
+        terminal.print(gone, markup=False)
+    code = exit_code(record) or (EXIT_FAILED if gone else EXIT_PASSED)
+    raise click.exceptions.Exit(stopped.exit_code(code) if record.manifest.interrupted else code)
+
+
+def reported(
+    options: RunOptions, processes: int, terminal: Console, quiet: bool, resume: bool = False, endless: bool = False
+) -> tuple[Record, Stopped]:
+    """Runs what options describe, writes the reports to the output folder, and prints the summary.
+
+    Returns the record, and which signal stopped the run. A search is ``endless``. Raises as ``running``, and Exit if there is no record.
+    """
+    from dmlcts.conformance.commands.results.summary import print_summary
+    from dmlcts.conformance.commands.results.supplement import SpecSupplement
+    from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain
+    from dmlcts.conformance.runner.folder import journal
+    from dmlcts.conformance.runner.run import EXIT_INTERRUPTED, command_line, running
+    from dmlcts.conformance.runner.screen.progress import Progress
+    from dmlcts.conformance.runner.signals import as_interrupt
+    from dmlcts.reports import write_all
+
+    folder = Path(options.out)
+    with as_interrupt() as stopped:
+        try:
+            with running(options, processes, Progress(terminal, quiet, endless), command_line(), resume) as record:
+                explanations = explain(record, MOST_OPERATORS)
+                write_all(record, folder, SpecSupplement(record.manifest.level), explanations)
+                journal.end(folder)
+        except KeyboardInterrupt:  # before the first case, or while the reports are written
+            journaled = (folder / journal.FOLDER).is_dir()
+            hint = f"; `dmlcts report {folder} --out {folder}` writes the reports of what ran" if journaled else ""
+            click.echo(f"interrupted{hint}", err=True)
+            raise click.exceptions.Exit(stopped.exit_code(EXIT_INTERRUPTED)) from None
+    print_summary(record, terminal, folder, explanations)
+    return record, stopped
+
+
+def failed_cases(results: Path, given: dict[str, Any], context: click.Context) -> tuple[dict[str, Any], str]:
+    """The options that run the failed cases of an older run again: on its backend, at its level and seed, unless the user gave others.
+
+    Also returns a sentence about the cases that the suite no longer has, empty if it has all.
+
+    Raises:
+        UsageError: nothing failed there, none of what failed is a case any more, or the user selected cases in another way too.
+    """
+    from dmlcts.conformance.runner.folder.journal import read_run
+    from dmlcts.conformance.runner.work.options import UsageError
+    from dmlcts.generator.suite.suite import find_case
+    from dmlcts.reports.record.record import FAILURES
+
+    for name, option in (
+        ("cases", "--case"),
+        ("case_files", "--case-file"),
+        ("expression", "-k"),
+        ("operators", "operators"),
+        ("shard", "--shard"),
+    ):
+        if given[name]:
+            raise UsageError(f"--rerun-failed selects the cases itself; leave out {option}")
+    record = read_run(results)
+    failed = [result.case for result in record.results if result.status in FAILURES]
+    if not failed:
+        raise UsageError(f"{results}: no case failed there, so there is nothing to run again")
+    known, stale = [], []
+    for case_id in failed:
+        try:
+            known.append(find_case(case_id).id)
+        except KeyError:
+            stale.append(case_id)
+    if not known:
+        raise UsageError(f"{results}: none of the {len(failed):,} cases that failed there exists any more, such as {stale[0]}")
+    more = ", ..." if len(stale) > 3 else ""
+    gone = f"{len(stale):,} of the {len(failed):,} cases that failed did not run, since the suite has no such case: {', '.join(stale[:3])}{more}"
+    manifest, default = record.manifest, click.core.ParameterSource.DEFAULT
+    of_record = {"backend": manifest.backend_spec}
+    if manifest.level in LEVELS:  # a search has another
+        of_record |= {"level": manifest.level, "seed": manifest.seed}
+    kept = {name: value for name, value in of_record.items() if value and context.get_parameter_source(name) is default}
+    return {**kept, "cases": tuple(known)}, gone if stale else ""

@@ -1,0 +1,94 @@
+"""``dmlcts show``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.markup import escape
+
+from dmlcts.conformance.backends.recording import Recording
+from dmlcts.conformance.commands.common import case_named, json_option, print_json
+from dmlcts.conformance.runner.screen.terminal import console, counted
+from dmlcts.conformance.runner.work.options import RunOptions, UsageError
+from dmlcts.conformance.runner.work.selection import selected_cases
+from dmlcts.conformance.runner.workers.session import Session
+from dmlcts.generator.case.case import LEVELS, OFFSETS, Case, to_json
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.spec.untrusted.desc_json import write_desc
+from dmlcts.spec.writing.files import writing_to
+
+
+@click.command("show")
+@click.argument("case", required=False)
+@click.option("--operator", "operators", multiple=True, metavar="NAME", help="list the cases of this operator, by name or pattern")
+@click.option("-k", "expression", default="", metavar="EXPR", help="list the cases with these words in the id")
+@click.option("--level", "-l", type=click.Choice(LEVELS), default="full", show_default=True, help="list cases up to this level")
+@click.option(
+    "--frame",
+    "frames",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="write what a process: host gets on standard input for CASE, to start the host in a debugger with it",
+)
+@json_option
+def command(case: str | None, operators: tuple[str, ...], expression: str, level: str, frames: Path | None, as_json: bool) -> None:
+    """Prints one case with its data, or lists the cases that --operator and -k select.
+
+    CASE is a case's id, or a JSON file of a failed property case.
+    """
+    if frames is not None and case is None:
+        raise UsageError("--frame needs CASE, the id of the case whose requests it writes")
+    if case is not None:
+        found = case_named(case)
+        if frames is not None:
+            count = write_session(found, frames)
+            click.echo(f"{frames}: describe, {counted(count, 'run request')} and close, as in a run of {found.id}")
+        elif as_json:
+            print_json(to_json(found))
+        else:
+            _print_case(found)
+        return
+    cases = selected_cases(RunOptions(level=level, basis="measured", operators=operators, expression=expression))
+    if as_json:
+        print_json(
+            [{"id": c.id, "kind": c.kind, "level": c.level, "basis": c.basis, "feature_level": c.feature_level} for c in cases]
+        )
+    else:
+        for listed in cases:
+            click.echo(listed.id)
+
+
+def write_session(case: Case, file: Path) -> int:
+    """Writes what a host reads in a run of a case alone, and returns how many dispatches that asks for.
+
+    Raises:
+        UsageError: the case asks for none here. WriteError: the file cannot be written.
+    """
+    with writing_to(file), file.open("wb") as stream:
+        backend = Recording(stream)
+        session = Session(RunOptions(), backend)
+        result = session.run(case)
+        session.close()
+    if not backend.count:
+        raise UsageError(f"{case.id} sends no request: {result.message}")
+    return backend.count
+
+
+def _print_case(case: Case) -> None:
+    out = console()
+    out.print(f"[bold]{escape(case.id)}[/]")
+    out.print(f"{case.kind} case of level {case.level}; basis {case.basis}; promised from feature level {case.feature_level} on")
+    expected = {"rejection": f"must be rejected: it breaks {case.rule}", "relation": f"must satisfy the law {case.relation}"}
+    out.print(escape(expected.get(case.expect, f"expected: {case.expect}")))
+    if case.in_place:
+        out.print("in place: " + ", ".join(f"{output} on {alias}" for output, alias in case.in_place.items()))
+    if case.offset != OFFSETS[0] or case.resource:
+        out.print(f"the first tensor begins at byte {case.offset} of its resource; in one resource: {case.resource or 'none'}")
+    out.print(escape(json.dumps(write_desc(case.desc), indent=1)), soft_wrap=True)
+    for name, array in inputs(case).items():
+        values = ", ".join(str(value) for value in array.ravel()[:16])
+        out.print(f"{name}: {values}{', ...' if array.size > 16 else ''}")
+    out.print(f"covers: {escape(', '.join(case.covers))}", style="dim")
+    out.print(f"run it: dmlcts run --case {escape(case.id)}", style="dim", soft_wrap=True)

@@ -1,0 +1,1 @@
+"""`dmlcts faults`: planted faults."""

@@ -1,0 +1,1 @@
+"""Commands about results: report, merge, gate, explain, bounds."""

@@ -1,0 +1,100 @@
+"""``dmlcts explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dmlcts.conformance.commands.common import json_option, print_json
+from dmlcts.conformance.runner.screen.terminal import console
+from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.generator.case.case import LEVELS
+
+if TYPE_CHECKING:
+    from dmlcts.conformance.faults.hunt.explained import Trial
+
+
+@click.command("explain")
+@click.argument("results", required=False, type=click.Path(path_type=Path, exists=True))
+@click.option("--level", "-l", type=click.Choice(LEVELS), help="name cases to run next up to this level  [default: the run's]")
+@json_option
+@click.option(
+    "--self-test",
+    "planted",
+    type=click.IntRange(1),
+    metavar="N",
+    help="plant N conditions in place of results, and count those named first",
+)
+def command(results: Path | None, level: str | None, as_json: bool, planted: int | None) -> None:
+    """Says what separates the cases that fail from those that pass, in one to three conditions, and which cases to run next.
+
+    RESULTS is a results file, or the output folder of a run. Where two explanations fit the results, the command is printed that runs the
+    cases in which they differ. Cases that fail, that end in an error and that are unsupported are explained apart, and so are
+    rejections and laws; only operators with failures are looked at.
+
+    \b
+    Exit codes: 0 explained, also if nothing failed; 1 with --self-test, if less than 90 % are named first,
+    or less than 80 % where a fault does not show in every case; 2 usage or input error.
+    """
+    # Imported here, so that `--help` is quick.
+    from dmlcts.conformance.commands.results.summary import print_explanations
+    from dmlcts.conformance.runner.explaining import explain
+    from dmlcts.conformance.runner.folder.journal import read_run
+
+    if planted is not None:
+        raise click.exceptions.Exit(_self_test(planted, as_json))
+    if results is None:
+        raise UsageError("give a results file or the output folder of a run")
+    found = explain(read_run(results), level=level or "")
+    if as_json:
+        print_json([asdict(explanation) for explanation in found])
+        return
+    print_explanations(found, console())
+    if not found:
+        click.echo("no failure of a case that this version of the suite knows")
+
+
+SEED, ENOUGH, ENOUGH_UNSTEADY = 13, 0.9, 0.8
+"""Of the planted conditions, and the share of them that must be named first: where the fault shows in every case, and where it does not."""
+
+
+def _self_test(count: int, as_json: bool) -> int:
+    """Plants conditions in the cases of all operators, prints what was named, and returns the exit code."""
+    from dmlcts.conformance.faults.hunt.explained import trials
+    from dmlcts.spec.reading.loader import operator_names
+
+    found: list[Trial] = []
+    for trial in trials(operator_names(), count, SEED):
+        found.append(trial)
+        if not as_json and not trial.right:
+            click.echo(f"{trial.operator}: planted {' and '.join(trial.planted)}, named {' and '.join(trial.named) or 'nothing'}")
+    if as_json:
+        print_json([asdict(trial) for trial in found])
+    else:
+        _print_shares(found)
+    right, unsteady = (sum(each) for each in zip(*((trial.right, trial.unsteady) for trial in found), strict=True))
+    return 0 if right >= ENOUGH * len(found) and unsteady >= ENOUGH_UNSTEADY * len(found) else 1
+
+
+def _print_shares(found: Sequence[Trial]) -> None:
+    """How many were named first, by the number of properties."""
+    for parts in sorted({len(trial.planted) for trial in found}):
+        own = [trial for trial in found if len(trial.planted) == parts]
+        click.echo(f"on {parts} {'property' if parts == 1 else 'properties'}: {_share(own)}")
+    click.echo(f"together: {_share(found)}")
+
+
+def _share(found: Sequence[Trial]) -> str:
+    from dmlcts.conformance.faults.hunt.explained import HIDDEN
+
+    right, unsteady, half, asked = (
+        sum(each) for each in zip(*((t.right, t.unsteady, t.half, t.asked) for t in found), strict=True)
+    )
+    return (
+        f"{right} of {len(found)} named first; {unsteady} if one in {HIDDEN} of their cases passes; "
+        f"from half of the cases {half}, after the cases to run next {asked}"
+    )

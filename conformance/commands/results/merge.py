@@ -1,0 +1,44 @@
+"""``dmlcts merge``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlcts.spec.writing.files import writing_to
+
+
+@click.command("merge")
+@click.argument("shards", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", "-o", required=True, type=click.Path(path_type=Path, dir_okay=False), help="the results file to write")
+@click.option("--strict", is_flag=True, help="refuse shards that began more than a day apart, instead of a warning")
+def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
+    """Merges the results of several shards, or of searches with different seeds, and exits with the code of a single run.
+
+    A shard is a results file, or the output folder of a run. All must have the same suite, spec, backend with its code, options and selection of
+    cases. Give every shard: a missing one is an error.
+    """
+    # Imported here, so that `--help` is quick.
+    from dmlcts.conformance.runner.folder.journal import read_run
+    from dmlcts.conformance.runner.run import exit_code
+    from dmlcts.conformance.runner.work.options import UsageError
+    from dmlcts.reports.merge import MergeError, apart, merge
+    from dmlcts.reports.record.record import SEARCH, write_record
+
+    records = [read_run(path) for path in shards]
+    if (old := apart(records)) and strict:
+        raise UsageError(old)
+    if old:
+        click.echo(f"warning: {old}", err=True)
+    try:
+        record = merge(records)
+    except MergeError as error:
+        raise UsageError(str(error)) from None
+    with writing_to(out.parent):
+        out.parent.mkdir(parents=True, exist_ok=True)
+    write_record(record, out)
+    click.echo(
+        f"{len(record.results):,} results of {len(shards)} {'searches' if record.manifest.level == SEARCH else 'shards'} in {out}"
+    )
+    raise click.exceptions.Exit(exit_code(record))

@@ -1,0 +1,84 @@
+"""The summary of a run in the terminal: the essentials at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from dmlcts.reports.claim.claim import claim_of
+from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, more
+from dmlcts.reports.record.groups import deciding
+from dmlcts.reports.record.record import NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, Record, Result
+from dmlcts.reports.record.verdict import SYMBOLS, interruption, matrix, total, unused_waivers, without_support
+
+_SHOWN = 5
+"""How many are shown of the cases that decide the exit code, and of the operators that a search did not come to; the report has them all."""
+
+_STYLES = {
+    "pass": "green",
+    "fail": "bold red",
+    "error": "bold magenta",
+    "unexpected_pass": "bold yellow",
+    "waived": "yellow",
+    "not_run": "yellow",
+}
+
+
+def print_summary(record: Record, console: Console, out: Path | None = None, explanations: Sequence[Explanation] = ()) -> None:
+    """Prints counts by operator, what explains the failures, the first cases that decide the exit code, and the claim."""
+    claimed = claim_of(record)
+    shown = [status for status in STATUSES if claimed.counts[status] or status == PASS]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("operator", overflow="fold")
+    for status in shown:
+        table.add_column(f"{SYMBOLS[status]} {status.replace('_', ' ')}", justify="right", style=_STYLES.get(status, ""))
+    found = matrix(record.results)
+    lacking = without_support(found)
+    named = dict.fromkeys(result.operator for result in record.results if result.operator not in lacking)
+    rows = {operator: total(found[operator].values()) for operator in named}
+    if lacking:
+        rows[f"{len(lacking)} operators"] = total(lacking.values())
+    for operator, counts in rows.items():
+        table.add_row(escape(operator), *(f"{counts[status]:,}" if counts[status] else "" for status in shown))
+    console.print(table)
+    print_explanations(explanations[:MOST_SHOWN], console)
+    if note := more(explanations):
+        console.print(f"[dim]{escape(note)}[/]")
+    decisive = deciding(record.results)
+    for result in decisive[:_SHOWN]:
+        console.print(f"\n[bold red]{SYMBOLS[result.status]} {escape(result.case)}[/]\n  {escape(_problem(result))}")
+        if result.repro:
+            console.print(f"  [dim]{escape(result.repro)}[/]", soft_wrap=True)
+    if len(decisive) > _SHOWN:
+        console.print(f"\n... and {len(decisive) - _SHOWN:,} more")
+    note = interruption(record, _SHOWN)
+    if note and (claimed.counts[NOT_RUN] or record.manifest.level == SEARCH):
+        console.print(f"\n[yellow]{escape(note)}[/]")
+    if note := unused_waivers(record):
+        console.print(f"\n[yellow]{escape(note)}[/]")
+    console.print(f"\n{escape(claimed.sentence)}", style="green" if claimed.ok else "bold")
+    if record.manifest.seconds:
+        ran = sum(claimed.counts.values()) - claimed.counts[NOT_RUN]
+        console.print(f"{record.manifest.seconds:.1f} s, {ran / record.manifest.seconds:,.0f} cases a second", style="dim")
+    if out is not None:
+        console.print(f"report: {escape(str(out / 'index.html'))}", style="dim", soft_wrap=True)
+
+
+def _problem(result: Result) -> str:
+    return f"unsupported, but within what it claims: {result.message}" if result.status == UNSUPPORTED else result.message
+
+
+def print_explanations(explanations: Sequence[Explanation], console: Console) -> None:
+    """Prints each on a line, below it what is left open and the command that decides it."""
+    if explanations:
+        console.print()
+    for explanation in explanations:
+        console.print(f"[bold]{escape(explanation.where)}[/]: {escape(explanation.text)}", soft_wrap=True)
+        if explanation.question:
+            console.print(f"  [dim]{escape(explanation.question)}[/]", soft_wrap=True)
+        if explanation.command:
+            console.print(f"  [dim]these cases tell: {escape(explanation.command)}[/]", soft_wrap=True)

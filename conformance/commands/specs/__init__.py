@@ -1,0 +1,1 @@
+"""`dmlcts spec` and its subcommands."""

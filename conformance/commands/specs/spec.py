@@ -1,0 +1,222 @@
+"""``dmlcts spec``: list, show, check and compare; new, factors, arrays and coverage have modules of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.markup import escape
+from rich.table import Table
+
+from dmlcts.conformance.commands.common import json_option, operator_named, print_json, sound
+from dmlcts.conformance.commands.specs import spec_coverage, spec_factors, spec_findings, spec_new, spec_pin, spec_site
+from dmlcts.conformance.commands.specs.spec_show import print_operator
+from dmlcts.conformance.runner.screen.terminal import console, counted
+from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.generator.covering.cases import is_stale
+from dmlcts.generator.plan.attributes import NotGenerable
+from dmlcts.generator.values.recipes import RECIPES
+from dmlcts.generator.values.special_sets import SPECIAL
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.expression import ExpressionError, compile_expression
+from dmlcts.spec.model.operator import Operator, RandomData, Values
+from dmlcts.spec.pages.compare import compare
+from dmlcts.spec.pages.page import PageError, read_page
+from dmlcts.spec.pages.sections import constants_of
+from dmlcts.spec.reading import file_form
+from dmlcts.spec.reading.document import LARGEST, SpecError, read
+from dmlcts.spec.reading.loader import load_document, load_file, measured_folder, operators_folder, profiles_folder
+from dmlcts.spec.reading.measured import checked
+from dmlcts.spec.reading.promises import plain
+from dmlcts.spec.untrusted.files import ForeignError, read_text
+from dmlcts.spec.writing.yaml_writer import yaml_text
+
+
+@click.group("spec")
+def command() -> None:
+    """The specs: DirectML's promises, one YAML file for each operator."""
+
+
+command.add_command(spec_new.command)
+command.add_command(spec_factors.factors)
+command.add_command(spec_factors.arrays)
+command.add_command(spec_coverage.command)
+command.add_command(spec_pin.command)
+command.add_command(spec_findings.command)
+command.add_command(spec_site.command)
+
+
+@command.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """Lists the operators that have a spec."""
+    operators = sound()
+    if as_json:
+        print_json([_row(operator) for operator in operators])
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("operator", "type", "since", "levels", "tolerance", "examples", "errata"):
+        table.add_column(column, justify="right" if column in ("type", "examples", "errata") else "left", overflow="fold")
+    for operator in operators:
+        row = _row(operator)
+        levels = " ".join(row["levels"])
+        table.add_row(
+            row["operator"], str(row["type"]), row["since"], levels, row["tolerance"], str(row["examples"]), str(row["errata"])
+        )
+    console().print(table)
+    click.echo(f"{len(operators)} of the {len(abi().operator_types)} operators of feature level 6_4")
+
+
+def _row(operator: Operator) -> dict[str, Any]:
+    return {
+        "operator": operator.name,
+        "type": operator.type,
+        "since": str(operator.introduced),
+        "levels": [str(level) for level in sorted({table.level for table in operator.support})],
+        "tolerance": operator.tolerance.judge,
+        "examples": len(operator.examples),
+        "errata": len(operator.errata),
+    }
+
+
+@command.command("show")
+@click.argument("operator")
+@json_option
+@click.option("--yaml", "as_yaml", is_flag=True, help="print a self-contained spec file, with nothing inherited")
+def show(operator: str, as_json: bool, as_yaml: bool) -> None:
+    """Prints a whole operator: its own file, everything inherited, defaults, and measurements."""
+    found = operator_named(operator)
+    if as_json:
+        data = {"measured": plain(found.measured), "accepts": plain(found.accepts), "constants": constants_of(found)}
+        print_json(plain(found) | data)
+    elif as_yaml and found.file:
+        click.echo(yaml_text(load_document(read(found.file), found.file).data), nl=False)
+    else:
+        print_operator(console(), found)
+
+
+@command.command("check")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@json_option
+def check(files: tuple[Path, ...], as_json: bool) -> None:
+    """Checks spec files: the given ones, or all. Exits with 1 if one is invalid; errors name file, line and field."""
+    folders = (operators_folder(), profiles_folder(), measured_folder())
+    every = tuple(file for folder in folders for file in sorted(folder.rglob("*.yaml")))
+    chosen = files or every
+    problems = [{"file": str(file), "problem": problem} for file in chosen for problem in _problems(file)]
+    if as_json:
+        print_json({"checked": len(chosen), "problems": problems})
+    else:
+        for problem in problems:
+            click.echo(problem["problem"], err=True)
+        click.echo(f"{len(chosen)} files checked, {len(problems)} problems")
+    raise click.exceptions.Exit(1 if problems else 0)
+
+
+def _problems(file: Path) -> Iterator[str]:
+    """What is wrong with a spec file; the first thing alone where it is so wrong that nothing can be made of it."""
+    try:
+        if file.parent.name == "measured":
+            checked(read(file), file)
+            return
+        if file.parent.name == "profiles":
+            load_document(read(file), file)
+        else:
+            operator = load_file(file)
+            yield from unknown_names(operator)
+            yield from _stale_rows(operator, file)
+        if file.resolve().is_relative_to(file_form.spec_folder()):
+            yield from file_form.problems(read(file), file.resolve())
+    except SpecError as error:
+        yield str(error)
+
+
+def _stale_rows(operator: Operator, file: Path) -> Iterator[str]:
+    """Of an operator of the package: that its stored rows are those of another state of its spec."""
+    own = file.resolve().is_relative_to(operators_folder())
+    try:
+        if own and is_stale(operator):
+            yield f"{file}: the stored rows of {operator.name} are stale: `dmlcts spec arrays {operator.name}` computes them anew"
+    except NotGenerable as error:
+        yield f"{file}: its cases cannot be made: {error}"
+
+
+def unknown_names(operator: Operator) -> list[str]:
+    """Names in a spec that the generator does not know: recipes and their parameters, sets of special values."""
+    found = []
+    for tensor, values in operator.values.items():
+        where = f"{operator.file}: cases.values.{tensor}"
+        found += [f"{where}.random{problem}" for problem in _wrong_recipe(operator, values)]
+        for name, other in values.data.items():
+            found += [f"{where}.data.{name}{problem}" for problem in _wrong_recipe(operator, other)]
+        named = {*values.special, *values.measured} - values.sets.keys() - values.parts.keys()
+        for name in sorted({*named, *(of for of, _ in values.parts.values())}):
+            if name not in SPECIAL:
+                found.append(f"{where}: unknown set of special values {name!r}; known: {', '.join(SPECIAL)}")
+    return found
+
+
+def _wrong_recipe(operator: Operator, data: Values | RandomData) -> Iterator[str]:
+    """What is wrong with a recipe and its parameters, each beginning with where that is."""
+    if data.recipe not in RECIPES:
+        yield f".recipe: unknown recipe {data.recipe!r}; known: {', '.join(RECIPES)}"
+        return
+    recipe, given = RECIPES[data.recipe], data.parameters.keys()
+    if not recipe.parameters <= given <= recipe.parameters | recipe.optional:
+        needed = ", ".join(sorted(recipe.parameters)) or "no parameters"
+        yield f": {data.recipe} takes {needed}" + "".join(f", and may take {name}" for name in sorted(recipe.optional))
+        return
+    yield from (f".{name}: {problem}" for name, problem in _wrong_expressions(operator, data))
+
+
+def _wrong_expressions(operator: Operator, data: Values | RandomData) -> Iterator[tuple[str, str]]:
+    """The recipe parameters that are not valid expressions over the desc's fields."""
+    for name in sorted(RECIPES[data.recipe].computed):
+        try:
+            unknown = compile_expression(str(data.parameters[name])).names - {field.name for field in operator.fields}
+        except ExpressionError as error:
+            yield name, str(error)
+        else:
+            yield from ((name, f"there is no field {field}") for field in sorted(unknown))
+
+
+@command.command("compare")
+@click.argument("pages", nargs=-1, required=True, type=click.Path(path_type=Path))
+@json_option
+def compare_(pages: tuple[Path, ...], as_json: bool) -> None:
+    """Compares published reference pages (Markdown, in English or localized) with the specs.
+
+    Prints every difference, and the erratum of the spec that explains it. Exits with 1 if a difference has no erratum.
+    """
+    found = []
+    for file in pages:
+        try:
+            page = read_page(read_text(file, LARGEST), file)
+        except ForeignError as error:
+            raise UsageError(f"{file}: {error}") from None
+        except PageError as error:
+            raise UsageError(str(error)) from None
+        operator = operator_named(page.operator)
+        found.append((file, page, compare(page, operator)))
+    unexplained = sum(difference.erratum is None for _, _, differences in found for difference in differences)
+    if as_json:
+        print_json(
+            [
+                {"page": str(f), "operator": p.operator, "unread": list(p.unread), "differences": [asdict(d) for d in differences]}
+                for f, p, differences in found
+            ]
+        )
+    else:
+        out = console()
+        for file, page, differences in found:
+            out.print(f"[bold]{page.operator}[/] {escape(str(file))}: {counted(len(differences), 'difference')}")
+            for difference in differences:
+                explained = f"erratum {difference.erratum}" if difference.erratum else "[bold red]in no erratum[/]"
+                out.print(f"  {escape(difference.key)}: {escape(difference.message)} ({explained})")
+            for text in page.unread:
+                out.print(f"  [yellow]not read:[/] {escape(text)}")
+        out.print(f"{counted(unexplained, 'difference')} that no erratum explains")
+    raise click.exceptions.Exit(1 if unexplained else 0)

@@ -1,0 +1,1 @@
+"""Which cases find a fault, and which faults are found whenever others are."""

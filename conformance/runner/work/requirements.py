@@ -1,0 +1,100 @@
+"""What a run requires (``--require``): operators, data types, or a profile file. A required case that is unsupported is a failure.
+
+A requirement is text, so that it fits into a manifest: ``OPERATOR/TYPE`` with ``*`` for all, or ``validation``.
+A profile is a YAML file in the form of schema/profile.schema.json:
+
+    profile: image-models
+    operators:
+      CONVOLUTION: [FLOAT32, FLOAT16]
+      GEMM: all
+    data_types: [FLOAT32]
+    validation: true
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+
+from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.reports.claim.claim import VALIDATION
+from dmlcts.spec.model.abi import abi
+from dmlcts.spec.reading.document import Document, parse, read, schema_error
+from dmlcts.spec.reading.loader import operator_names
+
+
+def requirements(given: Iterable[str]) -> tuple[str, ...]:
+    """The requirements that the values of ``--require`` name, each once.
+
+    Raises:
+        UsageError: neither an operator, a data type, OPERATOR/TYPE, ``validation``, nor a file. SpecError: a profile is wrong, with line and field.
+    """
+    return tuple(dict.fromkeys(requirement for text in given for requirement in _named(text)))
+
+
+def read_profile(file: Path) -> tuple[str, ...]:
+    """The requirements of a profile. Raises SpecError, which names file, line and field."""
+    document = parse(read(file), file)
+    error = next(iter(_schema().iter_errors(document.data)), None)
+    if error is not None:
+        raise schema_error(document, error)
+    return tuple(_in_profile(document))
+
+
+def _named(text: str) -> Iterable[str]:
+    if text == VALIDATION:
+        return (VALIDATION,)
+    if text in operator_names():
+        return (f"{text}/*",)
+    if text in abi().data_types:
+        return (f"*/{text}",)
+    operator, slash, data_type = text.partition("/")
+    if slash and operator in operator_names() and data_type in abi().data_types:
+        return (text,)
+    if Path(text).suffix in (".yaml", ".yml") or Path(text).is_file():
+        return read_profile(Path(text))
+    raise UsageError(
+        f"--require {text}: neither an operator with a spec, a data type, OPERATOR/TYPE, `{VALIDATION}`, nor a file{_near(text)}"
+    )
+
+
+def _in_profile(document: Document) -> Iterator[str]:
+    data = document.data
+    for name, types in data.get("operators", {}).items():
+        if name not in operator_names():
+            raise document.error(
+                ("operators", name), f"there is no operator {name!r}{_near(name)}; `dmlcts spec list` shows the available ones"
+            )
+        if types == "all":
+            yield f"{name}/*"
+            continue
+        for index, data_type in enumerate(types):
+            yield f"{name}/{_checked(document, ('operators', name, index), data_type)}"
+    for index, data_type in enumerate(data.get("data_types", [])):
+        yield f"*/{_checked(document, ('data_types', index), data_type)}"
+    if data.get("validation"):
+        yield VALIDATION
+
+
+def _checked(document: Document, path: tuple[str | int, ...], data_type: str) -> str:
+    if data_type not in abi().data_types:
+        raise document.error(path, f"unknown data type {data_type!r}; known: {', '.join(abi().data_types)}")
+    return data_type
+
+
+def _near(text: str) -> str:
+    near = get_close_matches(text.upper(), (*operator_names(), *abi().data_types), n=3)
+    return f"; similar: {', '.join(near)}" if near else ""
+
+
+@cache
+def _schema() -> Any:
+    text = resources.files("dmlcts.conformance.runner.work").joinpath("schema/profile.schema.json").read_text(encoding="utf-8")
+    return jsonschema_rs.validator_for(json.loads(text))

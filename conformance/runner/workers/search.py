@@ -1,0 +1,191 @@
+"""``dmlcts fuzz``: a search without end among drawn cases (generator/random/fuzz_cases), as a run whose operators' cases come in batches.
+
+A batch is called ``OPERATOR/NUMBER``. The journal holds where an operator's last batch ended, so any process can draw the next one, and
+seed and numbers alone decide which cases run. The first batches' results are all kept, those of later ones only where something failed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from functools import cache
+from math import inf
+from pathlib import Path
+from time import monotonic
+
+from dmlcts.conformance.properties.causes import Cause, Causes
+from dmlcts.conformance.runner.folder import journal
+from dmlcts.conformance.runner.work.options import RunOptions, UsageError
+from dmlcts.conformance.runner.work.plan import Plan, Watcher
+from dmlcts.conformance.runner.work.selection import Selection, operators_named, selection_of
+from dmlcts.generator.case.case import LEVELS, Case
+from dmlcts.generator.facts.factors import model_of
+from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.random.fuzz_cases import Seen, find_numbered, number_in
+from dmlcts.generator.random.reduce import traits_of
+from dmlcts.generator.suite.suite import select
+from dmlcts.reports.record.record import FAILURES, PASS, SEARCH, UNSUPPORTED, WAIVED
+from dmlcts.spec.model.abi import feature_level
+
+BATCH = 20
+"""The cases of a batch."""
+
+MOST_CAUSES, MOST_IN_A_ROW = 20, 50
+"""After so many causes of an operator's failures, or so many failures in a row, the search leaves it: what fails so often needs no search."""
+
+ROUND = 8
+"""Of so many numbers one may be a case that meets all that a known cause needs: the search goes round it, and looks now and then what is behind."""
+
+_KEPT, _LEAST_KEPT = 1000, 10
+"""So many batches in all have all their results kept, and at least so many of each operator."""
+
+_SAYS_LITTLE = (PASS, UNSUPPORTED)
+"""The results that are not kept of later batches, but counted, as are failures whose cause is known."""
+
+_FAILED = FAILURES | {WAIVED}
+
+
+def work_of(options: RunOptions) -> Selection:
+    """The cases of a run, or the search that options describe. Raises UsageError."""
+    if options.level != SEARCH:
+        return selection_of(options)
+    try:
+        if options.feature_level:
+            feature_level(options.feature_level)
+    except KeyError as error:
+        raise UsageError(str(error.args[0])) from None
+    return Search(options, operators_named(options.operators), {}, {})
+
+
+class Search(Selection):
+    """The batches of a search. ``operators`` are the operators themselves."""
+
+    def cases(self, operator: str) -> list[Case]:
+        """The cases of a batch: drawn, or made again if they are listed already."""
+        name, folder, number = _operator(operator), Path(self.options.out) / journal.FOLDER, self.number(operator)
+        if journal.is_listed(folder, number):
+            return [case for result in journal.listed(folder, number) if (case := find_numbered(result.case))]
+        seen, state = _seen(name), folder / f"{name}.npz"
+        if state.exists():
+            seen.restore(state)
+        else:
+            seen.reset()
+        causes = [cause for cause in Causes(folder).of(name) if cause.can_be_told]
+        found = list(seen.draw(int(self.options.seed), BATCH, lambda case: self._wanted(case) and not _passed_over(case, causes)))
+        seen.save(state)
+        return found
+
+    def _wanted(self, case: Case) -> bool:
+        at = feature_level(self.options.feature_level) if self.options.feature_level else None
+        return bool(select([case], level=LEVELS[-1], basis=self.options.basis, at=at))
+
+    def has_case(self) -> bool:
+        """Is not known before some are drawn."""
+        return True
+
+    def number(self, operator: str) -> int:
+        """The number of a batch's list in the journal."""
+        return _batch(operator) * len(self.operators) + self.operators.index(_operator(operator))
+
+    def keeps(self, operator: str, status: str, is_known: bool = False) -> bool:
+        """Whether a batch's results of that status are kept."""
+        return not (status in _SAYS_LITTLE or is_known) or _batch(operator) < max(_LEAST_KEPT, _KEPT // len(self.operators))
+
+    def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> Plan:
+        """The plan of the search."""
+        return SearchPlan(self, watcher, folder)
+
+
+def _passed_over(case: Case, causes: list[Cause]) -> bool:
+    """Whether a case is not run, as it is likely to fail for a known cause."""
+    if not causes or (number_in(case.id) or ("", 0, 0))[2] % ROUND == 0:
+        return False
+    traits = traits_of(model_of(plan_of(case.operator)), case)
+    return any(cause.met_by(traits) for cause in causes)
+
+
+@cache
+def _seen(operator: str) -> Seen:
+    return Seen(operator)
+
+
+def _operator(batch: str) -> str:
+    return batch.rpartition("/")[0]
+
+
+def _batch(batch: str) -> int:
+    return int(batch.rpartition("/")[2])
+
+
+class SearchPlan(Plan):
+    """The batches of a search, one of each operator in turn, until its time is over."""
+
+    def __init__(self, search: Search, watcher: Watcher, folder: Path) -> None:
+        super().__init__([f"{name}/0" for name in search.operators], watcher, maxfail=search.options.maxfail)
+        self.search, self.folder = search, folder
+        self.until = monotonic() + 60 * search.options.minutes if search.options.minutes else inf
+        self.causes: Counter[str] = Counter()
+        self.in_a_row: Counter[str] = Counter()
+        self.known: set[str] = set()
+        self.waiting: dict[str, int] = {}
+        self.reached: set[str] = set()
+        self.left_alone: set[str] = set()
+
+    def add(self, operator: str, ids: list[str]) -> None:
+        """A batch is drawn; the next one of its operator waits for those of the others."""
+        super().add(operator, ids)
+        self.waiting[operator] = len(ids)
+        if ids and _operator(operator) not in self.left_alone:
+            self.unlisted.append(f"{_operator(operator)}/{_batch(operator) + 1}")
+        self._end_in_time()
+
+    def ran(self, operator: str, index: int, status: str, is_known: bool = False) -> None:
+        """A case has a result."""
+        super().ran(operator, index, status, is_known)
+        self.waiting[operator] -= 1
+        name = _operator(operator)
+        self.reached.add(name)
+        self.known.update(self.ids[operator][index : index + is_known])
+        self.causes[name] += status in _FAILED and not is_known
+        self.in_a_row[name] = 0 if status == PASS else self.in_a_row[name] + (status in _FAILED)
+        none_runs = self.waiting[operator] == 0 and {self.statuses[case] for case in self.ids[operator]} == {UNSUPPORTED}
+        if self.causes[name] >= MOST_CAUSES or self.in_a_row[name] >= MOST_IN_A_ROW or none_runs:
+            self.left_alone.add(name)
+            self.unlisted = deque(batch for batch in self.unlisted if _operator(batch) != name)
+        if self.waiting[operator] == 0:
+            self._forget(operator)
+        self._end_in_time()
+
+    def _forget(self, operator: str) -> None:
+        """Counts the results of a batch that are not kept."""
+        gone = [case for case in self.ids[operator] if not self.search.keeps(operator, self.statuses[case], case in self.known)]
+        self.known.difference_update(self.ids[operator])
+        if not gone:
+            return
+        self.further.update(self.statuses.pop(case) for case in gone)
+        self.ids[operator] = [case for case in self.ids[operator] if case in self.statuses]
+        journal.unlist(self.folder, self.search.number(operator))
+        if not self.ids[operator]:
+            del self.ids[operator]
+        self.waiting.pop(operator, None)
+
+    def _end_in_time(self) -> None:
+        if monotonic() > self.until or self.stopped:
+            self.unlisted.clear()
+            self.left.clear()
+
+    def ended(self, interrupted: bool) -> bool:
+        """Any end is one: what was drawn and has not run is left out."""
+        self.ids = {batch: [case for case in ids if case in self.statuses] for batch, ids in self.ids.items()}
+        for batch in list(self.ids):
+            self._forget(batch)
+        return True
+
+    @property
+    def not_listed(self) -> tuple[str, ...]:
+        """Nothing is missing."""
+        return ()
+
+    @property
+    def not_reached(self) -> tuple[str, ...]:
+        """The operators of which no case ran before the search ended."""
+        return tuple(name for name in self.search.operators if name not in self.reached)

@@ -1,0 +1,128 @@
+"""An open backend, and cases run on it: the common code of ``dmlcts run``, emitted modules and mutants."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dmlcts.conformance.backends.backend import Backend
+from dmlcts.conformance.backends.opening import open_backend
+from dmlcts.conformance.execution.execute import execute
+from dmlcts.conformance.properties.causes import CAUSE, Cause, Causes, like_another
+from dmlcts.conformance.properties.drawn import execute_drawn
+from dmlcts.conformance.properties.relations import EXAMPLES, execute_property
+from dmlcts.conformance.runner.folder.journal import EXAMPLES as EXAMPLES_FOLDER
+from dmlcts.conformance.runner.folder.journal import FOLDER as JOURNAL
+from dmlcts.conformance.runner.screen.terminal import command_text
+from dmlcts.conformance.runner.work.options import RunOptions, read_case
+from dmlcts.conformance.runner.workers.malloc import keep_freed_memory
+from dmlcts.generator.case.case import AGREEMENT, RELATION, Case, to_json
+from dmlcts.generator.random.fuzz_cases import find_numbered
+from dmlcts.generator.random.random_dispatch import KIND as DRAWN
+from dmlcts.reports.claim.claim import REQUIRED, required
+from dmlcts.reports.gate.waivers import Waiver, apply_waivers, read_waivers
+from dmlcts.reports.record.files import portable
+from dmlcts.reports.record.record import FAIL, PASS, SEARCH, UNSUPPORTED, Result
+from dmlcts.reports.record.versions import what_ran
+from dmlcts.spec.untrusted import sanitize
+from dmlcts.spec.writing.files import writing_to
+
+
+class Session:
+    """Runs cases on one backend under one set of options. A context manager: leaving it closes the backend, and prints what
+    goes wrong there unless ``close`` was called.
+
+    Raises, when made:
+        BackendUnavailable: the backend cannot be started. WaiverError: the waiver file is wrong.
+    """
+
+    def __init__(self, options: RunOptions, backend: Backend | None = None) -> None:
+        keep_freed_memory()
+        self.options = options
+        self.waivers = tuple(waiver for file in options.waivers for waiver in read_waivers(Path(file)))
+        self.examples = (Path(options.out) / EXAMPLES_FOLDER).absolute()  # a backend may change the current folder
+        self.files = {read_case(Path(file)).id: Path(file) for file in options.case_files}
+        """The cases from files, which have no other name."""
+        self.today = date.fromisoformat(options.today)
+        self.causes = Causes(Path(options.out).absolute() / JOURNAL) if options.level == SEARCH else None
+        self.backend: Backend | None = open_backend(options.backend) if backend is None else backend
+        self.info = self.backend.describe()
+        self.ran = what_ran(self.info.to_json())
+
+    def run(self, case: Case) -> Result:
+        """Runs one case of any kind, applies waivers, and adds the command to run it again if it did not pass. Raises ValueError once closed."""
+        if self.backend is None:
+            raise ValueError("the session is closed")
+        if case.expect in (RELATION, AGREEMENT):
+            examples = EXAMPLES[self.options.level]
+            result = execute_property(case, self.backend, self.info, self.options.timeout, examples, self.options.seed)
+        elif case.kind == DRAWN:
+            return self._searched(case, *execute_drawn(case, self.backend, self.info, self.options.timeout, self.causes))
+        else:
+            result = execute(case, self.backend, self.info, self.options.timeout)
+        return self.settled(result)
+
+    def _searched(self, case: Case, result: Result, cause: Cause | None) -> Result:
+        """The result of a drawn case, settled; short if a case before has the same status for the same cause."""
+        if cause is None or self.causes is None:
+            return self.settled(result)
+        judged = self._judged(result, self.waivers)
+        first = self.causes.first(case.operator.name, replace(cause, case=case.id, status=judged.status))
+        return self._with_command(judged if first == case.id else like_another(judged, first))
+
+    def settled(self, result: Result, waivers: Sequence[Waiver] | None = None) -> Result:
+        """A result under the run's requirements and waivers (or these), with the command that runs its case again if it did not pass."""
+        return self._with_command(self._judged(result, self.waivers if waivers is None else waivers))
+
+    def _judged(self, result: Result, waivers: Sequence[Waiver]) -> Result:
+        if result.status == UNSUPPORTED:
+            name = next((name for name in self.options.required if required(name, result)), "")
+            if name:
+                message = f"unsupported, but required ({name}): {result.message}"
+                result = replace(result, status=FAIL, message=message, evidence={**result.evidence, REQUIRED: name})
+        if waivers:
+            result = apply_waivers(result, waivers, self.today, self.ran)
+        return result
+
+    def _with_command(self, result: Result) -> Result:
+        return result if result.status in (PASS, UNSUPPORTED) else replace(result, repro=self._repro(result))
+
+    def close(self) -> str:
+        """Closes the backend, once. Returns why that failed, in one line, or nothing: whoever ran cases makes a failure of it."""
+        backend, self.backend = self.backend, None
+        if backend is not None:
+            try:
+                backend.close()
+            except (Exception, SystemExit) as error:  # a Python backend may raise anything
+                return f"the backend failed to close: {sanitize.line(error)}"
+        return ""
+
+    def _repro(self, result: Result) -> str:
+        """The command that runs the case again; a shrunken example, or a drawn case, is saved for it."""
+        file = self.files.get(result.case)
+        example = result.evidence.get("example")
+        alone = result.kind == DRAWN and CAUSE not in result.evidence
+        if example is None and alone and (case := find_numbered(result.case)):  # its process died
+            example = to_json(case)
+        if example is not None:
+            name = portable(f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', result.case)}.json")
+            with writing_to(self.examples):
+                self.examples.mkdir(parents=True, exist_ok=True)
+                (self.examples / name).write_text(json.dumps(example, indent=1), encoding="utf-8", newline="\n")
+            file = Path(self.options.out) / EXAMPLES_FOLDER / name
+        what = ("--case", result.case) if file is None else ("--case-file", file.as_posix())
+        return command_text(("dmlcts", "run", "--backend", self.options.backend, *what))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        if problem := self.close():
+            print(f"dmlcts: {problem}", file=sys.stderr)

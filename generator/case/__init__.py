@@ -1,0 +1,1 @@
+"""A case: how it is made, its id, its inputs, its files."""

@@ -1,0 +1,1 @@
+"""Covering arrays: cases in which each value, each pair and each triple of values occurs."""

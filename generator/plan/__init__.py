@@ -1,0 +1,1 @@
+"""What the cases of an operator are built from: attribute values, data types, tensors, sizes."""

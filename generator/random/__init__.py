@@ -1,0 +1,1 @@
+"""Dispatches drawn at random: by number, by choice, and made smaller."""

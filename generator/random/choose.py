@@ -1,0 +1,94 @@
+"""Which random dispatches are stored beside an operator's covering array: they have pairs that no row has, or meet many conditions together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from dmlcts.generator.case.case import Case
+from dmlcts.generator.checks.promises import at_its_level, of_fields, promised
+from dmlcts.generator.covering.cases import CASE, Combinations, space_of
+from dmlcts.generator.covering.choose_rows import Has, fewest
+from dmlcts.generator.covering.sizes import is_bounded
+from dmlcts.generator.covering.stored import WITH_DEAR, CoveringArray
+from dmlcts.generator.facts.factor_values import row_of
+from dmlcts.generator.facts.factors import symbols_of
+from dmlcts.generator.facts.tuples import Row, Tuples
+from dmlcts.generator.plan.plan import Plan
+from dmlcts.generator.random.cases import COUNT, numbered
+from dmlcts.generator.random.most_conditions import Budget, chosen
+
+_BUDGET = 4800 * CASE
+"""What those that are chosen cost together at the most, as a number of elements."""
+
+_TRIES = 24_000
+"""Among how many numbers they are chosen: not every number gives a case."""
+
+_PAIRS = 60_000
+"""Among how many numbers a pair is looked for that no row has: some come up once in tens of thousands."""
+
+Choose = Callable[[Sequence[Case], Sequence[int], Sequence[Case], Budget], list[int]]
+"""Cases, what each costs, an operator's other cases, and the budget -> the indices of the cases to keep, the best first."""
+
+
+def with_random(plan: Plan, array: CoveringArray, choose: Choose = chosen) -> CoveringArray:
+    """The array beside random dispatches: those that have pairs which no row has, as the search for rows misses some that can be, at level
+    full also pairs with dear values; and others as ``choose`` says. Of the rows of level full, such as bring hardly a three which these do not
+    have are left out.
+    """
+    space = space_of(plan)
+    rows = [space.case(row) for row in array.rows]
+    every = dict(numbered(plan, range(max(_TRIES, _PAIRS))))
+    core, full = _with_new_pairs(space, array, {number: case for number, case in every.items() if number < _PAIRS})
+    early = {number: every[number] for number in (*core, *full)}
+    cases = {number: case for number, case in every.items() if number < _TRIES and number not in early}
+    costs = [_cost(space, case) for case in cases.values()]
+    kept = choose(list(cases.values()), costs, [*rows, *early.values()], Budget(COUNT - len(early), _BUDGET))
+    numbers = list(cases)
+    found = (*core, *full, *(numbers[at] for at in kept))
+    if "full" in array.ends:
+        has = partial(_has, promised(plan.operator))
+        others = [has(row_of(space.model, case), case) for case in map(every.__getitem__, found)]
+        array = fewest(
+            space,
+            array,
+            [has(space.became(row), case) for row, case in zip(array.rows, rows, strict=True)],
+            list(map(space.cost, array.rows)),
+            others,
+        )
+    return replace(array, random=found, random_core=len(core))
+
+
+def _with_new_pairs(space: Combinations, array: CoveringArray, cases: Mapping[int, Case]) -> tuple[list[int], list[int]]:
+    """The numbers of the cases that have pairs which no row has: those that level core wants, and those with dear values."""
+    kinds = [Tuples.among(space, 2, with_dear) for with_dear in (False, True)]
+    missing = [
+        ~tuples.flags(map(space.became, array.rows[: array.ends.get(level, 0)]))
+        for tuples, level in zip(kinds, ("core", WITH_DEAR), strict=True)
+    ]
+    core, full = list[int](), list[int]()
+    for number, case in cases.items():
+        if not is_bounded(space.model, symbols_of(case.operator, case.desc)):
+            continue
+        places = [tuples.of(np.array(row_of(space.model, case))) for tuples in kinds]
+        brings = [bool(open_[at].any()) for open_, at in zip(missing, places, strict=True)]
+        if any(brings):
+            (core if brings[0] else full).append(number)
+            for open_, at in zip(missing, places, strict=True):
+                open_[at] = False
+    return core, full
+
+
+def _cost(space: Combinations, case: Case) -> int:
+    """What a case costs, as a number of elements; of four multiplications as much as of one."""
+    return (
+        CASE + sum(tensor.count for _, tensor in case.desc.tensors()) + space.model.work(symbols_of(case.operator, case.desc)) // 4
+    )
+
+
+def _has(wanted: Set[str], row: Row, case: Case) -> Has:
+    labels = set(at_its_level(case))
+    return Has(row, frozenset(wanted & (labels | set(map(of_fields, labels)))))

@@ -1,0 +1,1 @@
+"""All cases of an operator: their selection, the pin that says which they are, and the interactions that they lack."""

@@ -1,0 +1,157 @@
+"""All cases of an operator, and their selection: by level, basis, feature level, expression (generator/case/id_filter) and shard."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import lru_cache
+from hashlib import sha256
+from itertools import chain
+
+from dmlcts.generator.case.case import HUGE, LEVELS, Case
+from dmlcts.generator.case.case_cache import kept
+from dmlcts.generator.covering.cases import combination_cases
+from dmlcts.generator.negative.cases import negative_cases
+from dmlcts.generator.plan.plan import Plan, plan_of
+from dmlcts.generator.random.cases import find_random, random_cases
+from dmlcts.generator.random.fuzz_cases import find_numbered
+from dmlcts.generator.sweeps.critical_sizes import turning_cases
+from dmlcts.generator.sweeps.gaps import gap_cases
+from dmlcts.generator.sweeps.huge import huge_cases
+from dmlcts.generator.sweeps.one_factor.data import plain_data_cases
+from dmlcts.generator.sweeps.one_factor.dispatches import plain_cases
+from dmlcts.generator.sweeps.one_factor.layouts import plain_layout_cases
+from dmlcts.generator.sweeps.properties import property_cases
+from dmlcts.generator.sweeps.reductions import axes_cases
+from dmlcts.generator.sweeps.scalar_operands import single_cases
+from dmlcts.generator.sweeps.tables import data_cases, example_cases, size_cases, usual_cases, value_cases
+from dmlcts.generator.sweeps.workloads import workload_cases, workload_data_cases
+from dmlcts.spec.model.abi import FeatureLevel, feature_level
+from dmlcts.spec.model.operator import DOCUMENTED, Operator
+from dmlcts.spec.reading.loader import load, operator_names
+
+MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
+    example_cases,
+    usual_cases,
+    combination_cases,
+    value_cases,
+    single_cases,
+    data_cases,
+    plain_data_cases,
+    axes_cases,
+    workload_data_cases,
+    size_cases,
+    turning_cases,
+    plain_cases,
+    plain_layout_cases,
+    workload_cases,
+    gap_cases,
+    negative_cases,
+    property_cases,
+    random_cases,
+    huge_cases,
+)
+"""The generators of cases, in the order in which cases run: the easiest to understand come first."""
+
+
+_USUAL = LEVELS[: LEVELS.index("full") + 1]
+
+
+@lru_cache(maxsize=16)  # those of all operators take gigabytes
+def operator_cases(name: str, most: str = "full") -> tuple[Case, ...]:
+    """Every case of an operator up to a level, of every basis, in a fixed order; ids are unique.
+
+    Raises:
+        KeyError: no such operator. SpecError, NotGenerable: its spec is wrong or lacks something.
+    """
+    with _without_collector():
+        return kept(name, most, lambda: make_cases(load(name), most))
+
+
+def make_cases(operator: Operator, most: str = "full") -> tuple[Case, ...]:
+    """Every case of an operator up to a level. The operator need not be one of the package's own."""
+    plan = plan_of(operator)
+    found: dict[str, Case] = {}
+    with _without_collector():
+        for case in chain.from_iterable(maker(plan, most) for maker in MAKERS):
+            known = found.setdefault(case.id, case)
+            if known is not case:
+                found[case.id] = _merged(known, case)
+    return tuple(found.values())
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Pauses Python's collector of cycles: cases have none, and it would go through all earlier ones again and again, a fifth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _merged(known: Case, case: Case) -> Case:
+    """Merges two equal cases: two values of an attribute may coincide for few dimensions, or for a narrow type."""
+    level = min(known.level, case.level, key=LEVELS.index)
+    merged = replace(known, level=level, covers=tuple(dict.fromkeys((*known.covers, *case.covers))))
+    if merged != replace(case, level=level, covers=merged.covers):
+        raise AssertionError(f"two cases are called {case.id}")
+    return merged
+
+
+def find_case(case_id: str) -> Case:
+    """The case with this id; it may be a drawn one (generator/random/fuzz_cases). One that is drawn, or a random dispatch, is made alone.
+
+    Raises:
+        KeyError: there is none; the message lists similar ids.
+    """
+    name = case_id.partition("/")[0]
+    if name not in operator_names():
+        raise KeyError(f"no case {case_id!r}: there is no operator {name!r}; `dmlcts spec list` shows the available ones")
+    if drawn := find_numbered(case_id) or find_random(case_id):
+        return drawn
+    cases: Mapping[str, Case] = {}
+    for most in (
+        LEVELS if f"/{HUGE}/" in case_id else _USUAL
+    ):  # the cases of level full take a hundred times as long to make as those of smoke
+        cases = _by_id(name, most)
+        if case_id in cases:
+            return cases[case_id]
+    near = get_close_matches(case_id, cases, n=3, cutoff=0.3)
+    raise KeyError(f"no case {case_id!r}; similar ids: {', '.join(near) or 'none'}")
+
+
+@lru_cache(maxsize=16)
+def _by_id(name: str, most: str) -> dict[str, Case]:
+    return {case.id: case for case in operator_cases(name, most)}
+
+
+def select(
+    cases: Iterable[Case],
+    *,
+    level: str = "full",
+    basis: str = DOCUMENTED,
+    at: FeatureLevel | None = None,
+    matching: Callable[[str], bool] | None = None,
+    shard: tuple[int, int] = (1, 1),
+) -> list[Case]:
+    """The cases that a run with these options executes.
+
+    ``basis`` documented omits measured and contested cases. ``at`` omits cases that only a newer feature level promises. ``shard`` (I, N)
+    keeps the I-th of N parts; a case's part depends only on its id.
+    """
+    wanted = LEVELS[: LEVELS.index(level) + 1]
+    return [
+        case
+        for case in cases
+        if case.level in wanted
+        and (case.basis == DOCUMENTED or basis != DOCUMENTED)
+        and (at is None or feature_level(case.feature_level) <= at)
+        and (matching is None or matching(case.id))
+        and (shard[1] == 1 or int.from_bytes(sha256(case.id.encode()).digest()[:4], "big") % shard[1] == shard[0] - 1)
+    ]

@@ -1,0 +1,1 @@
+"""A usual dispatch of which one or two things are made unusual, one family of cases after another."""

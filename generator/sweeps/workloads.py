@@ -1,0 +1,245 @@
+"""What networks compute: the spec's workloads, and what lies around each of them: other sizes, layouts, data and fused activations.
+
+A kernel that is made for windows of 2 x 2 by steps of 2, or for heads of 64, has a rest, strides and activations of its own. Cases that turn on
+sizes, layouts and activations have the usual attributes, and never come there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, product
+
+from dmlcts.generator.case.build import build, distinct
+from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.facts.factors import model_of, short
+from dmlcts.generator.plan.attributes import Combination, NotGenerable
+from dmlcts.generator.plan.plan import Plan
+from dmlcts.generator.plan.type_choices import TypeChoice
+from dmlcts.generator.sweeps.one_factor.data import Kind, a_choice, further_data, of_kind, special_data
+from dmlcts.generator.sweeps.one_factor.layouts import layouts_alone
+from dmlcts.generator.sweeps.tables import HUGE_COUNT, usual_run
+from dmlcts.generator.values.layouts import (
+    ALIGNED_ROWS,
+    BROADCAST,
+    CHANNELS_LAST,
+    aligned_rows,
+    channels_last,
+    laid_out,
+    laid_out_twice,
+)
+from dmlcts.spec.model.case_sizes import Workload
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.operator import DOCUMENTED
+from dmlcts.spec.rules.rules import violations
+from dmlcts.spec.rules.shape import FAILURES
+
+_MOST = 8
+"""The largest size of a workload that is cut, so that another of its sizes may be larger: it keeps what is 1, and its window."""
+
+_TURNED = (6, 13, 24, 33, 65)
+"""What one dimension of a cut workload has: less than a vector of 8, and what leaves a rest by 16, by 8 or by 4."""
+
+_MOST_WORK, _MOST_ELEMENTS = 1 << 24, 1 << 18
+"""The product of all sizes of what is run around a workload, and the elements of all its tensors, at most."""
+
+_MOST_FUSED, _MOST_CUT = 1 << 22, 1 << 18
+"""The product of all sizes of a workload that is run with each fused operator; and of one that is cut, for anything to lie around it."""
+
+_LAYOUTS = (
+    *BROADCAST,
+    "broadcast-first",
+    "broadcast-second",
+    "broadcast-middle",
+    "permuted",
+    "transposed",
+    "padded-rows",
+    "padded-planes",
+    "spread",
+    "channels-last",
+    "middle-exchanged",
+    "channels-slice",
+    "channels-part",
+)
+"""What people pass on from other operators, by transposing, cutting or broadcasting."""
+
+_Size = int | tuple[int, ...]
+_Sizes = Mapping[str, _Size]
+
+
+def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """The spec's workloads, which have sizes and attributes of their own, also in other layouts; and at level full what else lies around them.
+
+    Raises:
+        NotGenerable: a workload has a data type that no table gives the first tensor, or breaks a rule.
+    """
+    usual = _usual(plan)
+    for label, workload in plan.operator.workloads.items():
+        if not beyond(workload.level, most):
+            yield from _as_given(plan, label, workload)
+            yield from _laid_out(plan, label, workload) if label in usual else ()
+    if beyond("full", most):
+        return
+    turns = count()
+    for label, workload in usual.items():
+        if model_of(plan).work(_cut(plan, workload)) <= _MOST_CUT:
+            yield from distinct((*_resized(plan, label, workload, turns), *_fused(plan, label, workload)))
+
+
+def workload_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """The spec's workloads with each kind of data, at level full."""
+    for label, workload in () if beyond("full", most) else _usual(plan).items():
+        yield from distinct(_of_other_data(plan, label, workload))
+
+
+def _usual(plan: Plan) -> dict[str, Workload]:
+    """The workloads around which others lie."""
+    return {label: workload for label, workload in plan.operator.workloads.items() if not _takes_long(plan, workload)}
+
+
+def _takes_long(plan: Plan, workload: Workload) -> bool:
+    """Whether one of its sizes is beyond what the spec says is the largest otherwise: nothing lies around it then."""
+    model = model_of(plan)
+    each = ((symbol, size if isinstance(size, tuple) else (size,)) for symbol, size in workload.sizes.items())
+    return any(max(sizes) > model.largest(symbol) for symbol, sizes in each)
+
+
+def _choices(plan: Plan, label: str, workload: Workload, others: Sequence[TypeChoice] = ()) -> tuple[TypeChoice, ...]:
+    """Those with the workload's type; where it has none ``others``, or one of each format."""
+    found = (
+        tuple(choice for choice in plan.choices if choice.main == workload.data_type)[:1]
+        if workload.data_type
+        else tuple(others) or plan.representatives
+    )
+    if not found:
+        raise NotGenerable(
+            f"{plan.operator.name}: no table gives the first tensor the type of the workload {label}, {workload.data_type}"
+        )
+    return found
+
+
+def _attributes(choice: TypeChoice, workload: Workload, more: Mapping[str, object] | None = None) -> Combination:
+    usual = choice.attributes[0]
+    return Combination({**usual, **workload.attributes, **(more or {})}, usual.configuration)
+
+
+def _desc(choice: TypeChoice, workload: Workload, sizes: _Sizes, more: Mapping[str, object] | None = None) -> OperatorDesc:
+    return choice.desc(usual_run(workload.dimensions or choice.usual_count), _attributes(choice, workload, more), sizes)
+
+
+def _as_given(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
+    for choice in _choices(plan, label, workload):
+        desc = _desc(choice, workload, workload.sizes)
+        if wrong := violations(plan.operator, desc):
+            raise NotGenerable(f"{plan.operator.name}: the workload {label} breaks {wrong[0].label}: {wrong[0].message}")
+        is_large = sum(tensor.count for _, tensor in desc.tensors()) > HUGE_COUNT
+        for layout, laid in laid_out_twice(plan.operator, desc)[: 1 if is_large else None]:
+            parts = ("sizes", *filter(None, (label, layout)))
+            covers = (f"sizes/{label}",)
+            basis = workload.basis or DOCUMENTED
+            yield build("sizes", parts, laid, choice, level=workload.level, basis=basis, covers=covers)
+
+
+# Around them
+
+
+def _resized(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
+    """The workload with its sizes cut, each dimension but those of a window in turn one of ``_TURNED``, for the first choice of types and another."""
+    choices, cut, growing = _choices(plan, label, workload, plan.covering), _cut(plan, workload), model_of(plan).growing
+    for (symbol, size), length in product(cut.items(), _TURNED):
+        for name, turned in () if symbol in growing else _turned(symbol, size, length):
+            for choice in dict.fromkeys((choices[0], choices[next(turns) % len(choices)])):
+                yield from _made(plan, choice, workload, f"{label}.{name}={length}", {**cut, symbol: turned})
+
+
+def _turned(symbol: str, size: _Size, length: int) -> Iterator[tuple[str, _Size]]:
+    """A symbol's sizes with one of them that long, each in turn, with the name of its dimension."""
+    if not isinstance(size, tuple):
+        yield symbol, length
+        return
+    for at in range(len(size)):
+        yield f"{symbol}[{at - len(size)}]", tuple(length if other == at else each for other, each in enumerate(size))
+
+
+def _cut(plan: Plan, workload: Workload) -> dict[str, _Size]:
+    """The workload's sizes, at most ``_MOST``; those of a window as they are."""
+
+    def cut(size: _Size) -> _Size:
+        return tuple(min(each, _MOST) for each in size) if isinstance(size, tuple) else min(size, _MOST)
+
+    growing = model_of(plan).growing
+    return {symbol: size if symbol in growing else cut(size) for symbol, size in workload.sizes.items()}
+
+
+def _fused(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
+    """The workload with each fused operator: with its sizes cut, for each choice of types, and as it is, for one."""
+    cut, turns = _cut(plan, workload), count()
+    is_small = model_of(plan).work(workload.sizes) <= _MOST_FUSED
+    for field in plan.chosen:
+        for value in plan.values(field) if field.type == "OPERATOR_DESC" else ():
+            if value is not None:
+                choices = _choices(plan, label, workload)
+                for choice in choices:
+                    yield from _made(plan, choice, workload, f"{label}.at-most-{_MOST}", cut, {field.name: value})
+                if is_small:
+                    choice = choices[next(turns) % len(choices)]
+                    yield from _made(plan, choice, workload, label, workload.sizes, {field.name: value})
+
+
+def _of_other_data(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
+    """The workload as it is with each kind of further random data, and for one choice of types each with special values, unless it is large."""
+    choices, turns = _choices(plan, label, workload), count()
+    descs = {choice: _desc(choice, workload, workload.sizes) for choice in choices}
+    if any(map(_is_large, descs.values())) or model_of(plan).work(workload.sizes) > _MOST_WORK:
+        return
+    for choice, desc in descs.items():
+        for kind in further_data(plan, desc):
+            yield of_kind(plan, desc, choice, f"{label}.", kind, workload.basis)
+    special: dict[str, list[tuple[TypeChoice, Kind]]] = {}
+    for choice, desc in descs.items():
+        for kind in special_data(plan, _attributes(choice, workload), desc):
+            special.setdefault(kind.label, []).append((choice, kind))
+    for found in a_choice(plan, list(special.values())):
+        choice, kind = found[next(turns) % len(found)]
+        yield of_kind(plan, descs[choice], choice, f"{label}.", kind, workload.basis)
+
+
+def _made(
+    plan: Plan, choice: TypeChoice, workload: Workload, label: str, sizes: _Sizes, more: Mapping[str, object] | None = None
+) -> Iterator[Case]:
+    """The case, if it is valid, and no larger than it should be."""
+    try:
+        desc = _desc(choice, workload, sizes, more)
+    except (NotGenerable, *FAILURES):
+        return
+    if not _is_large(desc) and plan.level_of(desc) is not None and not violations(plan.operator, desc):
+        yield _case(workload, label, desc, choice)
+
+
+def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
+    """The workload itself, each tensor by itself in each layout that it may have, all with channels last, and all with aligned rows; for one
+    choice of types, and unless it is large.
+    """
+    choice = _choices(plan, label, workload)[0]
+    desc = _desc(choice, workload, workload.sizes)
+    if _is_large(desc) or model_of(plan).work(workload.sizes) > _MOST_WORK:
+        return
+    for layout, lay_out, level in ((CHANNELS_LAST, channels_last, workload.level), (ALIGNED_ROWS, aligned_rows, "full")):
+        everywhere = lay_out(plan.operator, desc)
+        if everywhere != desc and not violations(plan.operator, everywhere):
+            yield _case(workload, f"{label}.every-{layout}", everywhere, choice, level=level)
+    for field in plan.operator.fields:
+        own = {name: tensor for each, name, tensor in desc.by_field() if each == field.name}
+        for layout in layouts_alone(plan.operator, field) if own else ():
+            if layout in _LAYOUTS:
+                laid = desc.with_tensors({name: laid_out(tensor, layout) for name, tensor in own.items()})
+                if laid != desc and not violations(plan.operator, laid):
+                    yield _case(workload, f"{label}.{short(field.name)}-{layout}", laid, choice, level=workload.level)
+
+
+def _is_large(desc: OperatorDesc) -> bool:
+    return sum(tensor.count for _, tensor in desc.tensors()) > _MOST_ELEMENTS
+
+
+def _case(workload: Workload, label: str, desc: OperatorDesc, choice: TypeChoice, level: str = "full") -> Case:
+    covers = (f"sizes/{label}",)
+    return build("sizes", ("sizes", label), desc, choice, level=level, basis=workload.basis or DOCUMENTED, covers=covers)

@@ -1,0 +1,1 @@
+"""What tensors hold, and how they lie in memory: recipes, special values, indices, layouts."""

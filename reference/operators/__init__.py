@@ -1,0 +1,1 @@
+"""The reference functions, a folder a family. Each registers itself (reference/registry)."""

@@ -1,0 +1,146 @@
+"""What the pooling operators share: a window that slides over the spatial dimensions of an input, and what lies in it.
+
+Element ``o`` of an output's dimension looks at the input's elements ``o * Strides - StartPadding + k * Dilations`` for ``k`` below
+WindowSize. Those outside the input are padding, whether EndPadding covers them or not: an output may be larger than the pages' formula
+makes it, as DirectML.dll was measured to accept, and then its last windows reach further out.
+
+What is computed of a window (a sum, a maximum, the first place of a maximum) is computed along one dimension after the other, so that a
+window of 64 x 64 elements takes 128 steps and not 4096.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from typing import Any
+
+from dmlcts.reference.answer import Array
+from dmlcts.reference.stage import stage
+from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The window along one dimension of the tensors: that of number ``axis``, ``size`` elements long in the input, ``count`` in the output."""
+
+    axis: int
+    size: int
+    count: int
+    window: int
+    stride: int
+    dilation: int
+    padding: int
+
+    def starts(self) -> Iterator[int]:
+        """Where the first output element's window looks at, tap by tap; negative in the padding at the start."""
+        return (tap * self.dilation - self.padding for tap in range(self.window))
+
+    def inside(self, xp: Any) -> Array:
+        """How many elements of the input each window holds along this dimension. Shape: (count,)."""
+        place = xp.arange(self.count) * self.stride
+        found = xp.zeros(self.count, dtype=xp.int64)
+        for start in self.starts():
+            found = found + ((place + start >= 0) & (place + start < self.size))
+        return found
+
+    def at(self, dimensions: int, part: slice) -> tuple[slice, ...]:
+        """A part of an array of so many dimensions along this one."""
+        return (slice(None),) * self.axis + (part,) + (slice(None),) * (dimensions - self.axis - 1)
+
+
+@stage("pooling.taps")
+def taps(xp: Any, axis: Axis, x: Array, outside: float | int) -> Iterator[Array]:
+    """What each tap of the window finds, for all output elements of this dimension at once; ``outside`` in the padding.
+
+    The arrays have ``count`` elements along the axis, and the sizes of ``x`` along the others.
+    """
+    before = axis.padding
+    reach = (axis.count - 1) * axis.stride + (axis.window - 1) * axis.dilation + 1
+    sizes = list(x.shape)
+    sizes[axis.axis] = max(reach, before + axis.size)
+    padded = xp.full(tuple(sizes), outside, dtype=x.dtype)
+    padded[axis.at(x.ndim, slice(before, before + axis.size))] = x
+    for start in axis.starts():
+        first = start + before
+        yield padded[axis.at(x.ndim, slice(first, first + (axis.count - 1) * axis.stride + 1, axis.stride))]
+
+
+@stage("pooling.scattered")
+def scattered(xp: Any, axis: Axis, y: Array) -> Array:
+    """The adjoint of ``taps``: each of the ``count`` elements along the axis added to all that its window holds. Padding gets nothing.
+
+    The result has the ``size`` of the input along the axis, and the sizes of ``y`` along the others.
+    """
+    before = axis.padding
+    reach = (axis.count - 1) * axis.stride + (axis.window - 1) * axis.dilation + 1
+    sizes = list(y.shape)
+    sizes[axis.axis] = max(reach, before + axis.size)
+    padded = xp.zeros(tuple(sizes), dtype=y.dtype)
+    for start in axis.starts():
+        first = start + before
+        padded[axis.at(y.ndim, slice(first, first + (axis.count - 1) * axis.stride + 1, axis.stride))] += y
+    return padded[axis.at(y.ndim, slice(before, before + axis.size))]
+
+
+def forward(desc: OperatorDesc) -> OperatorDesc:
+    """The desc of a gradient with the tensors that its forward operator had: the incoming gradient has the sizes of the output."""
+    return desc.with_fields(InputTensor=desc.fields["OutputGradientTensor"], OutputTensor=desc.fields["InputGradientTensor"])
+
+
+def axes(desc: OperatorDesc) -> list[Axis]:
+    """The window along each spatial dimension, as the desc's attributes and the output's sizes say."""
+    source, target = (_tensor(desc, name) for name in ("InputTensor", "OutputTensor"))
+    windows, strides, paddings = (_numbers(desc, name) for name in ("WindowSize", "Strides", "StartPadding"))
+    dilations = _numbers(desc, "Dilations") if "Dilations" in desc.fields else (1,) * len(windows)
+    return [
+        Axis(i + 2, source.sizes[i + 2], target.sizes[i + 2], windows[i], strides[i], dilations[i], paddings[i])
+        for i in range(len(windows))
+    ]
+
+
+def folded(xp: Any, desc: OperatorDesc, x: Array, outside: float | int, join: Callable[[Array, Array], Array]) -> Array:
+    """``join`` over the elements of every window; ``outside`` stands for each of the padding.
+
+    ``join`` is associative and commutative. Shape: the output's.
+    """
+    for axis in reversed(axes(desc)):
+        x = reduce(join, taps(xp, axis, x, outside))
+    return x
+
+
+@stage("pooling.sum")
+def sums(xp: Any, desc: OperatorDesc, x: Array) -> Array:
+    """The sum of every window's elements, in the type of ``x``. Shape: the output's."""
+    return folded(xp, desc, x, 0, lambda a, b: a + b)
+
+
+def inside(xp: Any, desc: OperatorDesc) -> Array:
+    """How many elements of the input every window holds. Shape: the output's, with ones for batch and channel."""
+    counts: Array = xp.ones((1, 1), dtype=xp.int64)
+    for axis in axes(desc):
+        counts = counts[..., None] * axis.inside(xp)
+    return counts
+
+
+@stage("pooling.divisor")
+def divisors(xp: Any, desc: OperatorDesc) -> Array:
+    """By what the sum of each window is divided for its average: all of its elements where IncludePadding is set, else those of the input.
+
+    0 where a window holds nothing. Shape: as ``inside``.
+    """
+    held = inside(xp, desc)
+    return xp.full_like(held, prod(_numbers(desc, "WindowSize"))) if desc.fields["IncludePadding"] else held
+
+
+def _tensor(desc: OperatorDesc, name: str) -> TensorDesc:
+    tensor = desc.fields[name]
+    assert isinstance(tensor, TensorDesc)
+    return tensor
+
+
+def _numbers(desc: OperatorDesc, name: str) -> Sequence[int]:
+    numbers = desc.fields[name]
+    assert isinstance(numbers, tuple)
+    return numbers

@@ -1,0 +1,214 @@
+"""Resampling: each output element is the nearest element of the input, or interpolated along each dimension between the two nearest.
+
+What lies beyond the input is the element at its end. Dimensions are treated one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.operators.resampling.coordinates import CENTER, Axis, Coordinates, coordinates
+from dmlcts.reference.registry import reference
+from dmlcts.reference.stage import stage
+from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.operator import MEASURED
+
+_ANY_ROUNDING = 0.5 - 2.0**-20
+"""The page does not say how an interpolated value becomes an integer: either neighbour is right, and of a whole number itself alone."""
+
+_TERMS = 4
+"""Roundings of an interpolation along one dimension: of a weight, two products and a sum, or of a difference, a product and a sum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpolated:
+    """Values in float64; the largest absolute value among those that they lie between; what coordinates may change of them;
+    whether all of those are finite, and no difference of two overflows; roundings.
+    """
+
+    value: Array
+    largest: Array
+    slack: Array
+    finite: Array
+    terms: int = 0
+
+
+@reference("RESAMPLE")
+@reference("RESAMPLE1")
+def resample(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """The nearest element or the interpolated value at each coordinate, with the offsets of centers where there are none.
+
+    Of integers, DirectML.dll gives the element below in place of the nearest one.
+    """
+    x, axes = inputs["InputTensor"], scaled_axes(desc)
+    answer = resampled(xp, desc, x, axes)
+    if desc.fields["InterpolationMode"] == "NEAREST_NEIGHBOR" and not desc.tensor("InputTensor").type.is_float:
+        answer = replace(answer, contested={MEASURED: selected(xp, x, axes, xp.floor, xp.floor)})
+    return {"OutputTensor": answer}
+
+
+@reference("RESAMPLE2")
+def resample2(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """The element above or below, by RoundingDirection, or the interpolated value at each coordinate."""
+    return {"OutputTensor": resampled(xp, desc, inputs["InputTensor"], scaled_axes(desc))}
+
+
+@reference("UPSAMPLE_2D")
+def upsample_2d(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
+    """The last two dimensions stretched by whole factors."""
+    scale: Any = desc.fields["ScaleSize"]
+    x = inputs["InputTensor"]
+    axes = [
+        Axis(at, x.shape[at], x.shape[at] * factor, float(factor), *CENTER)
+        for at, factor in ((x.ndim - 2, scale.height), (x.ndim - 1, scale.width))
+    ]
+    return {"OutputTensor": resampled(xp, desc, x, axes)}
+
+
+def scaled_axes(desc: OperatorDesc) -> list[Axis]:
+    """The dimensions of the tensors, with their scales and offsets."""
+    source, target = desc.tensor("InputTensor").sizes, desc.tensor("OutputTensor").sizes
+    fields: Mapping[str, Any] = desc.fields
+    middle = [(offset,) * len(source) for offset in CENTER]
+    rows = fields["Scales"], fields.get("InputPixelOffsets", middle[0]), fields.get("OutputPixelOffsets", middle[1])
+    numbers = zip(*(np.asarray(row, np.float32).astype(np.float64).tolist() for row in rows), strict=True)
+    return [Axis(at, *sizes, *each) for at, (*sizes, each) in enumerate(zip(source, target, numbers, strict=True))]
+
+
+def resampled(xp: Any, desc: OperatorDesc, x: Array, axes: Sequence[Axis]) -> Answer:
+    """The answer for an input, by InterpolationMode and, if there is one, RoundingDirection."""
+    if desc.fields["InterpolationMode"] == "LINEAR":
+        return interpolated_answer(xp, desc, interpolated(xp, x, axes))
+    direction = {"INCREASING": xp.ceil, "DECREASING": xp.floor}.get(str(desc.fields.get("RoundingDirection")))
+    return selected(xp, x, axes, direction or half_up, direction or half_down)
+
+
+def half_up(x: Array) -> Array:
+    """The nearest integer, of two the greater."""
+    return np.floor(x + 0.5)
+
+
+def half_down(x: Array) -> Array:
+    """The nearest integer, of two the smaller."""
+    return np.ceil(x - 0.5)
+
+
+def selected(
+    xp: Any, x: Array, axes: Sequence[Axis], nearest: Callable[[Array], Array], or_below: Callable[[Array], Array]
+) -> Answer:
+    """The elements that are the nearest by ``nearest``, as DirectML.dll has it, or by ``or_below``, as the page allows too.
+
+    Where FLOAT32 does not decide which one that is, what lies between the two is right; if they are not both finite, nothing is defined.
+    """
+    axes = shrinking_first(axes)
+    at = [coordinates(xp, axis) for axis in axes]
+    value = x
+    for axis, here in zip(axes, at, strict=True):
+        value = xp.take(value, chosen(xp, axis, nearest(here.at)), axis=axis.axis)
+    slack, measured = (
+        _doubt(xp, x, value, [_choice(xp, axis, here, lower, nearest) for axis, here in zip(axes, at, strict=True)])
+        for lower in (or_below, nearest)
+    )
+    return Answer(value, slack=slack, measured_slack=measured, defined=xp.broadcast_to(xp.isfinite(slack), value.shape))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """For each element along an axis, the indices of the lowest and the highest element that may be the nearest one."""
+
+    axis: Axis
+    lowest: Array
+    highest: Array
+
+
+def _choice(xp: Any, axis: Axis, at: Coordinates, lower: Callable[[Array], Array], upper: Callable[[Array], Array]) -> Choice:
+    return Choice(axis, chosen(xp, axis, lower(at.at - at.error)), chosen(xp, axis, upper(at.at + at.error)))
+
+
+def _doubt(xp: Any, x: Array, value: Array, choices: Sequence[Choice]) -> Array:
+    """How far the elements that may be the nearest ones are from the values; 0 where there is but one."""
+    if not any(bool(xp.any(choice.lowest != choice.highest)) for choice in choices):
+        return xp.zeros((1,) * x.ndim)
+    one: Array = xp.ones((1,) * x.ndim, dtype=bool)
+    least = greatest = x
+    for choice in choices:
+        one = one & row_of(choice.axis, choice.lowest == choice.highest, x.ndim)
+        ends = [xp.take(of, index, axis=choice.axis.axis) for of in (least, greatest) for index in (choice.lowest, choice.highest)]
+        least, greatest = xp.minimum(*ends[:2]), xp.maximum(*ends[2:])
+    with np.errstate(all="ignore"):
+        distances = (xp.abs(end.astype(xp.float64) - value.astype(xp.float64)) for end in (least, greatest))
+        return xp.where(one, 0.0, xp.maximum(*distances))
+
+
+@stage("resampling.nearest")
+def chosen(xp: Any, axis: Axis, index: Array) -> Array:
+    """The index of the nearest element for each of the output's, within the input."""
+    return _inside(xp, axis, index)
+
+
+def interpolated(xp: Any, x: Array, axes: Sequence[Axis]) -> Interpolated:
+    """The input interpolated along all axes, along some of them perhaps several times."""
+    value = x.astype(xp.float64)
+    found = Interpolated(value, xp.abs(value), xp.zeros(x.shape), xp.abs(value) < 2.0**126)
+    for axis in shrinking_first(axes):
+        found = along(xp, axis, coordinates(xp, axis), found)
+    return found
+
+
+def shrinking_first(axes: Sequence[Axis]) -> list[Axis]:
+    """Those that shrink the most first, so that nothing in between is larger than both the input and the output; the steps of one in their order."""
+    growth: dict[int, float] = {}
+    for axis in axes:
+        growth[axis.axis] = growth.get(axis.axis, 1.0) * axis.count / axis.size
+    return sorted(axes, key=lambda axis: growth[axis.axis])
+
+
+@stage("resampling.linear")
+def along(xp: Any, axis: Axis, at: Coordinates, given: Interpolated) -> Interpolated:
+    """Interpolated along one axis. A coordinate that is off by its error may also lie between the next two elements."""
+    below = xp.floor(at.at)
+    weight = row_of(axis, at.at - below, given.value.ndim)
+
+    def ends(of: Array, first: Array = below) -> tuple[Array, Array]:
+        """The elements on both sides of each coordinate."""
+        low, high = (xp.take(of, _inside(xp, axis, index), axis=axis.axis) for index in (first, first + 1))
+        return low, high
+
+    def between(of: Array) -> Array:
+        low, high = ends(of)
+        return xp.where(weight == 0, low, low * (1 - weight) + high * weight)
+
+    low, high = ends(given.largest)
+    slopes = [xp.abs(b - a) for a, b in (ends(given.value, xp.floor(at.at + off)) for off in (-at.error, at.error))]
+    return Interpolated(
+        between(given.value),
+        xp.where(weight == 0, low, xp.maximum(low, high)),
+        between(given.slack) + row_of(axis, at.error, weight.ndim) * xp.maximum(*slopes),
+        xp.logical_and(*ends(given.finite)),
+        given.terms + _TERMS,
+    )
+
+
+def interpolated_answer(xp: Any, desc: OperatorDesc, found: Interpolated) -> Answer:
+    """The answer for an interpolated value, in an integer type too."""
+    output = desc.tensor("OutputTensor").type
+    if output.is_float:
+        return Answer(found.value, magnitude=found.largest, terms=found.terms, slack=found.slack, defined=found.finite)
+    close = found.slack + found.terms * 2.0**-23 * found.largest
+    stored = xp.trunc(found.value).astype(xp.int8 if output.kind == "int" else xp.uint8)
+    return Answer(found.value, slack=close + _ANY_ROUNDING, measured_slack=close, result=stored)
+
+
+def _inside(xp: Any, axis: Axis, index: Array) -> Array:
+    """The index of the element at an end in place of one beyond it."""
+    return xp.clip(index, 0, axis.size - 1).astype(xp.int64)
+
+
+def row_of(axis: Axis, numbers: Array, dimensions: int) -> Array:
+    """Numbers for the elements along an axis, as an array of so many dimensions."""
+    return numbers.reshape((1,) * axis.axis + (-1,) + (1,) * (dimensions - axis.axis - 1))

@@ -1,0 +1,1 @@
+"""What operators of several families compute with: sums, fused activations, scale and bias, quantization."""

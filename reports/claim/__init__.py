@@ -1,0 +1,1 @@
+"""What an implementation may claim after a run."""

@@ -1,0 +1,1 @@
+"""What failing cases have in common."""

@@ -1,0 +1,1 @@
+"""The files of a report: HTML, JUnit, CTRF, Markdown."""

@@ -1,0 +1,1 @@
+"""What a CI decides: the gate and its waivers."""

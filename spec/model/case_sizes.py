@@ -1,0 +1,34 @@
+"""What a spec says about the sizes of its cases, besides lists of values: the axes that have turning sizes, and workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Turning:
+    """Sizes on which kernels turn (generator/sweeps/critical_sizes), each along each of the ``axes`` that this attribute names.
+
+    ``each`` are attributes, every combination of whose values meets every such size.
+    """
+
+    axes: str
+    each: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A single case of these sizes of symbols, and of attributes where they are not the usual ones.
+
+    It has the data type, of the first tensor; without one it is a case for one choice of types of each format. It is documented unless it
+    has another ``basis``, and of level full unless it says ``core``. ``dimensions``
+    is the first tensor's dimension count where that is not the usual one.
+    """
+
+    sizes: Mapping[str, int | tuple[int, ...]]
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    data_type: str | None = None
+    basis: str | None = field(default=None, metadata={"later": True})
+    level: str = field(default="full", metadata={"later": True})
+    dimensions: int | None = field(default=None, metadata={"later": True})

@@ -1,0 +1,1 @@
+"""From YAML files to operators: documents with line numbers, inheritance, schemas, measurements."""

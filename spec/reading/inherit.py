@@ -1,0 +1,102 @@
+"""Inheritance of spec files: ``extends`` names an operator, or a profile in ``spec/profiles``, and the file states the differences.
+
+- ``operator``, ``type``, ``introduced``, ``summary`` and ``sources`` are a file's own and never inherited.
+- ``constraints``, ``examples``, ``errata`` and each section of ``cases`` are merged by entry: an entry with the same name replaces the
+  inherited one, a new one comes after the inherited ones.
+- ``fields`` likewise, by name; a new one comes last, or after the field that its ``after`` names.
+- Everything else (``support``, ``shapes``, ``tolerance``, a list in ``cases``) is replaced as a whole.
+- ``without`` lists what is not inherited: ``examples.padding``, ``fields.Axis``, ``cases.relations.copy``, ``in_place``.
+
+An error about an inherited part names the file that it stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dmlcts.spec.reading.document import Document, Path_
+
+OWN = ("operator", "profile", "type", "introduced", "summary", "sources", "extends", "without")
+"""What no file inherits."""
+
+BY_ENTRY = ("constraints", "examples", "errata", "cases")
+"""The sections that are merged by entry; so are those of ``cases``."""
+
+_NOTHING = object()
+
+
+def inherited(own: Document, base: Document) -> Document:
+    """The resolved document: ``base`` with the differences in ``own``. Raises SpecError."""
+    return _Inheritance(own, base).document()
+
+
+class _Inheritance:
+    def __init__(self, own: Document, base: Document) -> None:
+        self.own, self.base = own, base
+        self.parts: dict[Path_, tuple[Document, Path_]] = {}
+        self.without = {tuple(text.split(".")): index for index, text in enumerate(own.data.get("without", ()))}
+
+    def document(self) -> Document:
+        own = {key: value for key, value in self.own.data.items() if key not in ("extends", "without")}
+        base = {key: value for key, value in self.base.data.items() if key not in OWN}
+        data = self.entries((), base, own)
+        for path, index in self.without.items():
+            if not _has(base, path):
+                problem = f"nothing called {'.'.join(map(str, path))} is inherited from {self.own.data['extends']}"
+                raise self.own.error(("without", index), problem)
+        return Document(data, {}, self.own.file, self.parts)
+
+    def entries(self, at: Path_, base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+        """A mapping of both: the inherited entries in their order, then the new ones."""
+        found = {}
+        for key in dict.fromkeys((*base, *own)):
+            value = self.value((*at, key), base.get(key, _NOTHING), own.get(key, _NOTHING))
+            if value is not _NOTHING:
+                found[key] = value
+        return found
+
+    def value(self, at: Path_, base: Any, own: Any) -> Any:
+        if at in self.without:
+            base = _NOTHING
+        if base is not _NOTHING and at == ("fields",):
+            return list(self.fields(base, [] if own is _NOTHING else own))
+        by_entry = at[0] in BY_ENTRY and len(at) < (3 if at[0] == "cases" else 2)
+        if by_entry and isinstance(base, Mapping) and (own is _NOTHING or isinstance(own, Mapping)):
+            return self.entries(at, base, own if isinstance(own, Mapping) else {})
+        if own is not _NOTHING:
+            self.parts[at] = (self.own, at)
+            return own
+        if base is not _NOTHING:
+            self.parts[at] = (self.base, at)
+        return base
+
+    def fields(self, base: list[Any], own: Any) -> Iterator[Any]:
+        """The inherited fields, with replaced and new ones in their places."""
+        if not isinstance(own, list) or not all(isinstance(e, Mapping) and isinstance(e.get("name"), str) for e in own):
+            raise self.own.error(("fields",), "must be a list of fields, each with a name")
+        again = {entry["name"]: index for index, entry in enumerate(own)}
+        places = {entry["name"]: index for index, entry in enumerate(base) if ("fields", entry["name"]) not in self.without}
+        order = list(places)
+        for name, index in again.items():
+            after = own[index].get("after")
+            if after is not None and after not in order:
+                raise self.own.error(("fields", index, "after"), f"there is no field {after!r}")
+            if name not in order:
+                order.insert(len(order) if after is None else order.index(after) + 1, name)
+        for position, name in enumerate(order):
+            document, index = (self.own, again[name]) if name in again else (self.base, places[name])
+            self.parts[("fields", position)] = (document, ("fields", index))
+            yield {key: value for key, value in document.data["fields"][index].items() if key != "after"}
+
+
+def _has(data: Mapping[str, Any], path: Path_) -> bool:
+    """Whether a document has an entry; a field is found by its name."""
+    found: Any = data
+    for key in path:
+        if isinstance(found, list):
+            found = {entry["name"]: entry for entry in found if isinstance(entry, Mapping) and "name" in entry}
+        if not isinstance(found, Mapping) or key not in found:
+            return False
+        found = found[key]
+    return True

@@ -1,0 +1,1 @@
+"""Whether a desc is valid: shapes, constraints, tables of feature levels."""

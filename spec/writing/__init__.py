@@ -1,0 +1,1 @@
+"""What is written: files, whose errors name the file, and YAML."""
