@@ -25,7 +25,7 @@ from dmlcts.spec.model.abi import abi
 from dmlcts.spec.reading.loader import operator_names
 
 ROOT = Path(__file__).parents[1]
-GUIDES = ("README.md", "CONTRIBUTING.md", *(f"docs/{file.name}" for file in sorted((ROOT / "docs").glob("*.md"))))
+GUIDES = ("README.md", "CONTRIBUTING.md", *(file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "docs").rglob("*.md"))))
 
 
 def text_of(guide: str) -> str:
@@ -220,9 +220,9 @@ def ids_in(guide: str) -> set[str]:
 
 
 def test_case_ids_in_the_guides_are_cases() -> None:
-    """Of the many in docs/bounds.md, which a command writes, every eighth: the cases of an operator must be made to find one."""
+    """Of the many in docs/measured/bounds.md, which a command writes, every eighth: the cases of an operator must be made to find one."""
     found = set[str]().union(*map(ids_in, GUIDES))
-    bounds = sorted(found & ids_in("docs/bounds.md"))
+    bounds = sorted(found & ids_in("docs/measured/bounds.md"))
     few = [*(found - set(bounds)), *bounds[::8]]
     assert len(few) >= 3
     for case_id in few:

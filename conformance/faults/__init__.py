@@ -1,6 +1,6 @@
 """Planted faults: does the suite find them?
 
-A mutant is the reference with one fault in one operator. What a fault replaces stands in ``fault``; ``families`` hold what implementations
+A mutant is the reference with one fault in one operator. What a fault replaces stands in ``model``; ``families`` hold what implementations
 of some operators get wrong, ``transforms`` what they get wrong in any, made from its spec. ``reviewed.yaml`` says what is no fault, and what
 measured cases alone find. ``catalogue`` has every mutant, ``hunt`` runs cases on them, ``table`` writes down what was found. Each is a
 backend of its own: ``dmlcts run --backend python:dmlcts.conformance.faults:OPERATOR/FAULT``.

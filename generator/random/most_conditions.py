@@ -2,7 +2,7 @@
 
 Any dispatch meets common conditions. A rare one, such as a size of some thousands beside a remainder by 50 in the third of six dimensions, is met by
 the dispatch in hundreds that is unusual in several ways at once, and such a dispatch meets many others of its like. Conditions of other seeds
-show how far this reaches (``dmlcts mutants --interactions``). This is a greedy maximum coverage: the dispatch that brings the most for its cost
+show how far this reaches (``dmlcts faults conditions``). This is a greedy maximum coverage: the dispatch that brings the most for its cost
 comes next, and what it meets is worth half from then on.
 """
 

@@ -291,8 +291,8 @@ def test_a_stored_number_gives_what_the_rules_allow(name: str) -> None:
 
 
 def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dmlcts.generator.random.cases._TRIES", 800)
-    monkeypatch.setattr("dmlcts.generator.random.cases._PAIRS", 400)
+    monkeypatch.setattr("dmlcts.generator.random.choose._TRIES", 800)
+    monkeypatch.setattr("dmlcts.generator.random.choose._PAIRS", 400)
     name, asked = "ELEMENT_WISE_BIT_NOT", list[tuple[int, int, int]]()
 
     def every_third(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], room: Budget) -> list[int]:

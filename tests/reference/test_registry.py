@@ -1,4 +1,4 @@
-"""Reference functions are found by what lies in reference/: all of them, and one operator's without the other families."""
+"""Reference functions are found by what lies in reference/operators/: all of them, and one operator's without the other families."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROGRAM = """
 import sys
 from dmlcts.reference.registry import reference_of
 found = reference_of(sys.argv[1])
-families = {name.split(".")[2] for name in sys.modules if name.startswith("dmlcts.reference.") and name.count(".") > 2}
+families = {name.split(".")[3] for name in sys.modules if name.startswith("dmlcts.reference.operators.")}
 print(found is not None, *sorted(families))
 """
 

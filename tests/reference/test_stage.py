@@ -76,7 +76,7 @@ def test_two_stages_of_one_name_are_an_error(double: Any) -> None:
 def test_a_stage_says_what_it_is(name: str) -> None:
     function = stages()[name]
     assert function.__doc__
-    folder = function.__module__.split(".")[2]
+    folder = function.__module__.split(".")[3]
     assert name.startswith(f"{folder}."), f"{name} stands in reference/{folder}"
 
 

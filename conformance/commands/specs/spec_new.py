@@ -69,7 +69,7 @@ Next:
       dmlcts run --backend directml -k {name} --level full --basis measured
       dmlcts probe --backend directml --write {name}
  5. plant what implementations of it get wrong, in conformance/faults
-      dmlcts mutants {name}
+      dmlcts faults hunt {name}
 """
 
 

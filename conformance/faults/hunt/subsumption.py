@@ -1,6 +1,6 @@
 """Which faults are found whenever another is: these show nothing more, and a hunt leaves them out.
 
-One fault is found whenever another is if every case that finds the other finds it too. ``dmlcts mutants --subsumption`` works that out on
+One fault is found whenever another is if every case that finds the other finds it too. ``dmlcts faults subsume`` works that out on
 the cases of level core of every basis but property cases. Only a fault that few cases find is compared with others (``_FEW``): all cases
 are run on it, and these few on each other fault. So a fault that is left out is indeed found whenever another is; one that is found only with
 faults that many cases find is kept. What it found is in ``hardest.json``: of each operator the faults that are kept, and a digest of

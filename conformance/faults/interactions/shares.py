@@ -83,7 +83,7 @@ def tables(fates: Sequence[Fate]) -> list[str]:
 
 
 _PREFACE = (
-    "Written by `dmlcts mutants --interactions N --table FILE`, not by hand.",
+    "Written by `dmlcts faults conditions --count N --table FILE`, not by hand.",
     "",
     "Faults of one cause are all found, which tells little: they were written beside the cases. These are drawn by chance. Each is a fault of the",
     "reference (zero, a neighbour's value, the last element lost, packed strides assumed, half the precision, ...) where two or three conditions hold",
@@ -95,7 +95,7 @@ _PREFACE = (
 
 
 def page(fates: Sequence[Fate], options: Mapping[str, object]) -> str:
-    """docs/mutants.md: the shares, what falls short, and the survivors."""
+    """docs/measured/faults.md: the shares, what falls short, and the survivors."""
     counted = [fate for fate in fates if fate.fate in (FOUND, SURVIVES)]
     survivors = [fate for fate in fates if fate.fate == SURVIVES]
     drawn = ", ".join(f"{name} {value}" for name, value in options.items())

@@ -2,7 +2,7 @@
 
 Sums in FLOAT32 in another order, rounded products or none, a factor in place of a division, FLOAT32 in between, a result rounded toward zero. Each is for
 descs with some sizes alone (``_odd``), as an implementation chooses its code by the desc: so a law between two dispatches meets
-both kinds. ``dmlcts mutants --legal`` runs all cases on them, property cases included, and names what fails.
+both kinds. ``dmlcts faults legal`` runs all cases on them, property cases included, and names what fails.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def test_the_page_in_docs_is_what_the_command_writes() -> None:
     waivers = [f"--waivers={DOCS / 'waivers' / name}" for name in ("DirectML-1.15.4.yaml", "vkd3d.yaml")]
     done = CliRunner().invoke(command, waivers)
     assert done.exit_code == 0
-    assert done.output == (DOCS / "directml-1.15.4.md").read_text(encoding="utf-8")
+    assert done.output == (DOCS / "measured" / "directml-1.15.4.md").read_text(encoding="utf-8")
 
 
 def test_an_erratum_of_two_operators_is_one_line_and_bugs_come_first() -> None:

@@ -22,7 +22,7 @@ from dmlcts.spec.model.operator import DOCUMENTED, MEASURED
 OR = "ELEMENT_WISE_BIT_OR"
 
 SAMPLE = ("ELEMENT_WISE_CLIP", "ELEMENT_WISE_QUANTIZE_LINEAR", "ACTIVATION_SOFTMAX1")
-"""Operators of several kinds; `dmlcts mutants` hunts in all."""
+"""Operators of several kinds; `dmlcts faults hunt` hunts in all."""
 
 
 def mutant(label: str, value: Value | None = None, basis: str = DOCUMENTED, no_fault: str = "", **more: object) -> Mutant:

@@ -1,6 +1,6 @@
 """What was reviewed: reviewed.yaml is read, and says what the catalogue does.
 
-That its entries speak of faults that are planted, `dmlcts mutants` checks in .ci/run.
+That its entries speak of faults that are planted, `dmlcts faults hunt` checks in .ci/run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``dmlcts mutants``: what it prints, counts and exits with."""
+"""``dmlcts faults``: what it prints, counts and exits with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.commands.faults import mutants as module
+from dmlcts.conformance.commands.faults import common
+from dmlcts.conformance.commands.faults import hunt as module
+from dmlcts.conformance.commands.faults.faults import command
 from dmlcts.conformance.faults.catalogue import find_mutant, mutants_of
 from dmlcts.conformance.faults.hunt import subsumption
 from dmlcts.conformance.faults.model.fault import Fault
@@ -36,14 +38,14 @@ def own_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     subsumption.known.cache_clear()
 
 
-def invoke(*arguments: str) -> Result:
-    return CliRunner().invoke(module.command, [ROUND, "--level", "smoke", *arguments])
+def invoke(*arguments: str, verb: str = "hunt") -> Result:
+    return CliRunner().invoke(command, [verb, ROUND, *(() if verb in ("subsume", "list") else ("--level", "smoke")), *arguments])
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, *planted: Mutant) -> None:
     """Makes these all the mutants of the operator."""
     known: Mapping[str, Mutant] = {mutant.label: mutant for mutant in planted}
-    monkeypatch.setattr(module, "mutants_of", lambda name: known)
+    monkeypatch.setattr(common, "mutants_of", lambda name: known)
     monkeypatch.setattr(module, "find_mutant", lambda name: known[name.partition("/")[2]])
 
 
@@ -84,10 +86,10 @@ def test_what_is_no_fault_is_hunted_with_all(monkeypatch: pytest.MonkeyPatch) ->
 def test_what_falls_whenever_another_falls_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, ZEROS, LAST, SAME)
     monkeypatch.setattr(subsumption, "_FEW", 10_000)
-    assert "1 of 2 faults are not found whenever another is" in invoke("--subsumption").stdout
+    assert "1 of 2 faults are not found whenever another is" in invoke(verb="subsume").stdout
     result = invoke()
     assert result.exit_code == 0
-    assert "1 of 1 faults are found; 1 are left out, for they are found whenever one of these is" in result.stdout
+    assert "1 of 1 faults are found; 1 are skipped, as they are found whenever one of these is" in result.stdout
     assert "have changed" not in result.stdout
     assert [entry["name"] for entry in as_json("--all")] == [f"{ROUND}/{label}" for label in ("zeros", "last", "same")]
     assert [entry["name"] for entry in as_json("-k", "zeros")] == [f"{ROUND}/zeros"]
@@ -115,13 +117,15 @@ def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_kinds_of_cases_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, ZEROS, LAST)
-    result = invoke("--by-kind", "1")
+    result = invoke("--count", "1", verb="by-kind")
     assert "Up to 1 faults of each operator, drawn by the seed" in result.stdout
     assert "found by no other kind" in result.stdout
 
 
-def test_a_table_is_of_faults_under_conditions(tmp_path: Path) -> None:
-    assert "give that too" in str(invoke("--table", str(tmp_path / "table.md")).exception)
+def test_every_fault_is_listed_without_a_hunt(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS, SAME)
+    assert invoke(verb="list").stdout == f"{ROUND}/zeros: gives 0\n{ROUND}/same: does nothing (no fault: nothing is done)\n"
+    assert [entry["name"] for entry in json.loads(invoke("--json", "-k", "zeros", verb="list").stdout)] == [f"{ROUND}/zeros"]
 
 
 def test_names_are_chosen() -> None:
@@ -136,7 +140,7 @@ def test_documented_basis_plants_nothing_that_measured_cases_find(monkeypatch: p
 
 
 def test_faults_under_conditions(tmp_path: Path) -> None:
-    result = invoke("--interactions", "2", "--seed", "6", "--json", "--out", str(tmp_path))
+    result = invoke("--count", "2", "--seed", "6", "--json", "--out", str(tmp_path), verb="conditions")
     found = json.loads(result.stdout)
     assert (found["seed"], found["level"], found["basis"]) == (6, "smoke", "measured")
     assert [fault["name"] for fault in found["faults"]] == [f"{ROUND}/if-6-{number}" for number in range(2)]
@@ -146,17 +150,17 @@ def test_faults_under_conditions(tmp_path: Path) -> None:
     assert result.exit_code == (1 if survivors else 0)
     assert {path.name for path in tmp_path.iterdir()} == {f"{fault['name'].replace('/', '-')}.json" for fault in survivors}
     assert all(fault["kill"] for fault in counted if fault["fate"] == "found")
-    shown = invoke("--interactions", "2", "--seed", "6").stdout
+    shown = invoke("--count", "2", "--seed", "6", verb="conditions").stdout
     assert f"of {len(counted)} faults on two and three conditions are found" in shown
     assert all(fault["name"] in shown for fault in survivors)
     assert survivors, "another seed is needed: none of these is left over at level smoke"
 
 
 def test_legal_variations() -> None:
-    add = CliRunner().invoke(module.command, ["ELEMENT_WISE_ADD1", "--legal", "--level", "smoke", "--json"])
+    add = CliRunner().invoke(command, ["legal", "ELEMENT_WISE_ADD1", "--level", "smoke", "--json"])
     assert add.exit_code == 0
     assert json.loads(add.stdout) == {"variations": {"ELEMENT_WISE_ADD1": 1}, "alarms": []}
-    assert "0 of 0 legal variations are called faults" in invoke("--legal").stdout
+    assert "0 of 0 legal variations are called faults" in invoke(verb="legal").stdout
 
 
 def test_processes_find_the_same() -> None:
@@ -204,11 +208,11 @@ def test_shards_have_every_operator_once(monkeypatch: pytest.MonkeyPatch) -> Non
     plant(monkeypatch, ZEROS)
     hunted: list[str] = []
     monkeypatch.setattr(
-        module, "_tracked", lambda mapped, function, work: iter([hunted.append(name) or ([], {}) for name, _ in work])
+        module, "tracked", lambda mapped, function, work: iter([hunted.append(name) or ([], {}) for name, _ in work])
     )
     monkeypatch.setattr(module, "Hunt", lambda *arguments: None)
     for shard in ("1/2", "2/2"):
-        CliRunner().invoke(module.command, [OR, ROUND, "ELEMENT_WISE_ABS", "--shard", shard])
+        CliRunner().invoke(command, ["hunt", OR, ROUND, "ELEMENT_WISE_ABS", "--shard", shard])
     assert sorted(hunted) == sorted([OR, ROUND, "ELEMENT_WISE_ABS"])
     for shard, message in (("2/2", "fewer operators than parts"), ("0/2", "a shard is I/N")):
         done = invoke("--shard", shard)
