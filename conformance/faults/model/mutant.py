@@ -48,7 +48,7 @@ class Mutant:
     @property
     def backend(self) -> str:
         """How ``--backend`` names it."""
-        return f"python:{__package__.rpartition(".")[0]}:{self.name}"
+        return f"python:{__package__.rpartition('.')[0]}:{self.name}"
 
 
 class MutantBackend(ReferenceBackend):
