@@ -16,7 +16,7 @@ from dmlcts.generator.case.inputs import data_values
 from dmlcts.generator.negative.cases import unenforced
 from dmlcts.generator.plan.attributes import NotGenerable, choice_labels
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.sweeps.tables import special_set
+from dmlcts.generator.sweeps.special_values import special_set
 from dmlcts.generator.values.layouts import has_layout, layouts_of
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.model.desc import TensorDesc

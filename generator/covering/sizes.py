@@ -13,8 +13,9 @@ from random import Random
 from dmlcts.generator.facts.factors import CLASSES, LONG, MANY, MANY_LEAST, NO_LONG, Model
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.plan.sizes import Ends, Sizes
+from dmlcts.generator.values.critical_sizes import beside_powers
 
-_EDGES = tuple(edge + step for edge in (32, 64, 128, 256, 512, 1024, 2048, 4096) for step in (-1, 0, 1))
+_EDGES = tuple(beside_powers(32, 4096))
 _LARGEST = 4_096
 _FEWEST = 17
 """The largest size of a case, and the smallest of the largest class."""

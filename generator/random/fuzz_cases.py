@@ -24,6 +24,7 @@ from dmlcts.generator.facts.factors import LONG, RESOURCES, SLACK, Model, model_
 from dmlcts.generator.facts.tuples import Tuples
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.random_dispatch import Genes, SizeRule, decoded, offset_at
+from dmlcts.generator.values.critical_sizes import beside_powers
 from dmlcts.generator.values.recipes import RECIPES
 from dmlcts.spec.model.desc import field_of
 from dmlcts.spec.reading.loader import load, operator_names
@@ -34,7 +35,7 @@ _DIVISIBLE = (12, 24, 36, 48, 60, 120, 180, 240, 360, 720, 840, 1260, 1680, 2520
 """Sizes with more divisors than any smaller one: multiples of much at once."""
 
 EDGES = (
-    *(edge + step for edge in (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096) for step in (-1, 0, 1)),
+    *beside_powers(4, 4096),
     *_DIVISIBLE,
     *LONG[3::12],
 )

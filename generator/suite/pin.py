@@ -20,7 +20,7 @@ from dmlcts.generator.case.case import HUGE, LEVELS, RELATION, Case, to_json
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.generator.sweeps.huge import huge_cases
+from dmlcts.generator.sweeps.memory import huge_cases
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.reading.promises import NO_PROMISE, plain

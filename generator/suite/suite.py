@@ -18,16 +18,15 @@ from dmlcts.generator.negative.cases import negative_cases
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.random.cases import find_random, random_cases
 from dmlcts.generator.random.fuzz_cases import find_numbered
-from dmlcts.generator.sweeps.critical_sizes import turning_cases
-from dmlcts.generator.sweeps.gaps import gap_cases
-from dmlcts.generator.sweeps.huge import huge_cases
-from dmlcts.generator.sweeps.one_factor.data import plain_data_cases
-from dmlcts.generator.sweeps.one_factor.dispatches import plain_cases
-from dmlcts.generator.sweeps.one_factor.layouts import plain_layout_cases
+from dmlcts.generator.sweeps.critical_sizes import critical_size_cases
+from dmlcts.generator.sweeps.memory import gap_cases, huge_cases
+from dmlcts.generator.sweeps.one_factor.data import one_factor_data_cases
+from dmlcts.generator.sweeps.one_factor.layouts import one_factor_layout_cases
+from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases
+from dmlcts.generator.sweeps.one_factor.sizes import one_factor_size_cases
 from dmlcts.generator.sweeps.properties import property_cases
-from dmlcts.generator.sweeps.reductions import axes_cases
-from dmlcts.generator.sweeps.scalar_operands import single_cases
-from dmlcts.generator.sweeps.tables import data_cases, example_cases, size_cases, usual_cases, value_cases
+from dmlcts.generator.sweeps.special_values import data_cases, scalar_operand_cases, value_cases
+from dmlcts.generator.sweeps.usual import example_cases, size_cases, usual_cases
 from dmlcts.generator.sweeps.workloads import workload_cases, workload_data_cases
 from dmlcts.spec.model.abi import FeatureLevel, feature_level
 from dmlcts.spec.model.operator import DOCUMENTED, Operator
@@ -38,15 +37,15 @@ MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
     usual_cases,
     combination_cases,
     value_cases,
-    single_cases,
+    scalar_operand_cases,
     data_cases,
-    plain_data_cases,
-    axes_cases,
+    one_factor_data_cases,
+    reduction_cases,
     workload_data_cases,
     size_cases,
-    turning_cases,
-    plain_cases,
-    plain_layout_cases,
+    critical_size_cases,
+    one_factor_size_cases,
+    one_factor_layout_cases,
     workload_cases,
     gap_cases,
     negative_cases,

@@ -1,6 +1,6 @@
 """What networks compute: the spec's workloads, and what lies around each of them: other sizes, layouts, data and fused activations.
 
-A kernel that is made for windows of 2 x 2 by steps of 2, or for heads of 64, has a rest, strides and activations of its own. Cases that turn on
+A kernel that is made for windows of 2 x 2 by steps of 2, or for heads of 64, has partial tiles, strides and activations of its own. Cases about critical
 sizes, layouts and activations have the usual attributes, and never come there.
 """
 
@@ -9,58 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, product
 
-from dmlcts.generator.case.build import build, distinct
+from dmlcts.generator.case.build import distinct
 from dmlcts.generator.case.case import Case, beyond
 from dmlcts.generator.facts.factors import model_of, short
 from dmlcts.generator.plan.attributes import Combination, NotGenerable
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
-from dmlcts.generator.sweeps.one_factor.data import Kind, a_choice, further_data, of_kind, special_data
+from dmlcts.generator.sweeps import table
+from dmlcts.generator.sweeps.engine import Way, allowed, element_count, size_case, valid_desc
+from dmlcts.generator.sweeps.one_factor.data import DataKind, data_case, further_data, sample, special_data
 from dmlcts.generator.sweeps.one_factor.layouts import layouts_alone
-from dmlcts.generator.sweeps.tables import HUGE_COUNT, usual_run
-from dmlcts.generator.values.layouts import (
-    ALIGNED_ROWS,
-    BROADCAST,
-    CHANNELS_LAST,
-    aligned_rows,
-    channels_last,
-    laid_out,
-    laid_out_twice,
-)
+from dmlcts.generator.sweeps.usual import usual_run
+from dmlcts.generator.values.layouts import ALIGNED_ROWS, CHANNELS_LAST, aligned_rows, channels_last, laid_out, laid_out_twice
 from dmlcts.spec.model.case_sizes import Workload
 from dmlcts.spec.model.desc import OperatorDesc
-from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.rules.rules import violations
-from dmlcts.spec.rules.shape import FAILURES
-
-_MOST = 8
-"""The largest size of a workload that is cut, so that another of its sizes may be larger: it keeps what is 1, and its window."""
-
-_TURNED = (6, 13, 24, 33, 65)
-"""What one dimension of a cut workload has: less than a vector of 8, and what leaves a rest by 16, by 8 or by 4."""
-
-_MOST_WORK, _MOST_ELEMENTS = 1 << 24, 1 << 18
-"""The product of all sizes of what is run around a workload, and the elements of all its tensors, at most."""
-
-_MOST_FUSED, _MOST_CUT = 1 << 22, 1 << 18
-"""The product of all sizes of a workload that is run with each fused operator; and of one that is cut, for anything to lie around it."""
-
-_LAYOUTS = (
-    *BROADCAST,
-    "broadcast-first",
-    "broadcast-second",
-    "broadcast-middle",
-    "permuted",
-    "transposed",
-    "padded-rows",
-    "padded-planes",
-    "spread",
-    "channels-last",
-    "middle-exchanged",
-    "channels-slice",
-    "channels-part",
-)
-"""What people pass on from other operators, by transposing, cutting or broadcasting."""
 
 _Size = int | tuple[int, ...]
 _Sizes = Mapping[str, _Size]
@@ -81,7 +44,7 @@ def workload_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
         return
     turns = count()
     for label, workload in usual.items():
-        if model_of(plan).work(_cut(plan, workload)) <= _MOST_CUT:
+        if model_of(plan).work(_cut(plan, workload)) <= table.CUT_WORK:
             yield from distinct((*_resized(plan, label, workload, turns), *_fused(plan, label, workload)))
 
 
@@ -117,38 +80,37 @@ def _choices(plan: Plan, label: str, workload: Workload, others: Sequence[TypeCh
     return found
 
 
-def _attributes(choice: TypeChoice, workload: Workload, more: Mapping[str, object] | None = None) -> Combination:
+def _way(choice: TypeChoice, workload: Workload, more: Mapping[str, object] | None = None) -> Way:
+    """The usual attributes but for those of the workload, and for more."""
     usual = choice.attributes[0]
-    return Combination({**usual, **workload.attributes, **(more or {})}, usual.configuration)
+    return choice, Combination({**usual, **workload.attributes, **(more or {})}, usual.configuration)
 
 
-def _desc(choice: TypeChoice, workload: Workload, sizes: _Sizes, more: Mapping[str, object] | None = None) -> OperatorDesc:
-    return choice.desc(usual_run(workload.dimensions or choice.usual_count), _attributes(choice, workload, more), sizes)
+def _desc(choice: TypeChoice, workload: Workload) -> OperatorDesc:
+    """The workload itself. Raises NotGenerable."""
+    return choice.desc(usual_run(workload.dimensions or choice.usual_count), _way(choice, workload)[1], workload.sizes)
 
 
 def _as_given(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
     for choice in _choices(plan, label, workload):
-        desc = _desc(choice, workload, workload.sizes)
+        desc = _desc(choice, workload)
         if wrong := violations(plan.operator, desc):
             raise NotGenerable(f"{plan.operator.name}: the workload {label} breaks {wrong[0].label}: {wrong[0].message}")
-        is_large = sum(tensor.count for _, tensor in desc.tensors()) > HUGE_COUNT
+        is_large = element_count(desc) > table.ONE_TYPE_BEYOND
         for layout, laid in laid_out_twice(plan.operator, desc)[: 1 if is_large else None]:
-            parts = ("sizes", *filter(None, (label, layout)))
-            covers = (f"sizes/{label}",)
-            basis = workload.basis or DOCUMENTED
-            yield build("sizes", parts, laid, choice, level=workload.level, basis=basis, covers=covers)
+            yield size_case(_way(choice, workload), laid, label, layout, level=workload.level, basis=workload.basis)
 
 
 # Around them
 
 
 def _resized(plan: Plan, label: str, workload: Workload, turns: Iterator[int]) -> Iterator[Case]:
-    """The workload with its sizes cut, each dimension but those of a window in turn one of ``_TURNED``, for the first choice of types and another."""
+    """The workload with its sizes cut, each dimension but those of a window in turn one of ``table.WORKLOAD_SIZES``, for the first choice of types and another."""
     choices, cut, growing = _choices(plan, label, workload, plan.covering), _cut(plan, workload), model_of(plan).growing
-    for (symbol, size), length in product(cut.items(), _TURNED):
+    for (symbol, size), length in product(cut.items(), table.WORKLOAD_SIZES):
         for name, turned in () if symbol in growing else _turned(symbol, size, length):
             for choice in dict.fromkeys((choices[0], choices[next(turns) % len(choices)])):
-                yield from _made(plan, choice, workload, f"{label}.{name}={length}", {**cut, symbol: turned})
+                yield from _case(plan, choice, workload, f"{label}.{name}={length}", {**cut, symbol: turned})
 
 
 def _turned(symbol: str, size: _Size, length: int) -> Iterator[tuple[str, _Size]]:
@@ -161,10 +123,10 @@ def _turned(symbol: str, size: _Size, length: int) -> Iterator[tuple[str, _Size]
 
 
 def _cut(plan: Plan, workload: Workload) -> dict[str, _Size]:
-    """The workload's sizes, at most ``_MOST``; those of a window as they are."""
+    """The workload's sizes, at most ``table.WORKLOAD_SIDE``; those of a window as they are."""
 
     def cut(size: _Size) -> _Size:
-        return tuple(min(each, _MOST) for each in size) if isinstance(size, tuple) else min(size, _MOST)
+        return tuple(min(each, table.WORKLOAD_SIDE) for each in size) if isinstance(size, tuple) else min(size, table.WORKLOAD_SIDE)
 
     growing = model_of(plan).growing
     return {symbol: size if symbol in growing else cut(size) for symbol, size in workload.sizes.items()}
@@ -173,46 +135,44 @@ def _cut(plan: Plan, workload: Workload) -> dict[str, _Size]:
 def _fused(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
     """The workload with each fused operator: with its sizes cut, for each choice of types, and as it is, for one."""
     cut, turns = _cut(plan, workload), count()
-    is_small = model_of(plan).work(workload.sizes) <= _MOST_FUSED
+    is_small = model_of(plan).work(workload.sizes) <= table.FUSED_WORK
     for field in plan.chosen:
         for value in plan.values(field) if field.type == "OPERATOR_DESC" else ():
             if value is not None:
                 choices = _choices(plan, label, workload)
                 for choice in choices:
-                    yield from _made(plan, choice, workload, f"{label}.at-most-{_MOST}", cut, {field.name: value})
+                    yield from _case(plan, choice, workload, f"{label}.at-most-{table.WORKLOAD_SIDE}", cut, {field.name: value})
                 if is_small:
                     choice = choices[next(turns) % len(choices)]
-                    yield from _made(plan, choice, workload, label, workload.sizes, {field.name: value})
+                    yield from _case(plan, choice, workload, label, workload.sizes, {field.name: value})
 
 
 def _of_other_data(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
     """The workload as it is with each kind of further random data, and for one choice of types each with special values, unless it is large."""
     choices, turns = _choices(plan, label, workload), count()
-    descs = {choice: _desc(choice, workload, workload.sizes) for choice in choices}
-    if any(map(_is_large, descs.values())) or model_of(plan).work(workload.sizes) > _MOST_WORK:
+    descs = {choice: _desc(choice, workload) for choice in choices}
+    if any(map(_is_large, descs.values())) or model_of(plan).work(workload.sizes) > table.WORKLOAD_WORK:
         return
     for choice, desc in descs.items():
         for kind in further_data(plan, desc):
-            yield of_kind(plan, desc, choice, f"{label}.", kind, workload.basis)
-    special: dict[str, list[tuple[TypeChoice, Kind]]] = {}
+            yield data_case(plan, desc, choice, f"{label}.", kind, workload.basis)
+    special: dict[str, list[tuple[TypeChoice, DataKind]]] = {}
     for choice, desc in descs.items():
-        for kind in special_data(plan, _attributes(choice, workload), desc):
+        for kind in special_data(plan, _way(choice, workload)[1], desc):
             special.setdefault(kind.label, []).append((choice, kind))
-    for found in a_choice(plan, list(special.values())):
+    for found in sample(plan, list(special.values())):
         choice, kind = found[next(turns) % len(found)]
-        yield of_kind(plan, descs[choice], choice, f"{label}.", kind, workload.basis)
+        yield data_case(plan, descs[choice], choice, f"{label}.", kind, workload.basis)
 
 
-def _made(
+def _case(
     plan: Plan, choice: TypeChoice, workload: Workload, label: str, sizes: _Sizes, more: Mapping[str, object] | None = None
 ) -> Iterator[Case]:
     """The case, if it is valid, and no larger than it should be."""
-    try:
-        desc = _desc(choice, workload, sizes, more)
-    except (NotGenerable, *FAILURES):
-        return
-    if not _is_large(desc) and plan.level_of(desc) is not None and not violations(plan.operator, desc):
-        yield _case(workload, label, desc, choice)
+    way = _way(choice, workload, more)
+    desc = valid_desc(plan, way, usual_run(workload.dimensions or choice.usual_count), sizes)
+    if desc is not None and not _is_large(desc):
+        yield size_case(way, desc, label, basis=workload.basis)
 
 
 def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
@@ -220,26 +180,20 @@ def _laid_out(plan: Plan, label: str, workload: Workload) -> Iterator[Case]:
     choice of types, and unless it is large.
     """
     choice = _choices(plan, label, workload)[0]
-    desc = _desc(choice, workload, workload.sizes)
-    if _is_large(desc) or model_of(plan).work(workload.sizes) > _MOST_WORK:
+    way, desc = _way(choice, workload), _desc(choice, workload)
+    if _is_large(desc) or model_of(plan).work(workload.sizes) > table.WORKLOAD_WORK:
         return
     for layout, lay_out, level in ((CHANNELS_LAST, channels_last, workload.level), (ALIGNED_ROWS, aligned_rows, "full")):
         everywhere = lay_out(plan.operator, desc)
-        if everywhere != desc and not violations(plan.operator, everywhere):
-            yield _case(workload, f"{label}.every-{layout}", everywhere, choice, level=level)
+        if everywhere != desc and allowed(plan, everywhere):
+            yield size_case(way, everywhere, f"{label}.every-{layout}", level=level, basis=workload.basis)
     for field in plan.operator.fields:
         own = {name: tensor for each, name, tensor in desc.by_field() if each == field.name}
         for layout in layouts_alone(plan.operator, field) if own else ():
-            if layout in _LAYOUTS:
-                laid = desc.with_tensors({name: laid_out(tensor, layout) for name, tensor in own.items()})
-                if laid != desc and not violations(plan.operator, laid):
-                    yield _case(workload, f"{label}.{short(field.name)}-{layout}", laid, choice, level=workload.level)
+            laid = desc.with_tensors({name: laid_out(tensor, layout) for name, tensor in own.items()})
+            if layout in table.WORKLOAD_LAYOUTS and laid != desc and allowed(plan, laid):
+                yield size_case(way, laid, f"{label}.{short(field.name)}-{layout}", level=workload.level, basis=workload.basis)
 
 
 def _is_large(desc: OperatorDesc) -> bool:
-    return sum(tensor.count for _, tensor in desc.tensors()) > _MOST_ELEMENTS
-
-
-def _case(workload: Workload, label: str, desc: OperatorDesc, choice: TypeChoice, level: str = "full") -> Case:
-    covers = (f"sizes/{label}",)
-    return build("sizes", ("sizes", label), desc, choice, level=level, basis=workload.basis or DOCUMENTED, covers=covers)
+    return element_count(desc) > table.WORKLOAD_CAP

@@ -14,7 +14,7 @@ from dmlcts.generator.plan.attributes import (
 )
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import make_cases
-from dmlcts.generator.sweeps.tables import value_cases
+from dmlcts.generator.sweeps.special_values import value_cases
 from dmlcts.spec.model.desc import ScaleBias, TensorDesc
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.document import SpecError

@@ -33,7 +33,7 @@ from dmlcts.generator.random.choose import with_random
 from dmlcts.generator.random.most_conditions import Budget
 from dmlcts.generator.suite.interactions import interactions, random_rows
 from dmlcts.generator.suite.suite import make_cases
-from dmlcts.generator.sweeps.tables import usual_cases
+from dmlcts.generator.sweeps.usual import usual_cases
 from dmlcts.generator.sweeps.workloads import workload_cases
 from dmlcts.generator.values.layouts import layout_of, layouts_of
 from dmlcts.spec.model.desc import TensorDesc

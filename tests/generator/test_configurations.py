@@ -10,7 +10,8 @@ from dmlcts.generator.covering.cases import combination_cases
 from dmlcts.generator.plan.attributes import Combination
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import MAKERS
-from dmlcts.generator.sweeps.tables import data_cases, symbol_cases, value_cases
+from dmlcts.generator.sweeps.special_values import data_cases, value_cases
+from dmlcts.generator.sweeps.usual import symbol_cases
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.loader import SpecError
 from dmlcts.spec.rules.rules import violations

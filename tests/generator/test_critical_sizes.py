@@ -11,8 +11,10 @@ from product_operator import product_operator
 from dmlcts.generator.case.case import LEVELS, Case
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.sweeps.critical_sizes import BETWEEN, EDGES, MOST_WORK, SIZES, turning_cases
+from dmlcts.generator.sweeps.critical_sizes import critical_size_cases
+from dmlcts.generator.sweeps.table import CRITICAL_SIZES, TWO_CRITICAL_CAP
 from dmlcts.generator.sweeps.workloads import workload_cases
+from dmlcts.generator.values.critical_sizes import BETWEEN_POWERS
 from dmlcts.spec.reading.document import SpecError
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.rules.rules import violations
@@ -23,7 +25,7 @@ SAMPLE = ("ELEMENT_WISE_ADD", "REDUCE", "CUMULATIVE_PRODUCT", "MULTIHEAD_ATTENTI
 
 @cache
 def cases(name: str) -> tuple[Case, ...]:
-    return tuple(turning_cases(plan_of(load(name))))
+    return tuple(critical_size_cases(plan_of(load(name))))
 
 
 def labels(found: Iterable[Case]) -> list[dict[str, int]]:
@@ -36,17 +38,18 @@ def label(case: Case) -> str:
 
 
 def test_the_sizes_lie_about_powers_of_two_and_halfway_between_them() -> None:
-    about = {size for edge in EDGES for size in (edge - 1, edge, edge + 1)} - {0}
-    assert {1, 2, 3, 63, 64, 65, 1025} <= about < set(SIZES)
-    between = set(SIZES) - about
-    assert between == set(BETWEEN)
-    assert all(size % 16 == 0 and 2 * size / 3 in EDGES for size in between)
+    powers = {1 << bits for bits in range(11)}
+    about = {power + step for power in powers for step in (-1, 0, 1)} - {0}
+    assert {1, 2, 3, 63, 64, 65, 1025} <= about < set(CRITICAL_SIZES)
+    between = set(CRITICAL_SIZES) - about
+    assert between == set(BETWEEN_POWERS)
+    assert all(size % 16 == 0 and 2 * size / 3 in powers for size in between)
 
 
 def test_each_dimension_has_each_size_and_meets_its_neighbor_and_the_last_the_first() -> None:
     found = labels(cases("ELEMENT_WISE_ADD"))
     every = [f"S[{at}]" for at in (-1, -2, -3, -4)]
-    assert {(name, size) for each in found if len(each) == 1 for name, size in each.items()} == set(product(every, SIZES))
+    assert {(name, size) for each in found if len(each) == 1 for name, size in each.items()} == set(product(every, CRITICAL_SIZES))
     pairs = {frozenset(each) for each in found if len(each) == 2}
     assert pairs == {*map(frozenset, pairwise(every)), frozenset((every[0], every[-1]))}
 
@@ -63,7 +66,7 @@ def test_a_case_has_the_sizes_that_its_id_names_and_follows_the_rules(name: str)
             if "[" in dimension:  # others may stand in a product alone
                 assert size in have, case.id
         if len(sizes) > 1:
-            assert prod(sizes.values()) <= MOST_WORK, case.id
+            assert prod(sizes.values()) <= TWO_CRITICAL_CAP, case.id
 
 
 def test_data_types_and_attributes_take_turns() -> None:
@@ -81,7 +84,7 @@ def test_every_length_of_a_reduced_axis_meets_every_function_and_axis() -> None:
         met |= {(case.desc.fields["Function"], axis, sizes[axis]) for axis in axes}
     functions = {function for function, _, _ in met}
     assert len(functions) == 12
-    assert set(product(functions, range(4), SIZES)) <= met
+    assert set(product(functions, range(4), CRITICAL_SIZES)) <= met
     assert len(cases("REDUCE")) <= 3_500
 
 
@@ -92,7 +95,7 @@ def test_every_length_meets_every_direction_of_a_cumulative_product() -> None:
         for case in cases("CUMULATIVE_PRODUCT")
         if isinstance(axis := case.desc.fields["Axis"], int)
     }
-    assert set(product(("INCREASING", "DECREASING"), (False, True), range(4), SIZES)) <= met
+    assert set(product(("INCREASING", "DECREASING"), (False, True), range(4), CRITICAL_SIZES)) <= met
 
 
 def test_each_choice_of_attributes_meets_each_dimension() -> None:
@@ -129,7 +132,7 @@ def test_there_are_none_below_level_full() -> None:
 
 
 def _turning(*given: object) -> list[Case]:
-    return list(turning_cases(*given))  # type: ignore[arg-type]
+    return list(critical_size_cases(*given))  # type: ignore[arg-type]
 
 
 def _workloads(*given: object) -> list[Case]:

@@ -6,7 +6,8 @@ from dmlcts.generator.case.case import HUGE, LEVELS, to_json
 from dmlcts.generator.case.places import places
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import find_case, operator_cases, select
-from dmlcts.generator.sweeps.huge import WORD, huge_cases
+from dmlcts.generator.sweeps.memory import huge_cases
+from dmlcts.generator.sweeps.table import BEYOND_32_BITS
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.rules.rules import violations
 
@@ -14,11 +15,11 @@ from dmlcts.spec.rules.rules import violations
 @pytest.mark.parametrize("name", ["ELEMENT_WISE_ADD", "ELEMENT_WISE_BIT_NOT", "REDUCE", "QUANTIZED_LINEAR_CONVOLUTION"])
 def test_tensors_begin_and_elements_lie_beyond_a_word_of_32_bits(name: str) -> None:
     offset, *strided = huge_cases(plan_of(load(name)), HUGE)
-    assert all(place.begin + place.offset > WORD for place in places(offset).values())
+    assert all(place.begin + place.offset > BEYOND_32_BITS for place in places(offset).values())
     for case in strided:
         (tensor,) = (tensor for _, tensor in case.desc.tensors() if tensor.strides is not None)
-        assert tensor.least_bytes > WORD + 4096
-        assert max(tensor.effective_strides) < WORD
+        assert tensor.least_bytes > BEYOND_32_BITS + 4096
+        assert max(tensor.effective_strides) < BEYOND_32_BITS
         assert tensor.count < 1000
     assert not any(violations(case.operator, case.desc) for case in (offset, *strided))
 
@@ -39,4 +40,4 @@ def test_no_other_level_has_them() -> None:
 
 def test_a_case_is_found_by_its_id() -> None:
     case = find_case("ACTIVATION_RELU/FLOAT32/huge/offset")
-    assert (case.level, to_json(case)["bindings"]["InputTensor"]["offset"] > WORD) == (HUGE, True)
+    assert (case.level, to_json(case)["bindings"]["InputTensor"]["offset"] > BEYOND_32_BITS) == (HUGE, True)

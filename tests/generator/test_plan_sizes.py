@@ -11,7 +11,7 @@ from dmlcts.generator.plan.desc_plan import MOST_BYTES
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.plan.sizes import Ends, solved
 from dmlcts.generator.suite.suite import make_cases
-from dmlcts.generator.sweeps.tables import symbol_cases
+from dmlcts.generator.sweeps.usual import symbol_cases
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.expression import compile_expression
 from dmlcts.spec.model.operator import Operator

@@ -5,19 +5,19 @@ from math import prod
 
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.sweeps.one_factor.sizes import FAR
-from dmlcts.generator.sweeps.reductions import axes_cases
+from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases
+from dmlcts.generator.sweeps.table import BEYOND_16_BITS
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.rules.rules import violations
 
 
 @cache
 def cases(name: str) -> tuple[Case, ...]:
-    return tuple(axes_cases(plan_of(load(name))))
+    return tuple(reduction_cases(plan_of(load(name))))
 
 
 def long(name: str) -> list[Case]:
-    return [case for case in cases(name) if f"={FAR}." in case.id or "=31x65x33" in case.id]
+    return [case for case in cases(name) if f"={BEYOND_16_BITS}." in case.id or "=31x65x33" in case.id]
 
 
 def label(case: Case) -> str:
@@ -59,27 +59,27 @@ def test_rows_take_an_odd_number_of_rounds_and_columns_no_whole_blocks() -> None
 
 def test_one_dimension_is_long_or_several_together() -> None:
     longest = [max(case.desc.tensor("InputTensor").sizes) for case in long("REDUCE")]
-    assert longest.count(FAR) > 100
+    assert longest.count(BEYOND_16_BITS) > 100
     assert sum(size < 100 for size in longest) > 100
 
 
 def test_an_operator_with_a_single_axis_has_one_long_dimension() -> None:
-    assert {case.desc.tensor("InputTensor").sizes[-1] for case in long("CUMULATIVE_SUMMATION")} == {FAR}
+    assert {case.desc.tensor("InputTensor").sizes[-1] for case in long("CUMULATIVE_SUMMATION")} == {BEYOND_16_BITS}
 
 
 def test_so_many_rows_and_planes_that_groups_of_threads_are_counted_beyond_16_bits() -> None:
     for name in ("REDUCE", "CUMULATIVE_SUMMATION", "ACTIVATION_SOFTMAX1"):
-        found = {label(case): case for case in cases(name) if f"S={FAR}x" in case.id}
-        rows, planes = found[f"S={FAR}x33.of-random"], found[f"S={FAR}x2x4.of-random"]
+        found = {label(case): case for case in cases(name) if f"S={BEYOND_16_BITS}x" in case.id}
+        rows, planes = found[f"S={BEYOND_16_BITS}x33.of-random"], found[f"S={BEYOND_16_BITS}x2x4.of-random"]
         assert rows.data_type.startswith("FLOAT16")
-        assert rows.desc.tensor("InputTensor").sizes == (1, 1, FAR, 33)
-        assert planes.desc.tensor("InputTensor").sizes == (1, FAR, 2, 4)
-    assert {case.desc.fields["Axis"] for case in cases("CUMULATIVE_SUMMATION") if f"S={FAR}x2x4" in case.id} == {2}
+        assert rows.desc.tensor("InputTensor").sizes == (1, 1, BEYOND_16_BITS, 33)
+        assert planes.desc.tensor("InputTensor").sizes == (1, BEYOND_16_BITS, 2, 4)
+    assert {case.desc.fields["Axis"] for case in cases("CUMULATIVE_SUMMATION") if f"S={BEYOND_16_BITS}x2x4" in case.id} == {2}
 
 
 def test_operators_without_axes_and_levels_below_full_have_none() -> None:
     assert not cases("ELEMENT_WISE_ADD")
-    assert not list(axes_cases(plan_of(load("REDUCE")), "core"))
+    assert not list(reduction_cases(plan_of(load("REDUCE")), "core"))
 
 
 def test_every_operator_with_axes_has_some() -> None:

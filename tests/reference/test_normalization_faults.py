@@ -14,7 +14,8 @@ from dmlcts.generator.case.case import Case
 from dmlcts.generator.case.inputs import inputs as case_inputs
 from dmlcts.generator.covering.cases import combination_cases
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.sweeps.tables import data_cases, size_cases, value_cases
+from dmlcts.generator.sweeps.special_values import data_cases, value_cases
+from dmlcts.generator.sweeps.usual import size_cases
 from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype

@@ -12,7 +12,7 @@ import pytest
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.sweeps.tables import example_cases
+from dmlcts.generator.sweeps.usual import example_cases
 from dmlcts.generator.values.special_sets import special_values
 from dmlcts.reference import registry
 from dmlcts.reference.answer import Answer, host

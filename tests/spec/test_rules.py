@@ -8,7 +8,7 @@ import pytest
 from hard_operators import DESCS, HARD, changed, fused, labels, operator, resized, retyped, set_to, valid
 
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.sweeps.tables import example_desc
+from dmlcts.generator.sweeps.usual import example_desc
 from dmlcts.spec.model.abi import abi, feature_level
 from dmlcts.spec.model.desc import UNKNOWN, OperatorDesc, ScaleBias, TensorDesc
 from dmlcts.spec.reading.loader import load, load_file, operators_folder

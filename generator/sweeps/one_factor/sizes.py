@@ -1,153 +1,192 @@
-"""The sizes of plain dispatches: one or two that are unusual, or all large, beside even ones."""
+"""One or two unusual sizes, or all large, beside typical ones: the rows of the table as cases."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, cycle, permutations
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, count, cycle, islice, permutations
 from math import prod
 
-from dmlcts.generator.facts.factors import Model
-from dmlcts.generator.sweeps.critical_sizes import Dimension
+from dmlcts.generator.case.build import distinct
+from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.facts.factors import Model, model_of
+from dmlcts.generator.plan.plan import Plan
+from dmlcts.generator.sweeps import table
+from dmlcts.generator.sweeps.engine import (
+    Dimension,
+    Sizes,
+    Way,
+    beside_all,
+    dimensions_of,
+    element_count,
+    even_desc,
+    has_sizes,
+    in_turn,
+    is_batch,
+    may_be,
+    size_case,
+    sizes_of,
+    works_along,
+)
+from dmlcts.generator.sweeps.one_factor.ways import typical_ways
+from dmlcts.generator.sweeps.table import EVEN, FEW, ONES, AllSizes, OneSize, TwoSizes
+from dmlcts.generator.values.layouts import laid_out_twice
+from dmlcts.spec.model.desc import OperatorDesc
 
-UNEVEN = (13, 31, 33, 47, 65)
-"""Sizes that no kernel takes whole; beside them, others are one of ``UNITS``, and those of a window ``WINDOW``."""
-
-EIGHTS = (24, 40)
-"""Sizes that a kernel takes whole by 8, and not by 16."""
-
-TILES = (80, 96)
-"""Sizes of two dimensions at once, beyond a tile of 64 and whole by 16."""
-
-MANY, SOLID, MOST_OF_MANY = ((80, 96, 72), (40, 48, 56), (64, 64, 128)), (36, 40, 34), 1 << 18
-"""Sizes of all dimensions at once but batches and windows, in turn from the last one on, any of these: such as leave a rest, and whole tiles; such as the
-dimension before the last two has too; and the elements that all tensors have then at the most."""
-
-REST = 40
-"""The size of a dimension beside one of a single element, in several batches: a product by a vector is a kernel of its own."""
-
-UNITS, WINDOW = (32, 16, 8, 4), 3
-
-FAR, FARTHER = 65_537, (1 << 20) + 7
-"""More than a dimension of a dispatch has groups of threads, or 16 bits count; and more than 1,024 groups of as many threads."""
-
-PLANE = (257, 256)
-"""A plane of more elements than 16 bits count, by neither of its sizes."""
-
-_MOST_WORK = 1 << 17
-"""The product of all sizes: the even ones have the largest unit with which they keep to it."""
-
-_MOST_ELEMENTS = 1 << 22
-"""The most elements of all tensors together."""
-
-_BESIDE_CONTRACTED = (1, 16)
-"""What is beside a long dimension along which the operator sums: a single sum, and a tile of them."""
-
-_WAYS, _WAYS_OF_TWO = 10, 4
-"""With how many choices of data types, enumerations and presence each dimension is uneven, and two are large."""
-
-Sizes = Mapping[Dimension, int]
+_TRIES_OF_SUMS = 8
+"""Of how many ways one is looked for that sums along a dimension."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Sizes of a dispatch: what is unusual about them in words, those that it must have, those of others, and how many ways it is tried."""
+    """Sizes of a dispatch: what is unusual about them in words, the sizes that it must have, and those that others have if possible."""
 
     label: str
-    turned: Sizes
+    wanted: Sizes
     others: Sizes
     ways: int
-    most: int = _MOST_ELEMENTS
-    """How many elements all tensors have at the most."""
-    is_contracted: bool = False
-    """Whether no output has so many elements as the long dimension: it is one along which the operator sums."""
+    cap: int = table.TYPICAL_CAP
+    is_summed: bool = False
+
+
+def one_factor_size_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """Each form of sizes, in each configuration."""
+    if beyond("full", most):
+        return
+    groups = enumerate(typical_ways(plan).values())
+    yield from distinct(case for index, ways in groups for case in _of_configuration(plan, ways, is_first=index == 0))
+
+
+def _of_configuration(plan: Plan, ways: Sequence[Way], *, is_first: bool) -> Iterator[Case]:
+    """Each form with as many ways as it says; of further configurations one, and none that is far larger than others."""
+    turns = count()
+    for form in forms(model_of(plan)):
+        if is_first or max(form.wanted.values()) <= table.FURTHER_CONFIGURATIONS_LARGEST:
+            tries = _TRIES_OF_SUMS if form.is_summed else len(ways)
+            made = (_case(plan, way, form, turn % 2 == 0) for way, turn in in_turn(ways, turns, tries))
+            yield from islice(filter(None, made), form.ways if is_first else 1)
+
+
+def _case(plan: Plan, way: Way, form: Form, has_layout: bool) -> Case | None:
+    """The case with these sizes, if it is valid; with channels last if the operator has such a layout and ``has_layout``."""
+    if not form.wanted.keys() <= dimensions_of(plan, way):
+        return None
+    desc = even_desc(plan, way, {**form.others, **form.wanted})
+    if desc is None or not _is_asked_for(plan, desc, form):
+        return None
+    layout, desc = laid_out_twice(plan.operator, desc)[-1] if has_layout else ("", desc)
+    return size_case(way, desc, form.label, layout)
+
+
+def _is_asked_for(plan: Plan, desc: OperatorDesc, form: Form) -> bool:
+    """Whether a desc is what a form asks for, and no larger."""
+    found, outputs = sizes_of(plan, desc), {field.name for field in plan.operator.outputs()}
+    if not has_sizes(plan, desc, form.wanted) or element_count(desc) > form.cap:
+        return False
+    if any(size >= table.BEYOND_16_BITS for at, size in found.items() if at not in form.wanted):
+        return False  # the keys, and the queries stacked with them, would be long: a product of both is not what is asked
+    long = table.BEYOND_1024_GROUPS in form.wanted.values()
+    if long and plan.operator.turning and not any(works_along(plan, desc, at) for at in form.wanted):
+        return False  # so many rows: an implementation may sort each by itself
+    results = sum(tensor.count for field, _, tensor in desc.by_field() if field in outputs)
+    return not form.is_summed or results < table.BEYOND_16_BITS
+
+
+# The rows of the table as forms of an operator's sizes
 
 
 def forms(model: Model) -> Iterator[Form]:
     """Every form of sizes that an operator's dispatches may have."""
-    return chain(_forms_of_one(model), _forms_of_two(model), _forms_of_many(model))
-
-
-def _forms_of_one(model: Model) -> Iterator[Form]:
-    few = {at: 1 if _is_leading(model, at) else 2 for at in model.dimensions.values()}
     for name, at in model.dimensions.items():
-        if at[0] in model.growing:
-            continue
-        largest = model.largest(at[0])
-        for size in (size for size in (*UNEVEN, *EIGHTS) if size <= largest):
-            others = even_sizes(model, {at: size})
-            yield _form(f"{name}={size}", {at: size}, others, 1 if size in EIGHTS else _WAYS // len(UNEVEN))
-            windows = [other for other in others if other[0] in model.growing and model.symbols[other[0]]]
-            if windows:  # one of a single element is a product of matrices
-                points = others | dict.fromkeys(windows, 1)
-                yield _form(f"{name}={size}.window-1", {at: size}, points, 1)
-        if largest >= FAR:
-            yield _form(f"{name}={FAR}", {at: FAR}, few, 2)
-            for unit in _BESIDE_CONTRACTED:
-                beside = {other: min(unit, model.largest(other[0])) if few[other] > 1 else 1 for other in few}
-                yield replace(_form(f"{name}={FAR}", {at: FAR}, beside, 2), is_contracted=True)
-        if largest >= FARTHER and (at[1] == -1 or at == (list(model.symbols)[-1], 0)):
-            yield _form(f"{name}={FARTHER}", {at: FARTHER}, dict.fromkeys(few, 1), 1)
-        if largest >= FAR and at[1] == -2:
-            yield _form(*plane_of(at[0]), few, 2)
+        yield from chain.from_iterable(_forms_of_one(model, name, at, row) for row in table.ONE_SIZE)
+    free = {at: name for name, at in model.dimensions.items() if at[0] not in model.growing and not is_batch(model, at)}
+    for one, other in permutations(free, 2):
+        yield from chain.from_iterable(_forms_of_two(model, free, one, other, row) for row in table.TWO_SIZES)
+    for row in table.ALL_SIZES:
+        wanted = all_large(model, row)
+        if len(wanted) > 1:
+            yield _form(label_of_all(row.sizes), wanted, even_sizes(model, wanted), row.ways, row.cap)
 
 
-def plane_of(symbol: str) -> tuple[str, Sizes]:
-    """A label, and the last two sizes of a symbol that stands for several."""
-    return f"{symbol}={'x'.join(map(str, PLANE))}", {(symbol, -2): PLANE[0], (symbol, -1): PLANE[1]}
+def _forms_of_one(model: Model, name: str, at: Dimension, row: OneSize) -> Iterator[Form]:
+    label, wanted = f"{name}={row.size}", dict[Dimension, int]()
+    if isinstance(row.size, tuple):
+        label, wanted = label_of_ends(at[0], row.size), ends(at[0], row.size)
+    else:
+        wanted = {at: row.size}
+    if not _is_there(model, at, row):
+        return
+    others = _beside(model, wanted, row.beside)
+    yield _form(label, wanted, others, row.ways, is_summed=row.is_summed)
+    windows = [other for other in others if other[0] in model.growing and model.symbols[other[0]]]
+    if row.with_point and windows:
+        yield _form(f"{label}.window-1", wanted, others | dict.fromkeys(windows, 1), 1)
 
 
-def _forms_of_two(model: Model) -> Iterator[Form]:
-    """Any two dimensions large; and of any two one with a single element and one with a rest, in several batches. Batches are never large."""
-    batches = {at: 3 for at in model.dimensions.values() if _is_leading(model, at)}
-    free = [(name, at) for name, at in model.dimensions.items() if at[0] not in model.growing and at not in batches]
-    for (name, at), (other, there) in permutations(free, 2):
-        if name < other and model.largest(at[0]) >= TILES[0] and model.largest(there[0]) >= TILES[1]:
-            turned = {at: TILES[0], there: TILES[1]}
-            yield _form(f"{name}={TILES[0]}.{other}={TILES[1]}", turned, even_sizes(model, turned), _WAYS_OF_TWO)
-        if model.largest(there[0]) >= REST:
-            turned = {at: 1, there: REST}
-            yield _form(f"{name}=1.{other}={REST}", turned, even_sizes(model, turned) | batches, _WAYS_OF_TWO)
+def _is_there(model: Model, at: Dimension, row: OneSize) -> bool:
+    """Whether a dimension is one that a row is about."""
+    least = min(row.size) + 1 if isinstance(row.size, tuple) else row.size
+    is_last = at[1] == -1 or at == (list(model.symbols)[-1], 0)
+    of_rows = at[1] == -2 and model.largest(at[0]) >= table.BEYOND_16_BITS
+    is_meant = {"": True, "last": is_last, "rows": of_rows}[row.where]
+    return is_meant and may_be(model, at, least)
 
 
-def _forms_of_many(model: Model) -> Iterator[Form]:
-    """All dimensions large at once."""
-    solid = (_together(model, SOLID, lambda at: at[1] == -3 or not _is_leading(model, at)),)
-    for label, sizes in (*many(model), *solid):
-        if len(sizes) > 1:
-            yield replace(_form(label, sizes, even_sizes(model, sizes), _WAYS // len(UNEVEN)), most=MOST_OF_MANY)
+def _beside(model: Model, wanted: Sizes, beside: str | int) -> dict[Dimension, int]:
+    """The sizes of the other dimensions; of ``few`` and of a number also those that are wanted, where they are not even."""
+    if beside == EVEN:
+        return even_sizes(model, wanted)
+    if beside == ONES:
+        return beside_all(model, 1)
+    few = {at: 1 if is_batch(model, at) else 2 for at in model.dimensions.values()}
+    if beside == FEW:
+        return few
+    return {at: min(int(beside), model.largest(at[0])) if size > 1 else 1 for at, size in few.items()}
 
 
-def many(model: Model) -> Iterator[tuple[str, Sizes]]:
-    """A label, and the sizes of all dimensions but batches that are large at once, where there are several."""
-    for sizes in MANY:
-        label, turned = _together(model, sizes, lambda at: not _is_leading(model, at))
-        if len(turned) > 1:
-            yield label, turned
+def _forms_of_two(model: Model, names: Mapping[Dimension, str], one: Dimension, other: Dimension, row: TwoSizes) -> Iterator[Form]:
+    first, second = row.sizes
+    if not row.in_batches and names[one] > names[other]:
+        return
+    if (first > 1 and model.largest(one[0]) < first) or model.largest(other[0]) < second:
+        return
+    wanted = {one: first, other: second}
+    batches = {at: table.BATCHES_OF_VECTORS for at in model.dimensions.values() if is_batch(model, at)} if row.in_batches else {}
+    yield _form(f"{names[one]}={first}.{names[other]}={second}", wanted, even_sizes(model, wanted) | batches, row.ways)
 
 
-def _together(model: Model, sizes: Sequence[int], belongs: Callable[[Dimension], bool]) -> tuple[str, Sizes]:
-    """A label, and these sizes in turn for the dimensions that belong to them, may be as large, and are those of no window."""
-    free = [at for at in model.dimensions.values() if at[0] not in model.growing and belongs(at)]
-    turned = {at: size for at, size in zip(free, cycle(sizes), strict=False) if model.largest(at[0]) >= size}
-    return f"every={'x'.join(map(str, sizes))}", turned
+def all_large(model: Model, row: AllSizes) -> dict[Dimension, int]:
+    """The sizes of a row in turn, for the dimensions that it is about and that may be as large."""
+    at_all = [at for at in model.dimensions.values() if at[0] not in model.growing]
+    free = [at for at in at_all if not is_batch(model, at) or (row.with_third and at[1] == -3)]
+    return {at: size for at, size in zip(free, cycle(row.sizes), strict=False) if model.largest(at[0]) >= size}
 
 
-def _form(label: str, turned: Sizes, others: Sizes, ways: int) -> Form:
-    return Form(f"{label}.beside-{max(others.values(), default=1)}", turned, others, ways)
+def label_of_all(sizes: Sequence[int]) -> str:
+    """How ids call all sizes at once."""
+    return f"every={'x'.join(map(str, sizes))}"
 
 
-def _is_leading(model: Model, at: Dimension) -> bool:
-    """Whether a dimension is a batch or the like: the first symbol, if it is one size, or what lies before the last two of several."""
-    return at == (next(iter(model.symbols)), 0) or at[1] < -2
+def ends(symbol: str, sizes: Sequence[int]) -> dict[Dimension, int]:
+    """The last sizes of a symbol that stands for several."""
+    return {(symbol, index - len(sizes)): size for index, size in enumerate(sizes)}
 
 
-def even_sizes(model: Model, turned: Sizes) -> dict[Dimension, int]:
+def label_of_ends(symbol: str, sizes: Sequence[int]) -> str:
+    """How ids call the last sizes of a symbol."""
+    return f"{symbol}={'x'.join(map(str, sizes))}"
+
+
+def _form(label: str, wanted: Sizes, others: Sizes, ways: int, cap: int = table.TYPICAL_CAP, *, is_summed: bool = False) -> Form:
+    return Form(f"{label}.beside-{max(others.values(), default=1)}", wanted, others, ways, cap, is_summed)
+
+
+def even_sizes(model: Model, wanted: Sizes) -> dict[Dimension, int]:
     """The sizes of the other dimensions: 1 of a batch, 3 of a window, else the largest unit with which the product keeps to the most work."""
-    others = [at for at in model.dimensions.values() if at not in turned]
-    windows = {at: WINDOW for at in others if at[0] in model.growing}
-    for unit in UNITS:
-        sizes = {at: 1 if _is_leading(model, at) else min(unit, model.largest(at[0])) for at in others if at not in windows}
-        if prod(sizes.values()) * prod(turned.values()) <= _MOST_WORK:
+    others = [at for at in model.dimensions.values() if at not in wanted]
+    windows = {at: table.WINDOW for at in others if at[0] in model.growing}
+    for unit in table.EVEN_UNITS:
+        sizes = {at: 1 if is_batch(model, at) else min(unit, model.largest(at[0])) for at in others if at not in windows}
+        if prod(sizes.values()) * prod(wanted.values()) <= table.EVEN_WORK:
             break
     return sizes | windows

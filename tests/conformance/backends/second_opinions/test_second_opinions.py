@@ -27,7 +27,7 @@ from dmlcts.conformance.backends.second_opinions.table import KINDS, Table, Way,
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.sweeps.tables import example_cases, usual_cases
+from dmlcts.generator.sweeps.usual import example_cases, usual_cases
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import OperatorDesc, ScaleBias, TensorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype

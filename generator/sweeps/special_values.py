@@ -1,4 +1,7 @@
-"""Cases for each choice of data types, for large sizes, examples and special values."""
+"""Special values: infinities, NaN, zeros of either sign, the ends of a range. Every combination of the inputs' sets, and each as a scalar operand.
+
+Further random data that the spec lists come here too: they are typical of something that usual data never show.
+"""
 
 from __future__ import annotations
 
@@ -7,80 +10,21 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 from math import prod
-from typing import Any
 
-from dmlcts.generator.case.build import build, random_data, support_cells
-from dmlcts.generator.case.case import VALUES, Case, Data, beyond
+from dmlcts.generator.case.build import build, random_data
+from dmlcts.generator.case.case import Case, Data, beyond
 from dmlcts.generator.case.inputs import data_values
-from dmlcts.generator.plan.attributes import Combination, choice_labels
+from dmlcts.generator.plan.attributes import Combination
 from dmlcts.generator.plan.desc_plan import DescPlan
-from dmlcts.generator.plan.pairs import pairwise
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
-from dmlcts.spec.model.desc import OperatorDesc, TensorDesc, field_of
+from dmlcts.generator.sweeps.table import MOST_IN_CORE
+from dmlcts.generator.sweeps.usual import example_desc, usual_run
+from dmlcts.generator.values.layouts import laid_out
+from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.dtypes import bits_dtype, literal_array
-from dmlcts.spec.model.operator import CONTESTED, DOCUMENTED, MEASURED, Example, Literal, Operator, RandomData, Values
-
-_RUN = (2, 3, 1, 5, 1, 2, 3, 1)
-"""Sizes of table cases, from the last dimension on: small, odd, with some ones, and no two equal neighbors."""
-
-_LARGE = 65_537
-"""One more than the range of a 16-bit index, or of a dispatch of 256 groups of 256 threads: as elements of a row, and as rows."""
-
-_MANY = 10_000
-"""Sets with more values, and tensors with more elements, are only in level full."""
-
-HUGE_COUNT = 16 * _LARGE
-"""Tensors with more elements are large in two sizes at once; one choice of data types is enough for them."""
-
-
-def usual_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """One case for each choice of data types, with the usual dimension count and attributes, packed: the easiest to understand."""
-    for choice in plan.choices:
-        desc = choice.desc(usual_run(choice.usual_count), choice.attributes[0])
-        if plan.level_of(desc) is not None:
-            covers = (*support_cells(plan, desc), *choice_labels(choice.attributes[0]))
-            yield build("table", (f"{choice.usual_count}d",), desc, choice, level="smoke", covers=covers)
-
-
-def usual_run(count: int) -> tuple[int, ...]:
-    """The sizes of a usual tensor of so many dimensions."""
-    return _RUN[:count][::-1]
-
-
-def size_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """Large tensors and the sizes that the spec gives, for one type of each width; generator/covering/cases has all others."""
-    if plan.operator.sizes:
-        yield from symbol_cases(plan, most)
-        return
-    for choice in () if beyond("full", most) else plan.representatives:
-        for sizes in ((1, 1, 1, _LARGE), (1, 1, _LARGE, 1)):
-            label = f"sizes/{'x'.join(map(str, sizes))}"
-            yield build("sizes", (label,), choice.usual_desc(sizes, choice.whole[0]), choice, level="full", covers=(label,))
-
-
-def symbol_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """The sizes in the spec, pairwise: every pair of values of any two symbols. In core for one type of each width, if small."""
-    if beyond("core", most):
-        return
-    core = plan.representatives
-    rows = pairwise(plan.operator.sizes)
-    for choice in core:
-        for index, symbols in enumerate(rows):
-            desc = choice.desc(usual_run(choice.usual_count), choice.whole[index % len(choice.whole)], symbols)
-            most_elements = max(tensor.count for _, tensor in desc.tensors())
-            if most_elements > HUGE_COUNT and choice != core[0]:
-                continue
-            level = "core" if most_elements <= _MANY else "full"
-            if beyond(level, most):
-                continue
-            parts = [f"{symbol}={_size_text(size)}" for symbol, size in symbols.items()]
-            covers = [f"sizes/{part}" for part in parts]
-            yield build("sizes", ("sizes", ".".join(parts)), desc, choice, level=level, covers=covers)
-
-
-def _size_text(size: int | tuple[int, ...]) -> str:
-    return "x".join(map(str, size)) if isinstance(size, tuple) else str(size)
+from dmlcts.spec.model.operator import CONTESTED, DOCUMENTED, MEASURED, Example, Operator, RandomData, Values
+from dmlcts.spec.rules.rules import violations
 
 
 def data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -129,7 +73,7 @@ def value_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             continue
         for names, basis in combined_sets(plan, attributes):
             for part, (desc, data) in enumerate(_value_parts(choice, attributes, names)):
-                level = "core" if core and prod(next(desc.tensors())[1].sizes) <= _MANY else "full"
+                level = "core" if core and prod(next(desc.tensors())[1].sizes) <= MOST_IN_CORE else "full"
                 if beyond(level, most):
                     continue
                 label = "-x-".join(names.values())
@@ -144,6 +88,46 @@ def value_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                     checks=("zero-sign",) if basis == MEASURED else (),
                     covers=[f"values/{tensor}/{name}" for tensor, name in names.items()],
                 )
+
+
+def scalar_operand_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """Of operators whose tensors have the same sizes: each value of each set as one number for all elements of an input, beside all values of
+    the set of that name in the other inputs.
+    """
+    if beyond("full", most) or not plan.uniform:
+        return
+    for choice in plan.representatives:
+        for names, basis in combined_sets(plan, choice.attributes[0]):
+            if len(names) > 1 and len(set(names.values())) == 1:
+                yield from _of_set(choice, names, basis)
+
+
+def _of_set(choice: TypeChoice, names: dict[str, str], basis: str) -> Iterator[Case]:
+    plan, attributes = choice.plan, choice.attributes[0]
+    operator, usual = plan.operator, choice.usual_desc((1,), attributes)
+    found = filled(plan, usual, names)
+    if not found:
+        return
+    lengths = {tensor: data_values(data, usual.tensor(tensor).data_type).size for tensor, data in found.items()}
+    for single in (tensor for tensor in found if operator.field(tensor).may_overlap):
+        others = every_combination({tensor: data for tensor, data in found.items() if tensor != single}, lengths)
+        total = prod(lengths[tensor] for tensor in others)
+        desc = choice.usual_desc((total,), attributes)
+        desc = desc.with_tensors({single: laid_out(desc.tensor(single), "broadcast-all")})
+        if violations(operator, desc):
+            continue
+        for at in range(lengths[single]):
+            own = replace(found[single], parameters={"after": at, "each": total, **found[single].parameters})
+            yield build(
+                "values",
+                ("values", f"{names[single]}-single-{single.removesuffix('Tensor')}-{at}"),
+                desc,
+                choice,
+                level="full",
+                data=random_data(operator, desc) | others | {single: own},
+                basis=basis,
+                checks=("zero-sign",) if basis == MEASURED else (),
+            )
 
 
 def combined_sets(plan: Plan, attributes: Combination) -> Iterator[tuple[dict[str, str], str]]:
@@ -238,46 +222,3 @@ def _contested(plan: DescPlan, tensor: str, data_type: str, fields: Mapping[str,
 def _contested_examples(plan: DescPlan) -> tuple[tuple[Example, Mapping[str, object]], ...]:
     """The contested examples with their descs' fields."""
     return tuple((e, example_desc(plan, e).fields) for e in plan.operator.examples if e.basis == CONTESTED)
-
-
-def example_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
-    """The documentation's examples, and what DirectML.dll was measured to give, with literal inputs and outputs."""
-    operator = plan.operator
-    for example in operator.examples:
-        level = "smoke" if example.basis == DOCUMENTED else "core"
-        if beyond(level, most):
-            continue
-        desc = example_desc(plan, example)
-        literals = [*example.inputs.values(), *(literal for outputs in example.answers.values() for literal in outputs.values())]
-        label = "-".join(dict.fromkeys(literal.data_type for literal in literals))
-        yield Case(
-            id=f"{operator.name}/{label}/example/{example.id}",
-            kind="example",
-            level=level,
-            desc=desc,
-            operator=operator,
-            feature_level=str(plan.level_of(desc) or operator.introduced),
-            data_type=literals[0].data_type,
-            basis=example.basis,
-            expect=VALUES,
-            data={name: Data(literal=literal) for name, literal in example.inputs.items()},
-            answers=example.answers,
-            checks=("zero-sign",) if example.basis == MEASURED else (),
-            covers=(f"example/{example.id}",),
-            note=example.note,
-        )
-
-
-def example_desc(plan: DescPlan, example: Example) -> OperatorDesc:
-    """The desc of an example: packed tensors, and its attributes with their counts."""
-    answers = next(iter(example.answers.values()))
-    literals: dict[str, Literal] = {**example.inputs, **answers}
-    tensors: dict[str, Any] = {}
-    for field in plan.operator.fields:
-        found = [literal for name, literal in literals.items() if field_of(name) == field.name]
-        descs = tuple(TensorDesc(literal.data_type, literal.sizes) for literal in found)
-        if field.type == "TENSOR_DESC":
-            tensors[field.name] = descs[0] if descs else None
-        elif field.is_tensor:
-            tensors[field.name] = descs
-    return OperatorDesc(plan.operator.name, plan.fields(tensors, example.attributes))
