@@ -2,18 +2,17 @@
 
 A greedy search makes more rows than are needed, and a row with 70,000 elements covers no more than one with 70. Which rows are
 best is known when all are there: level by level, the row that covers the most new tuples for its cost comes next, and what is chosen of
-values and pairs is then made lighter (generator/covering/prune_rows).
+values and pairs is then pruned (generator/covering/set_cover).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dmlcts.generator.covering.prune_rows import lighter
-from dmlcts.generator.covering.set_cover import add
+from dmlcts.generator.covering.set_cover import extend, prune
 from dmlcts.generator.covering.stored import STRENGTHS, WITH_DEAR, CoveringArray
 from dmlcts.generator.facts.tuples import Factors, Row, Tuples
 
@@ -24,23 +23,29 @@ LEAST = 0.99
 """How many threes the rows and the other cases of level full must have together: the last rows bring few that these do not have."""
 
 
-def cheapest(space: Factors, array: CoveringArray, had: Sequence[Row], costs: Sequence[int]) -> CoveringArray:
+def cheapest(
+    space: Factors, array: CoveringArray, had: Sequence[Row], costs: Sequence[int], older: Mapping[str, Sequence[Row]] | None = None
+) -> CoveringArray:
     """The array with a choice of its rows, in another order: each level may have any of them. ``feasible`` counts the tuples of all.
 
-    ``had`` has the values that the case of each row has, ``costs`` what it costs.
+    ``had`` has the values that the case of each row has, ``costs`` what it costs, ``older`` by level the values that earlier cases have, beside which
+    rows are chosen.
     """
     rows = [np.array(row) for row in had]
-    chosen: list[int] = []
+    chosen, known = list[int](), list[Row]()
     ends, feasible = dict[str, int](), dict[str, int]()
     for level in array.ends:
         lower = len(chosen)
+        known += (older or {}).get(level, ())
         for tuples, share in _wanted(space, level):
             places = [tuples.of(row) for row in rows]
-            feasible[level] = len(np.unique(np.concatenate(places)))
-            add(chosen, places.__getitem__, costs, tuples.open, int(share * feasible[level]))
+            covered = tuples.flags(known)
+            feasible[level] = int((covered | tuples.flags(had)).sum())
+            tuples.open[covered] = False
+            extend(chosen, places.__getitem__, costs, tuples.open, int(share * feasible[level]))
         if STRENGTHS[level] < STRENGTHS["full"]:
-            wanted = ~tuples.open & ~tuples.flags(had[at] for at in chosen[:lower])
-            light = lighter(chosen[lower:], places, costs, wanted)
+            wanted = ~tuples.open & ~covered & ~tuples.flags(had[at] for at in chosen[:lower])
+            light = prune(chosen[lower:], places, costs, wanted)
             chosen[lower:] = sorted(light, key=lambda row: (costs[row], row))  # what fails first had better be small
         ends[level] = len(chosen)
     return replace(array, ends=ends, feasible=feasible, rows=tuple(array.rows[at] for at in chosen))
@@ -61,11 +66,20 @@ class Has:
     promises: frozenset[str]
 
 
-def fewest(space: Factors, array: CoveringArray, rows: Sequence[Has], costs: Sequence[int], others: Sequence[Has]) -> CoveringArray:
+def fewest(
+    space: Factors,
+    array: CoveringArray,
+    rows: Sequence[Has],
+    costs: Sequence[int],
+    others: Sequence[Has],
+    *,
+    is_grown: bool = False,
+) -> CoveringArray:
     """The array with those rows of level full alone that are needed beside ``others``, what other cases of the level have.
 
     ``rows`` is what the case of each row has. Rows stay for the threes and the pairs with dear values, and those that alone have a
-    promise. ``feasible`` does not count what the others alone have, so that the share is one of both. An array that was chosen so stays as it is.
+    promise. ``feasible`` does not count what the others alone have, so that the share is one of both, but for an array that ``is_grown``, whose
+    others include earlier rows. An array that was chosen so stays as it is.
     """
     chosen = list(range(array.ends["core"]))
     for tuples, _ in _wanted(space, "full"):
@@ -74,8 +88,9 @@ def fewest(space: Factors, array: CoveringArray, rows: Sequence[Has], costs: Seq
         tuples.open[:] = ~elsewhere
         wanted = int((own | elsewhere).sum())
         if not tuples.with_dear:
-            wanted = int(LEAST * (array.feasible["full"] + int((elsewhere & ~own).sum())))
-        add(chosen, places.__getitem__, costs, tuples.open, wanted)
+            of_others = 0 if is_grown else int((elsewhere & ~own).sum())
+            wanted = int(LEAST * (array.feasible["full"] + of_others))
+        extend(chosen, places.__getitem__, costs, tuples.open, wanted)
     covered = {promise for has in (*others, *(rows[at] for at in chosen)) for promise in has.promises}
     left = {at: row.promises - covered for at, row in enumerate(rows) if not row.promises <= covered}
     while left:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from dmlcts.generator.case.case import Case
+from dmlcts.generator.case.case import Case, beyond
 from dmlcts.generator.checks.promises import at_its_level, of_fields, promised
-from dmlcts.generator.covering.cases import CASE, Combinations, space_of
 from dmlcts.generator.covering.choose_rows import Has, fewest
 from dmlcts.generator.covering.sizes import is_bounded
+from dmlcts.generator.covering.space import CASE, Combinations, space_of
 from dmlcts.generator.covering.stored import WITH_DEAR, CoveringArray
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import symbols_of
@@ -27,6 +27,9 @@ _BUDGET = 4800 * CASE
 _TRIES = 24_000
 """Among how many numbers they are chosen: not every number gives a case."""
 
+_GROWS_BY = 10
+"""Beside those of an earlier edition a tenth as many are chosen as at first."""
+
 _PAIRS = 60_000
 """Among how many numbers a pair is looked for that no row has: some come up once in tens of thousands."""
 
@@ -34,41 +37,52 @@ Choose = Callable[[Sequence[Case], Sequence[int], Sequence[Case], Budget], list[
 """Cases, what each costs, an operator's other cases, and the budget -> the indices of the cases to keep, the best first."""
 
 
-def with_random(plan: Plan, array: CoveringArray, choose: Choose = chosen) -> CoveringArray:
+def with_random(plan: Plan, array: CoveringArray, choose: Choose = chosen, older: Sequence[Case] = ()) -> CoveringArray:
     """The array beside random dispatches: those that have pairs which no row has, as the search for rows misses some that can be, at level
     full also pairs with dear values; and others as ``choose`` says. Of the rows of level full, such as bring hardly a three which these do not
-    have are left out.
+    have are left out. Beside ``older`` cases, of earlier editions, few are added, each with a value that none of those has.
     """
     space = space_of(plan)
+    has = partial(_has, promised(plan.operator))
     rows = [space.case(row) for row in array.rows]
+    others = [has(row_of(space.model, case), case) for case in older]
     every = dict(numbered(plan, range(max(_TRIES, _PAIRS))))
-    core, full = _with_new_pairs(space, array, {number: case for number, case in every.items() if number < _PAIRS})
+    core, full = _with_new_pairs(space, array, {number: case for number, case in every.items() if number < _PAIRS}, older)
     early = {number: every[number] for number in (*core, *full)}
     cases = {number: case for number, case in every.items() if number < _TRIES and number not in early}
+    count = COUNT
+    if older:
+        cases, count = dict(_with_new_values(space, cases, others)), len(early) + COUNT // _GROWS_BY
     costs = [_cost(space, case) for case in cases.values()]
-    kept = choose(list(cases.values()), costs, [*rows, *early.values()], Budget(COUNT - len(early), _BUDGET))
+    beside = [*rows, *early.values(), *older]
+    kept = choose(list(cases.values()), costs, beside, Budget(count - len(early), _BUDGET)) if cases else []
     numbers = list(cases)
     found = (*core, *full, *(numbers[at] for at in kept))
     if "full" in array.ends:
-        has = partial(_has, promised(plan.operator))
-        others = [has(row_of(space.model, case), case) for case in map(every.__getitem__, found)]
-        array = fewest(
-            space,
-            array,
-            [has(space.became(row), case) for row, case in zip(array.rows, rows, strict=True)],
-            list(map(space.cost, array.rows)),
-            others,
-        )
+        others += [has(row_of(space.model, case), case) for case in map(every.__getitem__, found)]
+        own = [has(space.became(row), case) for row, case in zip(array.rows, rows, strict=True)]
+        array = fewest(space, array, own, list(map(space.cost, array.rows)), others, is_grown=bool(older))
     return replace(array, random=found, random_core=len(core))
 
 
-def _with_new_pairs(space: Combinations, array: CoveringArray, cases: Mapping[int, Case]) -> tuple[list[int], list[int]]:
+def _with_new_values(space: Combinations, cases: Mapping[int, Case], older: Sequence[Has]) -> Iterator[tuple[int, Case]]:
+    """The cases with a value of some factor that no older case has."""
+    values = Tuples.among(space, 1)
+    known = values.flags(has.values for has in older)
+    for number, case in cases.items():
+        if not known[values.of(np.array(row_of(space.model, case)))].all():
+            yield number, case
+
+
+def _with_new_pairs(
+    space: Combinations, array: CoveringArray, cases: Mapping[int, Case], older: Sequence[Case]
+) -> tuple[list[int], list[int]]:
     """The numbers of the cases that have pairs which no row has: those that level core wants, and those with dear values."""
     kinds = [Tuples.among(space, 2, with_dear) for with_dear in (False, True)]
-    missing = [
-        ~tuples.flags(map(space.became, array.rows[: array.ends.get(level, 0)]))
-        for tuples, level in zip(kinds, ("core", WITH_DEAR), strict=True)
-    ]
+    missing = []
+    for tuples, level in zip(kinds, ("core", WITH_DEAR), strict=True):
+        known = (row_of(space.model, case) for case in older if not beyond(case.level, level))
+        missing.append(~tuples.flags((*map(space.became, array.rows[: array.ends.get(level, 0)]), *known)))
     core, full = list[int](), list[int]()
     for number, case in cases.items():
         if not is_bounded(space.model, symbols_of(case.operator, case.desc)):

@@ -18,7 +18,7 @@ import numpy as np
 
 from dmlcts.generator.case.case import Binding, Case, Data
 from dmlcts.generator.covering.bindings import slackened
-from dmlcts.generator.covering.cases import space_of
+from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import LONG, RESOURCES, SLACK, Model, model_of, symbols_of
 from dmlcts.generator.facts.tuples import Tuples

@@ -12,8 +12,8 @@ from random import Random
 import numpy as np
 
 from dmlcts.generator.case.case import AGREEMENT, REFERENCE, VALUES, Case
-from dmlcts.generator.covering.cases import Combinations, space_of
 from dmlcts.generator.covering.sizes import is_bounded
+from dmlcts.generator.covering.space import Combinations, space_of
 from dmlcts.generator.covering.stored import STRENGTHS, WITH_DEAR
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import Model, model_of, symbols_of

@@ -15,9 +15,10 @@ from dmlcts.generator.case.case import HUGE, LEVELS, Case
 from dmlcts.generator.case.case_cache import kept
 from dmlcts.generator.covering.cases import combination_cases
 from dmlcts.generator.negative.cases import negative_cases
-from dmlcts.generator.plan.plan import Plan, plan_of
+from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.random.cases import find_random, random_cases
 from dmlcts.generator.random.fuzz_cases import find_numbered
+from dmlcts.generator.suite.grown import earlier_cases, new_cases
 from dmlcts.generator.sweeps.critical_sizes import critical_size_cases
 from dmlcts.generator.sweeps.memory import gap_cases, huge_cases
 from dmlcts.generator.sweeps.one_factor.data import one_factor_data_cases
@@ -72,10 +73,10 @@ def operator_cases(name: str, most: str = "full") -> tuple[Case, ...]:
 
 def make_cases(operator: Operator, most: str = "full") -> tuple[Case, ...]:
     """Every case of an operator up to a level. The operator need not be one of the package's own."""
-    plan = plan_of(operator)
     found: dict[str, Case] = {}
     with _without_collector():
-        for case in chain.from_iterable(maker(plan, most) for maker in MAKERS):
+        earlier = list(earlier_cases(operator, MAKERS, most))
+        for case in chain(earlier, new_cases(operator, MAKERS, most, earlier)):
             known = found.setdefault(case.id, case)
             if known is not case:
                 found[case.id] = _merged(known, case)

@@ -311,7 +311,8 @@ class Operator:
     ``turning`` and ``workloads`` are about sizes, too.
     ``configurations`` are the valid combinations: each limits attributes to some values, and optional tensors to present or absent;
     ``bases`` has the basis of those that are not documented.
-    ``layouts`` are the extra layouts (generator/values/layouts) for this operator. ``lenient`` are the acceptances in the spec file itself;
+    ``layouts`` are the extra layouts (generator/values/layouts) for this operator. ``edition`` is the number of an earlier edition
+    (generator/plan/editions), None of the spec as it is. ``lenient`` are the acceptances in the spec file itself;
     ``measurements`` reads the findings of probes from spec/measured, which are not promises.
     """
 
@@ -343,6 +344,7 @@ class Operator:
     configurations: Mapping[str, Mapping[str, tuple[object, ...]]] = field(default_factory=dict)
     bases: Mapping[str, str] = field(default_factory=dict)
     layouts: tuple[str, ...] = ()
+    edition: int | None = field(default=None, metadata={"later": True})
 
     @property
     def measured(self) -> tuple[Measurement, ...]:
