@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 from dmlcts.generator.case.case import beyond
@@ -83,7 +84,7 @@ def stored(operator: str) -> tuple[CoveringArray, ...]:
 def _parts(lines: Sequence[str]) -> Iterator[list[str]]:
     """The lines of each section, which begins with the line of its facts."""
     starts = [at for at, line in enumerate(lines) if line.startswith(_START) or not at]
-    yield from (list(lines[start:end]) for start, end in zip(starts, [*starts[1:], len(lines)], strict=True))
+    yield from (list(lines[start:end]) for start, end in pairwise([*starts, len(lines)]))
 
 
 def _section(lines: Sequence[str]) -> CoveringArray:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from dmlcts.generator.case.case import LEVELS, REJECTION, Case
-from dmlcts.generator.covering.cases import about, array_of, combination_cases, editions, is_stale
+from dmlcts.generator.case.case import REJECTION, Case
+from dmlcts.generator.covering.cases import about, combination_cases, editions
 from dmlcts.generator.covering.grow import computed
 from dmlcts.generator.covering.stored import CoveringArray, stored
 from dmlcts.generator.facts.factor_values import row_of
@@ -25,6 +25,9 @@ from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.rules.rules import violations
 
 Maker = Callable[[Plan, str], Iterator[Case]]
+
+_MOST = "full"
+"""The highest level that has rows."""
 
 _STORED: tuple[Maker, ...] = (combination_cases, random_cases)
 """The makers whose cases of the newest edition were chosen beside those of earlier ones: each of them is new."""
@@ -91,13 +94,11 @@ def grown(operator: Operator) -> CoveringArray:
     empty = about(plan)
     if every and every[-1].digest == empty.digest:
         return replace(empty, ends=dict.fromkeys(every[-1].ends, 0), feasible=every[-1].feasible)
-    most = LEVELS[LEVELS.index("full")]
-    older = [*earlier_cases(operator, _STORED, most)]
-    if every and is_stale(operator):
-        array_of.cache_clear()
-        older += [case for maker in _STORED for case in maker(plan, most)]  # rows of the same values, of other rules
+    older = [*earlier_cases(operator, _STORED, _MOST)]
+    if every:  # rows of the same values, of other rules
+        older += [case for maker in _STORED for case in maker(plan, _MOST)]
     by_level: dict[str, list[Row]] = {}
     for case in older:
         if case.kind == "combination":
             by_level.setdefault(case.level, []).append(row_of(model_of(plan), case))
-    return with_random(plan, computed(plan, most, empty, by_level), older=older)
+    return with_random(plan, computed(plan, _MOST, empty, by_level), older=older)

@@ -4,9 +4,10 @@ from itertools import combinations, product
 
 import pytest
 
-from dmlcts.generator.covering import prune_rows
-from dmlcts.generator.covering.cases import array_of, space_of
+from dmlcts.generator.covering import set_cover
+from dmlcts.generator.covering.cases import array_of
 from dmlcts.generator.covering.choose_rows import SHARES, Has, cheapest, fewest
+from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.covering.stored import CoveringArray
 from dmlcts.generator.facts.tuples import NONE, Row, Tuples
 from dmlcts.generator.plan.plan import plan_of
@@ -110,7 +111,7 @@ def test_promises_kept_elsewhere_need_no_row() -> None:
 @pytest.mark.parametrize("name", ["ELEMENT_WISE_ROUND", "ROI_POOLING"])
 def test_of_a_stored_array_a_choice_has_nothing_to_leave_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Chosen again, at most the share of threes that may be missing is lost, and no row is new."""
-    monkeypatch.setattr(prune_rows, "ROUNDS", 20)
+    monkeypatch.setattr(set_cover, "ROUNDS", 20)
     plan = plan_of(load(name))
     space, array = space_of(plan), array_of(plan, "full")
     found = cheapest(space, array, list(map(space.became, array.rows)), list(map(space.cost, array.rows)))

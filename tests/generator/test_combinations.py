@@ -1,4 +1,4 @@
-"""Rows become the cases that they want; arrays are stored as they are, computed anew where stale; missing interactions are reported."""
+"""Rows become the cases that they want; arrays are stored as they are, and used as far as they are valid where stale; missing interactions are reported."""
 
 from __future__ import annotations
 
@@ -12,17 +12,9 @@ import pytest
 from dmlcts.generator.case.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
 from dmlcts.generator.checks.ids import ID
 from dmlcts.generator.covering import stored as stored_arrays
-from dmlcts.generator.covering.cases import (
-    Combinations,
-    Packed,
-    apart,
-    array_of,
-    combination_cases,
-    computed,
-    digest,
-    is_stale,
-    space_of,
-)
+from dmlcts.generator.covering.cases import about, array_of, combination_cases, digest, is_stale
+from dmlcts.generator.covering.grow import apart, computed
+from dmlcts.generator.covering.space import Combinations, Packed, space_of
 from dmlcts.generator.covering.stored import CoveringArray, store, stored
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import model_of
@@ -145,20 +137,34 @@ def test_random_rows_are_of_valid_descs_and_always_the_same(monkeypatch: pytest.
 
 
 SMALL = CoveringArray(
-    "abc", {"smoke": 1, "core": 2, "full": 3}, {"smoke": 3, "core": 9, "full": 11}, ((0, 10, NONE), (1, 2, 3), (35, 0, 1))
+    "abc",
+    {"smoke": 1, "core": 2, "full": 3},
+    {"smoke": 3, "core": 9, "full": 11},
+    ((0, 10, NONE), (1, 2, 3), (35, 0, 1)),
+    lists={"fields": ["A"]},
+    factors={"one": [f"{n}" for n in range(36)], "two": [f"{n}" for n in range(11)], "three": ["a", "b", "c", "d"]},
 )
 
 
 def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path / "rows")
     store("SOME", SMALL)
-    assert stored("SOME", "abc") == SMALL
-    assert stored("SOME", "abd") is None
-    assert stored("OTHER", "abc") is None
+    assert stored("SOME") == (SMALL,)
+    assert stored("OTHER") == ()
     text = (tmp_path / "rows" / "SOME.txt").read_text(encoding="utf-8")
-    assert text.splitlines()[1:] == ["0a-", "123", "z01"]
+    assert text.splitlines()[4:] == ["0a-", "123", "z01"]
     assert json.loads(text.splitlines()[0])["digest"] == "abc"
     assert [(level, len(part)) for level, part in SMALL.levels("core")] == [("smoke", 1), ("core", 1)]
+
+
+def test_a_further_section_stands_behind_those_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path)
+    later = replace(SMALL, digest="abd", rows=SMALL.rows[:1], ends={"core": 1})
+    store("SOME", SMALL)
+    before = (tmp_path / "SOME.txt").read_text(encoding="utf-8")
+    store("SOME", SMALL, later)
+    assert (tmp_path / "SOME.txt").read_text(encoding="utf-8").startswith(before)
+    assert stored("SOME") == (SMALL, later)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +178,9 @@ def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.M
         (lambda text: text.replace('"core": 2', '"cone": 2'), "rows, but its first line says"),
         (lambda text: text[:-2] + "?\n", "not as it was written: KeyError: '\\?'"),
         (lambda text: text[10:], "not as it was written: JSONDecodeError"),
-        (lambda text: "", "not as it was written: JSONDecodeError"),
+        (lambda text: "\n".join(text.splitlines()[1:]), "not as it was written: KeyError: 'digest'"),
+        (lambda text: text.replace('{"factors"', '{"fact"'), "not as it was written: KeyError: 'factors'"),
+        (lambda text: "", "is empty"),
         (lambda text: "[1]\n" + text, "not as it was written: TypeError"),
     ],
 )
@@ -184,22 +192,27 @@ def test_a_damaged_array_is_an_error_and_no_fewer_cases(
     file = tmp_path / "SOME.txt"
     file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
     with pytest.raises(SpecError, match=message):
-        stored("SOME", "abc", (36, 11, 4))
+        stored("SOME")
 
 
-def test_a_stale_array_is_computed_anew_with_a_warning(
+def test_stale_rows_are_taken_where_they_are_valid_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path)
-    now = computed(plan(ROUND), "smoke")
-    store(ROUND, replace(now, digest="of another spec", rows=now.rows[:1]))
-    assert is_stale(load(ROUND))
-    assert array_of.__wrapped__(plan(ROUND), "smoke") == now
+    known, operator = array_of(plan(ROUND), "full"), replace(load(ROUND), summary="of another identity")
+    store(ROUND, replace(known, digest="of another spec", rows=known.rows[:2], ends={"smoke": 2}, random=()))
+    assert is_stale(operator)
+    assert array_of(plan_of(operator), "full").rows == known.rows[:2]
     assert f"the rows of {ROUND} are stale" in capsys.readouterr().err
-    store(ROUND, replace(now, rows=now.rows[:1], ends={"smoke": 1}))
-    assert not is_stale(load(ROUND))
-    assert len(array_of.__wrapped__(plan(ROUND), "smoke").rows) == 1
-    assert capsys.readouterr().err == ""
+
+
+def test_rows_that_are_not_stored_are_computed_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path)
+    operator = replace(load(ROUND), summary="of another identity")
+    assert len(array_of(plan_of(operator), "smoke").rows) > 4
+    assert f"no rows of {ROUND} are stored: computed" in capsys.readouterr().err
 
 
 def test_the_digest_depends_on_what_decides_which_rows_can_be() -> None:
@@ -226,7 +239,7 @@ def test_a_long_dimension_needs_as_many_dimensions(name: str) -> None:
 
 
 def test_an_array_computed_again_is_the_same() -> None:
-    one, other = (computed(plan_of(replace(load(ROUND), summary=text)), "core") for text in "ab")
+    one, other = (computed(own, "core", about(own)) for own in (plan_of(replace(load(ROUND), summary=text)) for text in "ab"))
     assert one == other
 
 

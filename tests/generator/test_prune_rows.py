@@ -1,12 +1,11 @@
-"""A choice of rows made lighter: generator/covering/prune_rows."""
+"""A choice of rows made lighter: generator/covering/set_cover."""
 
 from random import Random
 
 import numpy as np
 import pytest
 
-from dmlcts.generator.covering.prune_rows import lighter
-from dmlcts.generator.covering.set_cover import Places
+from dmlcts.generator.covering.set_cover import Places, prune
 
 
 def covered(rows: list[int], places: list[Places]) -> set[int]:
@@ -22,12 +21,12 @@ def drawn(seed: int) -> tuple[list[Places], list[int]]:
 def test_two_rows_take_the_place_of_three() -> None:
     """The greedy first row has most and makes two others needed."""
     places = [np.array(row) for row in ([0, 1, 3, 4], [2], [5], [0, 1, 2], [3, 4, 5])]
-    assert set(lighter([0, 1, 2], places, [1] * 5, np.ones(6, np.bool_))) == {3, 4}
+    assert set(prune([0, 1, 2], places, [1] * 5, np.ones(6, np.bool_))) == {3, 4}
 
 
 def test_a_row_that_the_others_replace_is_left_out_and_the_dearest_first() -> None:
     places = [np.array(row) for row in ([0, 1], [0, 1], [2])]
-    assert lighter([0, 1, 2], places, [5, 1, 1], np.ones(3, np.bool_)) == [1, 2]
+    assert prune([0, 1, 2], places, [5, 1, 1], np.ones(3, np.bool_)) == [1, 2]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -36,8 +35,8 @@ def test_what_is_wanted_stays_covered_and_costs_less(seed: int) -> None:
     wanted = np.zeros(30, np.bool_)
     wanted[sorted(covered(list(range(0, 40, 2)), places))[::2]] = True
     before = list(range(0, 40, 2))
-    after = lighter(before, places, costs, wanted)
+    after = prune(before, places, costs, wanted)
     assert set(np.flatnonzero(wanted)) <= covered(after, places)
     assert len(after) == len(set(after))
     assert sum(costs[row] for row in after) < sum(costs[row] for row in before)
-    assert after == lighter(before, places, costs, wanted)
+    assert after == prune(before, places, costs, wanted)

@@ -8,7 +8,8 @@ from dmlcts.conformance.faults.transforms.tensors import types_of
 from dmlcts.generator.case.build import random_data
 from dmlcts.generator.checks.promises import of_fields
 from dmlcts.generator.covering.bindings import bound
-from dmlcts.generator.covering.cases import combination_cases, space_of
+from dmlcts.generator.covering.cases import combination_cases
+from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.negative.cases import negative_cases
 from dmlcts.generator.plan.plan import plan_of

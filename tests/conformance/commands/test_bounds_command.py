@@ -272,7 +272,7 @@ def test_a_reason_hides_no_other_case_of_its_operator(monkeypatch: pytest.Monkey
     "entry", [{"why": "it is 0", "operators": [NAME]}, {"why": "", "operators": [NAME], "cases": ["*"]}, "why"]
 )
 def test_a_reason_says_of_which_cases(entry: Any) -> None:
-    with pytest.raises(ValueError, match=r"vacuous\.yaml, entry 1 must have why, operators and cases"):
+    with pytest.raises(ValueError, match=r"unchecked\.yaml, entry 1 must have why, operators and cases"):
         read_reasons([entry])
 
 
