@@ -27,7 +27,7 @@ from dmlcts.spec.untrusted.desc_json import read_desc, write_desc
 
 HUGE = "huge"
 LEVELS = ("smoke", "core", "full", HUGE)
-"""Each level contains the ones before it. The last one is for machines with enough memory (generator/sweeps/huge), and never the default."""
+"""Each level contains the ones before it. The last one is for machines with enough memory (generator/sweeps/memory), and never the default."""
 
 
 def beyond(level: str, most: str) -> bool:

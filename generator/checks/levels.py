@@ -23,7 +23,7 @@ def smoke_is_small_and_has_every_type(given: Given) -> Iterator[str]:
         yield f"{name}: level smoke has a case of {data_type}, which no table gives the first tensor"
     most = 70 + len({case.id.split("/")[1] for case in smoke})
     if len(smoke) >= most:
-        yield f"{name}: level smoke has {len(smoke)} cases, fewer than {most} are wanted; see generator/sweeps/tables.py"
+        yield f"{name}: level smoke has {len(smoke)} cases, fewer than {most} are wanted; see generator/sweeps/usual.py"
     for level in LEVELS[: LEVELS.index("full") + 1]:
         if not any(case.level == level for case in given.cases):
             yield f"{name}: no case has level {level}"

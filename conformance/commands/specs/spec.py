@@ -139,7 +139,7 @@ def _stale_rows(operator: Operator, file: Path) -> Iterator[str]:
     own = file.resolve().is_relative_to(operators_folder())
     try:
         if own and is_stale(operator):
-            yield f"{file}: the stored rows of {operator.name} are stale: `dmlcts spec arrays {operator.name}` computes them anew"
+            yield f"{file}: the stored rows of {operator.name} are stale: `dmlcts spec arrays {operator.name}` adds those that are missing"
     except NotGenerable as error:
         yield f"{file}: its cases cannot be made: {error}"
 
