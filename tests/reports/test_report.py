@@ -16,7 +16,7 @@ from records import ALL_SEVEN, HOSTILE, of, result, run
 from rich.console import Console
 
 from dmlcts.conformance.commands.results.summary import print_summary
-from dmlcts.conformance.runner.run import exit_code
+from dmlcts.conformance.runner.exit_code import exit_code
 from dmlcts.reports import write_all
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.formats.ctrf import CTRF_STATUS, write_ctrf

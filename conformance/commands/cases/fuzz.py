@@ -97,7 +97,7 @@ def command(
     128 + N stopped by signal N.
     """
     # Imported here, so that `--help` is quick.
-    from dmlcts.conformance.runner.run import exit_code
+    from dmlcts.conformance.runner.exit_code import exit_code
     from dmlcts.conformance.runner.work.options import RunOptions
     from dmlcts.reports.record.record import SEARCH
 

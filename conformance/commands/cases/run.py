@@ -164,7 +164,7 @@ def command(
     130 stopped by Ctrl-C, 128 + N stopped by signal N.
     """
     # Imported here, so that `--help` is quick.
-    from dmlcts.conformance.runner.run import EXIT_FAILED, EXIT_PASSED, exit_code
+    from dmlcts.conformance.runner.exit_code import EXIT_FAILED, EXIT_PASSED, exit_code
     from dmlcts.conformance.runner.work.options import RunOptions
     from dmlcts.conformance.runner.work.requirements import requirements
     from dmlcts.reports.record.verdict import more_to_run
@@ -195,9 +195,10 @@ def reported(
     """
     from dmlcts.conformance.commands.results.summary import print_summary
     from dmlcts.conformance.commands.results.supplement import SpecSupplement
+    from dmlcts.conformance.runner.exit_code import EXIT_INTERRUPTED
     from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain
     from dmlcts.conformance.runner.folder import journal
-    from dmlcts.conformance.runner.run import EXIT_INTERRUPTED, command_line, running
+    from dmlcts.conformance.runner.run import command_line, running
     from dmlcts.conformance.runner.screen.progress import Progress
     from dmlcts.conformance.runner.signals import as_interrupt
     from dmlcts.reports import write_all

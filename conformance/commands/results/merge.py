@@ -20,8 +20,8 @@ def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
     cases. Give every shard: a missing one is an error.
     """
     # Imported here, so that `--help` is quick.
+    from dmlcts.conformance.runner.exit_code import exit_code
     from dmlcts.conformance.runner.folder.journal import read_run
-    from dmlcts.conformance.runner.run import exit_code
     from dmlcts.conformance.runner.work.options import UsageError
     from dmlcts.reports.merge import MergeError, apart, merge
     from dmlcts.reports.record.record import SEARCH, write_record

@@ -8,10 +8,10 @@ import click
 
 from dmlcts.conformance.commands.results.summary import print_summary
 from dmlcts.conformance.commands.results.supplement import SpecSupplement
+from dmlcts.conformance.runner.exit_code import exit_code
 from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain, unexplained
 from dmlcts.conformance.runner.folder.journal import read_run
 from dmlcts.conformance.runner.folder.out_folder import claimed
-from dmlcts.conformance.runner.run import exit_code
 from dmlcts.conformance.runner.screen.terminal import console
 from dmlcts.reports import write_all
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from dmlcts.conformance.runner.run import exit_code
+from dmlcts.conformance.runner.exit_code import exit_code
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.record.record import STATUSES
 from tests.support.records import of, run

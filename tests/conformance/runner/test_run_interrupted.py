@@ -18,7 +18,7 @@ from commands import dmlcts
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.run import manifest_of
+from dmlcts.conformance.runner.folder.manifest import manifest_of
 from dmlcts.conformance.runner.work.options import RunOptions
 from dmlcts.conformance.runner.work.selection import selected_cases
 from dmlcts.conformance.runner.workers.session import Session
@@ -158,7 +158,7 @@ def test_a_run_that_was_killed_before_it_knew_the_version_of_its_spec_goes_on(
     ran = {result.case for result in before.results if result.status == "pass"}
     if not before.manifest.spec_version:
         with monkeypatch.context() as patch:
-            patch.setattr("dmlcts.conformance.runner.run.spec_files", lambda: "another")
+            patch.setattr("dmlcts.conformance.runner.folder.manifest.spec_files", lambda: "another")
             assert dmlcts(*command, "--resume") == 2
             assert "cannot be resumed with other options or versions: the spec files, before the version" in capsys.readouterr().err
     again: list[str] = []

@@ -17,9 +17,10 @@ from dmlcts.conformance.execution.execute import outcome_of
 from dmlcts.conformance.faults.catalogue import find_mutant
 from dmlcts.conformance.faults.model.mutant import MutantBackend
 from dmlcts.conformance.properties.drawn import SIMPLER
+from dmlcts.conformance.runner.exit_code import exit_code
 from dmlcts.conformance.runner.explaining import explain
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.run import exit_code, run
+from dmlcts.conformance.runner.run import run
 from dmlcts.conformance.runner.screen.progress import Progress
 from dmlcts.conformance.runner.work.options import RunOptions
 from dmlcts.conformance.runner.workers import search

@@ -16,8 +16,10 @@ import pytest
 from commands import dmlcts
 from rich.console import Console
 
+from dmlcts.conformance.runner.exit_code import exit_code
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.run import _complete, exit_code, run
+from dmlcts.conformance.runner.folder.complete import completed
+from dmlcts.conformance.runner.run import run
 from dmlcts.conformance.runner.screen.progress import Progress
 from dmlcts.conformance.runner.work.options import RunOptions
 from dmlcts.conformance.runner.work.plan import Plan
@@ -87,7 +89,7 @@ def test_an_operator_that_the_journal_lacks_is_an_error_of_the_others(early: Rec
 
     plan = Plan(NAMES[:1], Watcher())
     with pytest.raises(RecordError, match="it lacks ELEMENT_WISE"):
-        _complete(replace(early, results=()), plan)
+        completed(replace(early, results=()), plan)
 
 
 def test_a_failure_that_nobody_reported_any_more_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from commands import dmlcts
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.run import manifest_of
+from dmlcts.conformance.runner.folder.manifest import manifest_of
 from dmlcts.conformance.runner.work.options import RunOptions, UsageError
 from dmlcts.conformance.runner.work.plan import Plan
 from dmlcts.conformance.runner.work.selection import operators_named, selected_cases, selection_of
