@@ -30,7 +30,7 @@ COMMANDS = {
     "repro": ("cases.repro", "write a case as a model, with its arrays"),
     "run": ("cases.run", "run cases on a backend and write reports"),
     "setup": ("backends.setup", "prepare DirectML.dll and its host"),
-    "show": ("cases.show", "print a case, or list cases"),
+    "show": ("cases.show", "print a case, what is tested of an operator, or list cases"),
     "spec": ("specs.spec", "begin, list, show and check specs, their coverage, and pages"),
 }
 """Each subcommand: its module below ``commands``, and one line of help."""

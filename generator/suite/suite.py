@@ -13,48 +13,16 @@ from itertools import chain
 
 from dmlcts.generator.case.case import HUGE, LEVELS, Case
 from dmlcts.generator.case.case_cache import kept
-from dmlcts.generator.covering.cases import combination_cases
-from dmlcts.generator.negative.cases import negative_cases
-from dmlcts.generator.plan.plan import Plan
-from dmlcts.generator.random.cases import find_random, random_cases
+from dmlcts.generator.random.cases import find_random
 from dmlcts.generator.random.fuzz_cases import find_numbered
+from dmlcts.generator.suite.families import FAMILIES
 from dmlcts.generator.suite.grown import earlier_cases, new_cases
-from dmlcts.generator.sweeps.critical_sizes import critical_size_cases
-from dmlcts.generator.sweeps.memory import gap_cases, huge_cases
-from dmlcts.generator.sweeps.one_factor.data import one_factor_data_cases
-from dmlcts.generator.sweeps.one_factor.layouts import one_factor_layout_cases
-from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases
-from dmlcts.generator.sweeps.one_factor.sizes import one_factor_size_cases
-from dmlcts.generator.sweeps.properties import property_cases
-from dmlcts.generator.sweeps.special_values import data_cases, scalar_operand_cases, value_cases
-from dmlcts.generator.sweeps.usual import example_cases, size_cases, usual_cases
-from dmlcts.generator.sweeps.workloads import workload_cases, workload_data_cases
 from dmlcts.spec.model.abi import FeatureLevel, feature_level
 from dmlcts.spec.model.operator import DOCUMENTED, Operator
 from dmlcts.spec.reading.loader import load, operator_names
 
-MAKERS: tuple[Callable[[Plan, str], Iterator[Case]], ...] = (
-    example_cases,
-    usual_cases,
-    combination_cases,
-    value_cases,
-    scalar_operand_cases,
-    data_cases,
-    one_factor_data_cases,
-    reduction_cases,
-    workload_data_cases,
-    size_cases,
-    critical_size_cases,
-    one_factor_size_cases,
-    one_factor_layout_cases,
-    workload_cases,
-    gap_cases,
-    negative_cases,
-    property_cases,
-    random_cases,
-    huge_cases,
-)
-"""The generators of cases, in the order in which cases run: the easiest to understand come first."""
+MAKERS = tuple(family.maker for family in FAMILIES)
+"""The makers of cases, in the order in which cases run: the easiest to understand come first."""
 
 
 _USUAL = LEVELS[: LEVELS.index("full") + 1]

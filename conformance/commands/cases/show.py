@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 from rich.markup import escape
+from rich.table import Table
 
 from dmlcts.conformance.backends.recording import Recording
 from dmlcts.conformance.commands.common import case_named, json_option, print_json
@@ -16,6 +17,9 @@ from dmlcts.conformance.runner.work.selection import selected_cases
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import LEVELS, OFFSETS, Case, to_json
 from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.suite.families import by_family
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.untrusted.desc_json import write_desc
 from dmlcts.spec.writing.files import writing_to
 
@@ -34,12 +38,15 @@ from dmlcts.spec.writing.files import writing_to
 )
 @json_option
 def command(case: str | None, operators: tuple[str, ...], expression: str, level: str, frames: Path | None, as_json: bool) -> None:
-    """Prints one case with its data, or lists the cases that --operator and -k select.
+    """Prints one case with its data, a table of what is tested of an operator, or lists the cases that --operator and -k select.
 
-    CASE is a case's id, or a JSON file of a failed property case.
+    CASE is a case's id, a JSON file of a failed property case, or the name of an operator.
     """
     if frames is not None and case is None:
         raise UsageError("--frame needs CASE, the id of the case whose requests it writes")
+    if case in operator_names():
+        _print_families(str(case), level, as_json)
+        return
     if case is not None:
         found = case_named(case)
         if frames is not None:
@@ -74,6 +81,29 @@ def write_session(case: Case, file: Path) -> int:
     if not backend.count:
         raise UsageError(f"{case.id} sends no request: {result.message}")
     return backend.count
+
+
+def _print_families(name: str, level: str, as_json: bool) -> None:
+    """What is tested of an operator and why, a line a family of cases, with the number of cases that each level adds."""
+    levels = LEVELS[: LEVELS.index(level) + 1]
+    found = [
+        (family, {each: sum(case.level == each for case in cases) for each in levels}, cases)
+        for family, cases in by_family(load(name), operator_cases(name, level), level)
+        if cases
+    ]
+    if as_json:
+        print_json([{"has": family.has, "why": family.why, "cases": counts, "first": own[0].id} for family, counts, own in found])
+        return
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("cases have", overflow="fold")
+    for each in levels:
+        table.add_column(each, justify="right")
+    table.add_column("to find", overflow="fold")
+    for family, counts, _ in found:
+        table.add_row(escape(family.has), *(f"{counts[each]:,}" if counts[each] else "" for each in levels), escape(family.why))
+    totals = [f"{sum(counts[each] for _, counts, _ in found):,}" for each in levels]
+    table.add_row("together", *totals, f"dmlcts show --operator {name} lists them", style="dim")
+    console().print(table)
 
 
 def _print_case(case: Case) -> None:
