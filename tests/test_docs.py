@@ -22,7 +22,7 @@ from dmlcts.generator.suite.suite import find_case
 from dmlcts.reports.gate.waivers import read_waivers
 from dmlcts.reports.record.record import read_record
 from dmlcts.spec.model.abi import abi
-from dmlcts.spec.reading.loader import operator_names
+from dmlcts.spec.reading.loader import operator_names, short_form
 
 ROOT = Path(__file__).parents[1]
 GUIDES = ("README.md", "CONTRIBUTING.md", *(file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "docs").rglob("*.md"))))
@@ -51,9 +51,9 @@ MINE = ("README.md", "docs/python-backend.md")
 
 RUN: dict[tuple[str, str], list[str]] = {
     ("README.md", "dmlcts run --backend python:mine:Mine"): FEWER,
-    ("docs/python-backend.md", 'dmlcts run --backend python:mine:Mine -k "LEAKY_RELU or ELEMENT_WISE_ADD/"'): ["--level", "smoke"],
-    ("docs/process-protocol.md", 'dmlcts run --backend "process:/usr/bin/python3 docs/example_host.py" -k BIT_OR'): [
-        *("-k", "BIT_OR and negative or BIT_XOR/UINT32/4d or BIT_OR/UINT8", "--basis", "measured")
+    ("docs/python-backend.md", "dmlcts run LEAKY_RELU ADD --backend python:mine:Mine"): ["--level", "smoke"],
+    ("docs/process-protocol.md", 'dmlcts run BIT_OR --backend "process:/usr/bin/python3 docs/example_host.py"'): [
+        *("BIT_XOR", "-k", "BIT_OR and negative or BIT_XOR/UINT32/4d or BIT_OR/UINT8", "--basis", "measured")
     ],
     ("docs/models.md", "dmlcts exec or.json"): [],
     ("docs/models.md", "dmlcts exec or.json --out outputs"): [],
@@ -83,7 +83,7 @@ PARSED = {
     'dmlcts fuzz GEMM "*CONVOLUTION*" --backend "process:./my-host" --seed 7': "ends when it is stopped",
     'dmlcts run --backend "process:./my-host" --case-file results-fuzz/examples/GEMM-FLOAT32-2d-1x5-fuzz-7-1234.json': "a search's file",
     "dmlcts merge machine-1 machine-2 machine-3 --out merged.jsonl": "searches of several machines",
-    "dmlcts run --backend torch --level full -k ELEMENT_WISE_TANH": "PyTorch",
+    "dmlcts run ELEMENT_WISE_TANH --backend torch --level full": "PyTorch",
 }
 """Commands that are only parsed, with what they need. The waivers of the project that they name must exist."""
 
@@ -108,6 +108,22 @@ def test_no_command_is_listed_that_no_guide_has() -> None:
     found = {(guide, command) for guide in GUIDES for command in commands(guide)}
     assert RUN.keys() <= found
     assert PARSED.keys() <= {command for _, command in found}
+
+
+OPERATOR_BY_WORD = re.compile(r"-k \"?([A-Z][A-Z_0-9]+|\{?name\}?)\"?(?!\w)", re.IGNORECASE)
+"""``-k`` with nothing but the name of an operator."""
+
+
+@pytest.mark.parametrize("file", [*GUIDES, "conformance/commands/specs/spec_new.py"])
+def test_operators_are_selected_by_name_and_not_by_a_word_of_the_id(file: str) -> None:
+    """``-k ADD`` selects PADDING too."""
+    named = {"NAME", "{NAME}", *operator_names(), *map(short_form, operator_names())}
+    assert [found[0] for found in OPERATOR_BY_WORD.finditer(text_of(file)) if found[1].upper() in named] == []
+
+
+@pytest.mark.parametrize("text", ["dmlcts run -k NAME --level smoke", '-k "ADD"', "-k {name} --level", "`-k ELEMENT_WISE_TANH`"])
+def test_an_operator_by_word_is_found(text: str) -> None:
+    assert OPERATOR_BY_WORD.search(text)
 
 
 def parse(arguments: list[str]) -> None:

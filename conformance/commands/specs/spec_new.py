@@ -60,13 +60,13 @@ Next:
  1. fill in and check what is marked in the spec; docs/contributing.md and docs/specs.md say how
       dmlcts spec check {file}
  2. write the reference function
-      dmlcts run -k {name} --level smoke
+      dmlcts run {name} --level smoke
  3. complete it: every promise has a case, and the reference passes all
       dmlcts spec coverage {name}
-      dmlcts run -k {name} --level full --basis measured
+      dmlcts run {name} --level full --basis measured
  4. hold it against DirectML.dll, and record what differs
       dmlcts setup
-      dmlcts run --backend directml -k {name} --level full --basis measured
+      dmlcts run {name} --backend directml --level full --basis measured
       dmlcts probe --backend directml --write {name}
  5. plant what implementations of it get wrong, in conformance/faults
       dmlcts faults hunt {name}

@@ -292,7 +292,8 @@ class _Builder(CaseReader):
         attributes = self.example_attributes(
             path, entry, inputs, {k: v for outputs in answers.values() for k, v in outputs.items()}
         )
-        return Example(label, basis, inputs, attributes, answers, sentence(entry["evidence"], label), entry.get("note", ""))
+        evidence = sentence(entry["evidence"], self.data["operator"], label)
+        return Example(label, basis, inputs, attributes, answers, evidence, entry.get("note", ""))
 
     def example_attributes(
         self, path: Path_, entry: Mapping[str, Any], inputs: Mapping[str, Literal], outputs: Mapping[str, Literal]
