@@ -15,6 +15,7 @@ from rich.markup import escape
 
 from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults import common
+from dmlcts.conformance.commands.faults.advice import advice
 from dmlcts.conformance.commands.faults.common import SEED, add_costs, operators_of, planted_in, tracked
 from dmlcts.conformance.faults.catalogue import find_mutant
 from dmlcts.conformance.faults.hunt.hunt import Cost, Hunt, hunt, hunt_by_kind, wanted
@@ -186,6 +187,8 @@ def _print(hunts: Sequence[Hunt], listed: bool, costs: Mapping[str, Cost], skipp
         + (f"; {skipped:,} are skipped, as they are found whenever one of these is (--all includes them)" if skipped else ""),
         style="bold" if any(entry.surprising for entry in hunts) else "green",
     )
+    for line in advice(hunts):
+        console.print(escape(line))
     if stale:
         which = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
         console.print(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from dmlcts.conformance.commands.specs import spec_coverage, spec_factors, spec_
 from dmlcts.conformance.commands.specs.spec_show import print_operator
 from dmlcts.conformance.runner.screen.terminal import console, counted
 from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.generator.checks.hints import hints
 from dmlcts.generator.covering.cases import is_stale
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.values.recipes import RECIPES
@@ -102,16 +104,23 @@ def show(operator: str, as_json: bool, as_yaml: bool) -> None:
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @json_option
 def check(files: tuple[Path, ...], as_json: bool) -> None:
-    """Checks spec files: the given ones, or all. Exits with 1 if one is invalid; errors name file, line and field."""
+    """Checks spec files: the given ones, or all. Exits with 1 if one is invalid; errors name file, line and field.
+
+    Of files that are given it also says what a right spec may lack.
+    """
     folders = (operators_folder(), profiles_folder(), measured_folder())
     every = tuple(file for folder in folders for file in sorted(folder.rglob("*.yaml")))
     chosen = files or every
     problems = [{"file": str(file), "problem": problem} for file in chosen for problem in _problems(file)]
+    wrong = {problem["file"] for problem in problems}
+    advice = {str(file): list(_advice(file)) for file in files if str(file) not in wrong}
     if as_json:
-        print_json({"checked": len(chosen), "problems": problems})
+        print_json({"checked": len(chosen), "problems": problems, "hints": advice})
     else:
         for problem in problems:
             click.echo(problem["problem"], err=True)
+        for line in chain.from_iterable(advice.values()):
+            click.echo(line)
         click.echo(f"{len(chosen)} files checked, {len(problems)} problems")
     raise click.exceptions.Exit(1 if problems else 0)
 
@@ -132,6 +141,15 @@ def _problems(file: Path) -> Iterator[str]:
             yield from file_form.problems(read(file), file.resolve())
     except SpecError as error:
         yield str(error)
+
+
+def _advice(file: Path) -> Iterator[str]:
+    """What the right spec of an operator may lack, and what to do next."""
+    if file.parent.name in ("measured", "profiles"):
+        return
+    operator = load_file(file, measured_folder())
+    yield from (f"{operator.name}: {hint}" for hint in hints(operator))
+    yield f"next: dmlcts spec coverage {operator.name}"
 
 
 def _stale_rows(operator: Operator, file: Path) -> Iterator[str]:

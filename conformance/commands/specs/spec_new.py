@@ -61,14 +61,14 @@ Next:
       dmlcts spec check {file}
  2. write the reference function
       dmlcts run {name} --level smoke
- 3. complete it: every promise has a case, and the reference passes all
+ 3. complete it: every promise has a case, and the reference passes all; hints say what a complete spec may lack
       dmlcts spec coverage {name}
       dmlcts run {name} --level full --basis measured
  4. hold it against DirectML.dll, and record what differs
       dmlcts setup
       dmlcts run {name} --backend directml --level full --basis measured
       dmlcts probe --backend directml --write {name}
- 5. plant what implementations of it get wrong, in conformance/faults
+ 5. find all planted faults; plant what implementations of it get wrong besides, in conformance/faults/families
       dmlcts faults hunt {name}
 """
 

@@ -71,6 +71,41 @@ def test_a_fault_that_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "1 of 2 faults are found" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("label", "way"),
+    [
+        ("harmless", "`cases.values`, `cases.attributes`, `cases.sizes`"),
+        ("accepts/same-sizes", "breaks this rule alone"),
+        ("InputTensor/doubled", "data or sizes of InputTensor"),
+        ("RoundingMode/next", "`cases.attributes.RoundingMode`"),
+    ],
+)
+def test_what_is_left_says_what_to_do(monkeypatch: pytest.MonkeyPatch, label: str, way: str) -> None:
+    plant(monkeypatch, ZEROS, Mutant(ROUND, label, HARMLESS.fault))
+    found = invoke().stdout
+    assert f"to find {ROUND}/{label}: " in found
+    assert way in found
+    assert f"dmlcts run {ROUND} --backend python:dmlcts.conformance.faults:{ROUND}/{label} " in found
+    assert "reviewed.yaml" in found
+
+
+def test_many_that_are_left_share_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, *(Mutant(ROUND, f"lost/{number}", HARMLESS.fault) for number in range(5)))
+    assert f"to find {ROUND}/lost/0, {ROUND}/lost/1, {ROUND}/lost/2 and 2 more: outputs that large" in invoke().stdout
+
+
+def test_when_all_are_found_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS)
+    assert "reviewed.yaml" not in invoke().stdout
+
+
+def test_what_is_found_and_reviewed_says_which_side_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, Mutant(ROUND, "same", ZEROS.fault, no_fault="it is said"))
+    found = invoke("--all").stdout
+    assert "the entry must go" in found
+    assert "to find" not in found
+
+
 def test_what_is_no_fault_is_hunted_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, ZEROS, SAME)
     result = invoke("--all", "--list")
