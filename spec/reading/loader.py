@@ -150,6 +150,16 @@ def _profiles() -> dict[str, Path]:
     return {file.stem: file for file in sorted(profiles_folder().glob("*.yaml"))}
 
 
+def profile_names() -> tuple[str, ...]:
+    """The profiles of spec/profiles, by name. No file is read."""
+    return tuple(_profiles())
+
+
+def profile(name: str) -> Document:
+    """A profile as it stands, with what it extends, unchecked. Raises KeyError for an unknown one, SpecError."""
+    return _resolved(_parsed(name))
+
+
 @cache
 def _validator() -> Any:
     schema = resources.files("dmlcts.spec").joinpath("schema/operator.schema.json").read_text(encoding="utf-8")
