@@ -17,7 +17,7 @@ import jsonschema_rs
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.building.builder import build
-from dmlcts.spec.reading.document import Document, SpecError, parse, read, schema_error
+from dmlcts.spec.reading.document import Document, Path_, SpecError, parse, read, schema_error
 from dmlcts.spec.reading.inherit import inherited
 from dmlcts.spec.reading.measured import measurements_of
 
@@ -148,6 +148,13 @@ def _parsed(name: str) -> Document:
 @cache
 def _profiles() -> dict[str, Path]:
     return {file.stem: file for file in sorted(profiles_folder().glob("*.yaml"))}
+
+
+def error_in(operator: Operator, path: Path_, problem: str) -> SpecError:
+    """An error in an operator's spec that shows only when its cases are made or run, to be raised; it names file and line, also of what is inherited."""
+    if operator.file is None:
+        return SpecError(None, None, path, problem)
+    return load_document(read(operator.file), operator.file).error(path, problem)
 
 
 def profile_names() -> tuple[str, ...]:

@@ -16,7 +16,7 @@ _SHOWN_BY = {
     "wrong-for": "a case with this type, size, layout or value: `support`, `cases.sizes`, `cases.workloads`, `cases.layouts`, `cases.attributes`",
     "strides": "strided tensors of several dimensions, larger than 1: do `shapes` and `cases.sizes` allow them?",
     "memory": "an output with gaps, an offset or odd sizes: do `shapes` and `cases.sizes` allow them?",
-    "lost": "outputs that large: `cases.sizes`, `cases.workloads`",
+    "lost": "outputs of such sizes: `cases.sizes`, `cases.workloads`",
     "in-place": "`in_place`, and data that the operator changes",
 }
 """What finds a fault, by how its name begins; for others it depends on what they are about."""
@@ -24,9 +24,11 @@ _SHOWN_BY = {
 _NAMED = 3
 
 
-def advice(hunts: Sequence[Hunt]) -> Iterator[str]:
-    """What to do about the faults that are left, a line for each way to find some, and about those that are found and should not be."""
+def advice(hunts: Sequence[Hunt], level: str) -> Iterator[str]:
+    """What to do about the faults that are left of a hunt with the cases of a level, a line for each way to find some, and about those that are found and should not be."""
     left = [hunt.mutant for hunt in hunts if hunt.surprising and hunt.kill is None]
+    if left and level != "full":
+        yield f"these are the cases of level {level}; those of level full may find more"
     ways: dict[str, list[Mutant]] = {}
     for mutant in left:
         ways.setdefault(shown_by(mutant), []).append(mutant)

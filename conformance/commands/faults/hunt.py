@@ -69,7 +69,8 @@ def hunt_command(
     if as_json:
         print_json([_json(entry) for entry in hunts])
     else:
-        _print(hunts, listed, costs, skipped, [name for name in work if is_stale(name, planted_in(name))])
+        stale = [name for name in work if is_stale(name, planted_in(name))]
+        _print(hunts, level, listed, costs, skipped, stale)
     raise click.exceptions.Exit(1 if any(entry.surprising for entry in hunts) else 0)
 
 
@@ -156,7 +157,7 @@ def _json(entry: Hunt) -> dict[str, Any]:
     }
 
 
-def _print(hunts: Sequence[Hunt], listed: bool, costs: Mapping[str, Cost], skipped: int, stale: Sequence[str]) -> None:
+def _print(hunts: Sequence[Hunt], level: str, listed: bool, costs: Mapping[str, Cost], skipped: int, stale: Sequence[str]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for entry in hunts:
         mutant = entry.mutant
@@ -187,7 +188,7 @@ def _print(hunts: Sequence[Hunt], listed: bool, costs: Mapping[str, Cost], skipp
         + (f"; {skipped:,} are skipped, as they are found whenever one of these is (--all includes them)" if skipped else ""),
         style="bold" if any(entry.surprising for entry in hunts) else "green",
     )
-    for line in advice(hunts):
+    for line in advice(hunts, level):
         console.print(escape(line))
     if stale:
         which = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
