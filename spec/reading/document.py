@@ -77,8 +77,10 @@ class Document:
         return self.file, None
 
     def error(self, path: Path_, problem: str) -> SpecError:
-        """An error about the value at ``path``, to be raised."""
-        return SpecError(*self.place(path), path, problem)
+        """An error about the value at ``path``, to be raised. About an inherited one it names the file where that stands, and who inherits it."""
+        file, line = self.place(path)
+        heir = self.data.get("operator", self.data.get("profile"))
+        return SpecError(file, line, path, problem if file == self.file or not heir else f"{problem} (inherited by {heir})")
 
 
 def schema_error(document: Document, error: Any) -> SpecError:
@@ -94,6 +96,8 @@ def schema_error(document: Document, error: Any) -> SpecError:
         path = (*path, kind.error.instance)
     elif kind.name in ("oneOf", "anyOf") and getattr(kind, "context", None):
         message = ", or ".join(dict.fromkeys(str(branch[0].message) for branch in kind.context if branch)) or message
+    elif kind.name == "type" and isinstance(error.instance, int | float) and "string" in message:
+        message = f'{error.instance} is a number here: write it in quotes, "{error.instance}"'
     elif kind.name == "enum":
         message = f"unknown {error.instance!r}; known: {', '.join(map(str, kind.options))}"
     return document.error(path, message if len(message) < 300 else f"{message[:140]} ... {message[-140:]}")

@@ -24,8 +24,8 @@ from dmlcts.spec.untrusted.files import (
 SCHEMAS = [
     ("dmlcts.reports", "record"),
     ("dmlcts.reports", "waivers"),
-    ("dmlcts.generator", "case"),
-    ("dmlcts.conformance.backends", "answer"),
+    ("dmlcts.generator.case", "case"),
+    ("dmlcts.conformance.backends.process", "answer"),
     ("dmlcts.conformance.dxdispatch", "model"),
 ]
 
