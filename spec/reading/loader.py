@@ -5,21 +5,18 @@ Every error is a ``SpecError`` that names file, line and field.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
-
-import jsonschema_rs
 
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.building.builder import build
-from dmlcts.spec.reading.document import Document, Path_, SpecError, parse, read, schema_error
+from dmlcts.spec.reading.document import Document, Path_, SpecError, parse, read
 from dmlcts.spec.reading.inherit import inherited
 from dmlcts.spec.reading.measured import measurements_of
+from dmlcts.spec.reading.schema import validate
 
 
 def operators_folder() -> Path:
@@ -112,9 +109,7 @@ def load_text(text: str, file: Path | None = None) -> Operator:
 def load_document(text: str, file: Path | None = None) -> Document:
     """A spec file's text as resolved and validated data. Raises SpecError."""
     document = _resolved(parse(text, file))
-    error = next(iter(_validator().iter_errors(document.data)), None)
-    if error is not None:
-        raise schema_error(document, error)
+    validate(document, "dmlcts.spec", "operator")
     return document
 
 
@@ -165,9 +160,3 @@ def profile_names() -> tuple[str, ...]:
 def profile(name: str) -> Document:
     """A profile as it stands, with what it extends, unchecked. Raises KeyError for an unknown one, SpecError."""
     return _resolved(_parsed(name))
-
-
-@cache
-def _validator() -> Any:
-    schema = resources.files("dmlcts.spec").joinpath("schema/operator.schema.json").read_text(encoding="utf-8")
-    return jsonschema_rs.validator_for(json.loads(schema))

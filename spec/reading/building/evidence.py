@@ -13,12 +13,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.spec.model.operator import CONTESTED, DOCUMENTED, MEASURED
 
 _PAGE = "the operator's reference page"
+
+
+def wrong_commit(evidence: str | Mapping[str, Any]) -> str:
+    """What the evidence calls a commit and is none: 8 to 40 hexadecimal digits; empty if all are."""
+    text = evidence if isinstance(evidence, str) else str(evidence.get("source", ""))
+    named = re.findall(r"\b(?:at|against) commits? ([^\s,;:.)]+)(?: and (\w+))?", text)
+    return next((word for words in named for word in words if word and not re.fullmatch("[0-9a-f]{8,40}", word)), "")
 
 
 def basis_of(entry: Mapping[str, Any]) -> str:
