@@ -245,6 +245,65 @@ def test_case_ids_in_the_guides_are_cases() -> None:
         assert find_case(case_id).id == case_id
 
 
+CITED = re.compile(r"(?<![\w/.-])((?:spec|generator|reference|conformance|reports|docs|tests|benchmarks)/[\w./-]*\w)")
+"""A path below the repository, as docstrings, messages and schemas name files; ``.py`` may be left out."""
+
+CITING = [
+    *(
+        file
+        for room in ("spec", "generator", "reference", "conformance", "reports")
+        for ending in ("*.py", "*.schema.json")
+        for file in sorted((ROOT / room).rglob(ending))
+    ),
+    *(ROOT / guide for guide in GUIDES),
+]
+
+
+def cited(text: str) -> set[str]:
+    """The paths in a text that are no pattern; what is in capitals stands for any name."""
+    return {path for path in CITED.findall(text) if not re.search(r"[A-Z]{3}|\.\.\.", path)}
+
+
+def is_there(path: str) -> bool:
+    """Whether there is such a file, folder or module, perhaps with a member's name behind it."""
+    return any((ROOT / each).exists() for each in (path, f"{path}.py", re.sub(r"\.\w+$", ".py", path)))
+
+
+@pytest.mark.parametrize("file", CITING, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_a_path_that_is_cited_is_there(file: Path) -> None:
+    assert [path for path in sorted(cited(file.read_text(encoding="utf-8"))) if not is_there(path)] == []
+
+
+def test_a_path_that_is_not_there_is_seen() -> None:
+    text = "(conformance/judge/bounds), see spec/reading/inherit.py; spec/operators/FAMILY/name.yaml; ../generator/none"
+    assert cited(text) == {"conformance/judge/bounds", "spec/reading/inherit.py"}
+    assert [path for path in cited(text) if not is_there(path)] == ["conformance/judge/bounds"]
+
+
+def headings(guide: str) -> list[str]:
+    return re.findall(r"^#+ (.*)$", text_of(guide), re.MULTILINE)
+
+
+def anchor(heading: str) -> str:
+    """As GitHub makes it of a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("file", CITING, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_a_section_that_is_cited_is_there(file: Path) -> None:
+    """``docs/specs.md, "Inheritance"``."""
+    for guide, section in re.findall(r'(docs/[\w/-]+\.md), \\?"([^"\\]+)', file.read_text(encoding="utf-8")):
+        assert section in headings(guide), f"{guide} has no section {section!r}"
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_link_to_a_section_leads_somewhere(guide: str) -> None:
+    for target, section in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text_of(guide)):
+        other = (ROOT / guide).parent / target if target else ROOT / guide
+        found = list(map(anchor, headings(other.resolve().relative_to(ROOT).as_posix())))
+        assert section in found, f"{target}#{section}"
+
+
 @pytest.mark.parametrize("guide", GUIDES)
 def test_a_link_to_a_file_leads_somewhere(guide: str) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text_of(guide)):
