@@ -14,7 +14,7 @@ from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.building.builder import build
 from dmlcts.spec.reading.document import Document, Path_, SpecError, parse, read
-from dmlcts.spec.reading.inherit import inherited
+from dmlcts.spec.reading.inherit import check_alone, inherited
 from dmlcts.spec.reading.measured import measurements_of
 from dmlcts.spec.reading.schema import validate
 
@@ -128,6 +128,7 @@ def _resolved(document: Document) -> Document:
         names.append(name)
         chain.append(_parsed(name))
     resolved = chain.pop()
+    check_alone(resolved)
     while chain:
         resolved = inherited(chain.pop(), resolved)
     return resolved
