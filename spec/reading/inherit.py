@@ -97,7 +97,7 @@ class _Inheritance:
         """A mapping of both: the inherited entries in their order, then the new ones."""
         found: dict[str, Any] = {}
         if at in CHANGED:
-            base, own = self.with_every(at, base, own), {key: entry for key, entry in own.items() if key != EVERY}
+            base, own = self.with_every(base, own), {key: entry for key, entry in own.items() if key != EVERY}
             own = {key: self.like(at, key, entry, base, own) for key, entry in own.items()}
         for key in dict.fromkeys((*base, *own)):
             value = self.value((*at, key), base.get(key, _NOTHING), own.get(key, _NOTHING))
@@ -105,12 +105,14 @@ class _Inheritance:
                 found[key] = value
         return found
 
-    def with_every(self, at: Path_, base: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The inherited entries with the keys that all of them are to have."""
+    def with_every(self, base: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The inherited entries with the keys that all of them are to have. A new field's key stands behind that of the field it is ``after``."""
         every = own.get(EVERY)
         if not isinstance(every, Mapping):
             return base
-        return {key: {**entry, **every} if isinstance(entry, Mapping) else entry for key, entry in base.items()}
+        fields = (entry for entry in self.own.data.get("fields", ()) if isinstance(entry, Mapping))
+        after = {str(entry["name"]): str(entry["after"]) for entry in fields if {"name", "after"} <= entry.keys()}
+        return {label: _added(entry, every, after) if isinstance(entry, Mapping) else entry for label, entry in base.items()}
 
     def like(self, at: Path_, key: str, entry: Any, base: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
         """An entry of the file, with what it is like. Raises SpecError."""
@@ -157,6 +159,15 @@ class _Inheritance:
             document, index = (self.own, again[name]) if name in again else (self.base, places[name])
             self.parts[("fields", position)] = (document, ("fields", index))
             yield {key: value for key, value in document.data["fields"][index].items() if key != "after"}
+
+
+def _added(entry: Mapping[str, Any], more: Mapping[str, Any], after: Mapping[str, str]) -> dict[str, Any]:
+    """An entry with more keys, those of new fields behind the ones that they are ``after``."""
+    keys = list(entry)
+    for key in (key for key in more if key not in entry):
+        place = after.get(key)
+        keys.insert(keys.index(place) + 1 if place in keys else len(keys), key)
+    return {key: more.get(key, entry.get(key)) for key in keys}
 
 
 def _has(data: Mapping[str, Any], path: Path_) -> bool:
