@@ -366,7 +366,7 @@ SPEC_ERRORS: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown-function": ({"law": "g(x) == f(x)"}, "law", "g is not a function"),
     "f-in-a-condition": ({"where": "f(x) == x"}, "where", "f is not a function"),
     "type-of-no-table": ({"types": ["FLOAT32", "UINT8"]}, "types[1]", "no table lists UINT8 for InputTensor"),
-    "no-type": ({"types": ["FLOAT8"]}, "types[0]", "unknown 'FLOAT8'; known: FLOAT64"),
+    "no-type": ({"types": ["FLOAT8"]}, "types[0]", "unknown 'FLOAT8' (did you mean 'FLOAT64'?); known: FLOAT64"),
     "when-of-no-attribute": ({"when": "Mode == 1"}, "when", "names an unknown tensor or attribute: 'Mode'"),
     "too-many-arguments": ({"law": "f(x, x) == x"}, "law", "f takes 1 input, but f(x, x) passes 2"),
     "no-variables": ({"given": {}, "law": "f(1) == 1"}, "given", "names no tensor, but the operator has inputs"),
