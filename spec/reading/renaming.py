@@ -81,7 +81,7 @@ def _text(text: str, names: Names) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id in names:
             changes.append((node.col_offset, node.col_offset + len(node.id.encode()), names[node.id][0]))
-        elif isinstance(node, ast.keyword) and node.arg in names:
+        elif isinstance(node, ast.keyword) and node.arg and node.arg in names:
             first, *others = names[node.arg]
             value = _text(ast.get_source_segment(text.strip(), node.value) or "", names)
             changes.append((node.col_offset, node.col_offset + len(node.arg.encode()), first))
