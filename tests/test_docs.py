@@ -22,7 +22,7 @@ from dmlcts.generator.suite.suite import find_case
 from dmlcts.reports.gate.waivers import read_waivers
 from dmlcts.reports.record.record import read_record
 from dmlcts.spec.model.abi import abi
-from dmlcts.spec.reading.loader import operator_names
+from dmlcts.spec.reading.loader import operator_names, short_form
 
 ROOT = Path(__file__).parents[1]
 GUIDES = ("README.md", "CONTRIBUTING.md", *(file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "docs").rglob("*.md"))))
@@ -51,9 +51,9 @@ MINE = ("README.md", "docs/python-backend.md")
 
 RUN: dict[tuple[str, str], list[str]] = {
     ("README.md", "dmlcts run --backend python:mine:Mine"): FEWER,
-    ("docs/python-backend.md", 'dmlcts run --backend python:mine:Mine -k "LEAKY_RELU or ELEMENT_WISE_ADD/"'): ["--level", "smoke"],
-    ("docs/process-protocol.md", 'dmlcts run --backend "process:/usr/bin/python3 docs/example_host.py" -k BIT_OR'): [
-        *("-k", "BIT_OR and negative or BIT_XOR/UINT32/4d or BIT_OR/UINT8", "--basis", "measured")
+    ("docs/python-backend.md", "dmlcts run LEAKY_RELU ADD --backend python:mine:Mine"): ["--level", "smoke"],
+    ("docs/process-protocol.md", 'dmlcts run BIT_OR --backend "process:/usr/bin/python3 docs/example_host.py"'): [
+        *("BIT_XOR", "-k", "BIT_OR and negative or BIT_XOR/UINT32/4d or BIT_OR/UINT8", "--basis", "measured")
     ],
     ("docs/models.md", "dmlcts exec or.json"): [],
     ("docs/models.md", "dmlcts exec or.json --out outputs"): [],
@@ -83,7 +83,7 @@ PARSED = {
     'dmlcts fuzz GEMM "*CONVOLUTION*" --backend "process:./my-host" --seed 7': "ends when it is stopped",
     'dmlcts run --backend "process:./my-host" --case-file results-fuzz/examples/GEMM-FLOAT32-2d-1x5-fuzz-7-1234.json': "a search's file",
     "dmlcts merge machine-1 machine-2 machine-3 --out merged.jsonl": "searches of several machines",
-    "dmlcts run --backend torch --level full -k ELEMENT_WISE_TANH": "PyTorch",
+    "dmlcts run ELEMENT_WISE_TANH --backend torch --level full": "PyTorch",
 }
 """Commands that are only parsed, with what they need. The waivers of the project that they name must exist."""
 
@@ -108,6 +108,22 @@ def test_no_command_is_listed_that_no_guide_has() -> None:
     found = {(guide, command) for guide in GUIDES for command in commands(guide)}
     assert RUN.keys() <= found
     assert PARSED.keys() <= {command for _, command in found}
+
+
+OPERATOR_BY_WORD = re.compile(r"-k \"?([A-Z][A-Z_0-9]+|\{?name\}?)\"?(?!\w)", re.IGNORECASE)
+"""``-k`` with nothing but the name of an operator."""
+
+
+@pytest.mark.parametrize("file", [*GUIDES, "conformance/commands/specs/spec_new.py"])
+def test_operators_are_selected_by_name_and_not_by_a_word_of_the_id(file: str) -> None:
+    """``-k ADD`` selects PADDING too."""
+    named = {"NAME", "{NAME}", *operator_names(), *map(short_form, operator_names())}
+    assert [found[0] for found in OPERATOR_BY_WORD.finditer(text_of(file)) if found[1].upper() in named] == []
+
+
+@pytest.mark.parametrize("text", ["dmlcts run -k NAME --level smoke", '-k "ADD"', "-k {name} --level", "`-k ELEMENT_WISE_TANH`"])
+def test_an_operator_by_word_is_found(text: str) -> None:
+    assert OPERATOR_BY_WORD.search(text)
 
 
 def parse(arguments: list[str]) -> None:
@@ -227,6 +243,65 @@ def test_case_ids_in_the_guides_are_cases() -> None:
     assert len(few) >= 3
     for case_id in few:
         assert find_case(case_id).id == case_id
+
+
+CITED = re.compile(r"(?<![\w/.-])((?:spec|generator|reference|conformance|reports|docs|tests|benchmarks)/[\w./-]*\w)")
+"""A path below the repository, as docstrings, messages and schemas name files; ``.py`` may be left out."""
+
+CITING = [
+    *(
+        file
+        for room in ("spec", "generator", "reference", "conformance", "reports")
+        for ending in ("*.py", "*.schema.json")
+        for file in sorted((ROOT / room).rglob(ending))
+    ),
+    *(ROOT / guide for guide in GUIDES),
+]
+
+
+def cited(text: str) -> set[str]:
+    """The paths in a text that are no pattern; what is in capitals stands for any name."""
+    return {path for path in CITED.findall(text) if not re.search(r"[A-Z]{3}|\.\.\.", path)}
+
+
+def is_there(path: str) -> bool:
+    """Whether there is such a file, folder or module, perhaps with a member's name behind it."""
+    return any((ROOT / each).exists() for each in (path, f"{path}.py", re.sub(r"\.\w+$", ".py", path)))
+
+
+@pytest.mark.parametrize("file", CITING, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_a_path_that_is_cited_is_there(file: Path) -> None:
+    assert [path for path in sorted(cited(file.read_text(encoding="utf-8"))) if not is_there(path)] == []
+
+
+def test_a_path_that_is_not_there_is_seen() -> None:
+    text = "(conformance/judge/bounds), see spec/reading/inherit.py; spec/operators/FAMILY/name.yaml; ../generator/none"
+    assert cited(text) == {"conformance/judge/bounds", "spec/reading/inherit.py"}
+    assert [path for path in cited(text) if not is_there(path)] == ["conformance/judge/bounds"]
+
+
+def headings(guide: str) -> list[str]:
+    return re.findall(r"^#+ (.*)$", text_of(guide), re.MULTILINE)
+
+
+def anchor(heading: str) -> str:
+    """As GitHub makes it of a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("file", CITING, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_a_section_that_is_cited_is_there(file: Path) -> None:
+    """``docs/specs.md, "Inheritance"``."""
+    for guide, section in re.findall(r'(docs/[\w/-]+\.md), \\?"([^"\\]+)', file.read_text(encoding="utf-8")):
+        assert section in headings(guide), f"{guide} has no section {section!r}"
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_link_to_a_section_leads_somewhere(guide: str) -> None:
+    for target, section in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", text_of(guide)):
+        other = (ROOT / guide).parent / target if target else ROOT / guide
+        found = list(map(anchor, headings(other.resolve().relative_to(ROOT).as_posix())))
+        assert section in found, f"{target}#{section}"
 
 
 @pytest.mark.parametrize("guide", GUIDES)

@@ -109,7 +109,7 @@ def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Computed:
     inputs = operator.inputs()
     absent = inputs[len(arguments) :]
     if len(arguments) > len(inputs) or not all(field.optional for field in absent):
-        raise ValueError(f"{trial.case.id}: {operator.name} has {len(inputs)} inputs, and its law gives it {len(arguments)}")
+        raise ValueError(f"{operator.name} has {len(inputs)} inputs, and the law gives it {len(arguments)}")
     run = padded_run(sizes, called.count)
     desc = called.plan.desc(called.types, run, {**called.choice, **{field.name: ABSENT for field in absent}})
     given = {}
@@ -140,7 +140,7 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
     counts = {field.count: len(named[field.name]) for field in outputs if field.is_tensor_array and field.count}
     named = {name: value for name, value in named.items() if name not in {field.name for field in outputs}}
     if len(arguments) > len(inputs):
-        raise ValueError(f"{trial.case.id}: {operator.name} has {len(inputs)} inputs, and its law gives it {len(arguments)}")
+        raise ValueError(f"{operator.name} has {len(inputs)} inputs, and the law gives it {len(arguments)}")
     by_field = {field.name: argument for field, argument in zip(inputs, arguments, strict=False)}
     by_field |= {field.name: named.pop(field.name) for field in inputs if field.name in named}
     counts |= {field.count: len(by_field[field.name]) for field in inputs if field.is_tensor_array and field.count}
@@ -155,13 +155,13 @@ def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = ""
     missing = [field.name for field in inputs if field.name not in by_field and not field.optional]
     if unknown or missing:
         problem = f"no {', '.join(missing)}" if missing else f"{', '.join(sorted(unknown))}, which it does not have"
-        raise ValueError(f"{trial.case.id}: a law gives {operator.name} {problem}")
+        raise ValueError(f"a law gives {operator.name} {problem}")
     presence = {field.name: PRESENT if field.name in by_field else ABSENT for field in inputs if field.optional}
     known = {name: array.shape for name, array in given.items() if array.ndim} | wanted
     try:
         desc = called.plan.desc(called.types, (1,) * called.count, {**called.choice, **attributes, **presence}, known=known)
     except NotGenerable as error:
-        raise ValueError(f"{trial.case.id}: a law calls {operator.name} with tensors that do not fit: {error}") from None
+        raise ValueError(f"a law calls {operator.name} with tensors that do not fit: {error}") from None
     content = {
         name: _content(operator, name, array, desc.tensor(name).data_type, desc.tensor(name).sizes) for name, array in given.items()
     }

@@ -52,6 +52,8 @@ from dmlcts.reports.record.record import FAIL, PASS
 from dmlcts.spec.model.abi import data_type
 from dmlcts.spec.model.dtypes import bits_dtype, numpy_dtype
 from dmlcts.spec.model.operator import Operator, Relation
+from dmlcts.spec.reading.loader import error_in
+from dmlcts.spec.rules.shape import FAILURES
 
 Array = NDArray[Any]
 
@@ -71,7 +73,8 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
     although the relation's ``where`` does; if a dispatch did not complete, it is the outcome of that.
 
     Raises:
-        ValueError: the law calls an operator with wrong arguments, or one that supports none of the data types.
+        SpecError: the law cannot be evaluated: it calls an operator with wrong arguments or data types, or computes what does not fit. It
+            names file and line, for the spec is wrong, not the backend.
     """
     case, operator = trial.case, trial.operator
     relation = relation_of(operator, case.relation)
@@ -87,15 +90,12 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
         "width": data_type(next(iter(types.values()), case.desc.tensor(operator.outputs()[0].name).data_type)).bits,
         **_functions(trial),
     }
-    with np.errstate(all="ignore"):
-        mask = np.asarray(True) if relation.where is None else np.asarray(relation.where.evaluate(scope), np.bool_)
-        try:
-            holds = np.asarray(relation.law.evaluate({**scope, **dispatching(trial, relation, sizes)}), np.bool_)
-        except Incomplete as error:
-            return error.outcome
-        except IndexError as error:  # an output is an invalid index into its tensor
-            return Outcome(FAIL, f"{relation.law.text} cannot hold: {error}")
-    broken = np.argwhere(~np.broadcast_to(holds, sizes or holds.shape) & mask)
+    try:
+        broken = _broken(trial, relation, scope, sizes)
+    except Incomplete as error:
+        return error.outcome
+    except IndexError as error:  # an output is an invalid index into its tensor
+        return Outcome(FAIL, f"{relation.law.text} cannot hold: {error}")
     if not len(broken):
         return Outcome(PASS)
     at = tuple(int(i) for i in broken[0])
@@ -108,6 +108,22 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
     values_text = values_text if variables else f"this desc at {list(at)}"
     law = {"text": relation.law.text, "index": list(at), "values": values_text}
     return Outcome(FAIL, f"{relation.law.text} does not hold for {values_text}", evidence={"law": law})
+
+
+def _broken(trial: Trial, relation: Relation, scope: Mapping[str, object], sizes: tuple[int, ...] | None) -> Array:
+    """Where the law does not hold although its ``where`` does. Raises Incomplete, IndexError, and SpecError as ``law_outcome``."""
+    part = "where"
+    try:
+        with np.errstate(all="ignore"):
+            mask = np.asarray(True) if relation.where is None else np.asarray(relation.where.evaluate(scope), np.bool_)
+            part = "law"
+            holds = np.asarray(relation.law.evaluate({**scope, **dispatching(trial, relation, sizes)}), np.bool_)
+            return np.argwhere(~np.broadcast_to(holds, sizes or holds.shape) & mask)
+    except FAILURES as error:
+        if isinstance(error, IndexError) and not isinstance(error, np.exceptions.AxisError):
+            raise
+        problem = f"cannot be evaluated in {trial.case.id}: {error}"
+        raise error_in(trial.operator, ("cases", "relations", relation.label, part), problem) from error
 
 
 def _variable(operator: Operator, name: str, array: Array, type_name: str) -> Array:

@@ -47,7 +47,7 @@ def execute_property(
     """Runs a property case on ``examples`` examples, or on the one that it has as literal data.
 
     Raises:
-        ValueError: the relation calls an operator in an invalid way; the spec is wrong, not the backend.
+        SpecError: the law cannot be evaluated: the spec is wrong, not the backend.
     """
     started = perf_counter()
     trial = Trial(case, backend, info, timeout)

@@ -19,8 +19,8 @@ from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import OperatorDesc, field_of
-from dmlcts.spec.model.operator import ABSENT, Relation
-from dmlcts.spec.reading.loader import load, operator_names
+from dmlcts.spec.model.operator import ABSENT, Operator, Relation
+from dmlcts.spec.reading.loader import error_in, load, operator_names
 
 
 def property_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -30,7 +30,7 @@ def property_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     turn: laws take more time than anything else for what they find.
 
     Raises:
-        ValueError: a relation uses an operator that has no spec file or supports none of the data types.
+        SpecError: a relation uses an operator that has no spec file or supports none of the data types.
     """
     relations, met, begun = plan.operator.relations, Counter[str](), set[str]()
     for choice, _ in levelled(plan, plan.representatives, most):
@@ -59,7 +59,7 @@ def _case(relation: Relation | None, label: str, desc: OperatorDesc, choice: Typ
     if relation is None:
         return build("property", parts, desc, choice, level=level, expect=AGREEMENT, covers=covers)
     case = build("property", parts, desc, choice, level=level, basis=relation.basis, expect=RELATION, relation=label, covers=covers)
-    levels = [case.feature_level, *_used_levels(relation, desc)]
+    levels = [case.feature_level, *_used_levels(choice.plan.operator, relation, desc)]
     return replace(case, feature_level=max(levels, key=lambda name: abi().feature_levels[name].value))
 
 
@@ -69,12 +69,16 @@ def _tried_with(relation: Relation, choice: TypeChoice, descs: Sequence[tuple[Co
     return about if len(choice.few) == len(descs) else choice.plan.fewest(about)
 
 
-def _used_levels(relation: Relation, desc: OperatorDesc) -> Iterator[str]:
-    """The feature levels that the other operators of a law need."""
-    for name in relation.uses.values():
-        if name not in operator_names():
-            raise ValueError(f"{desc.type}: the relation {relation.label} uses {name}, which has no spec file")
-        yield str(used_types(plan_of(load(name)), desc).level)
+def _used_levels(operator: Operator, relation: Relation, desc: OperatorDesc) -> Iterator[str]:
+    """The feature levels that the other operators of a law need. Raises SpecError."""
+    for name, used in relation.uses.items():
+        path = ("cases", "relations", relation.label, "uses", name)
+        if used not in operator_names():
+            raise error_in(operator, path, f"{used} has no spec file")
+        try:
+            yield str(used_types(plan_of(load(used)), desc).level)
+        except ValueError as error:
+            raise error_in(operator, path, str(error)) from None
 
 
 def _run(count: int) -> tuple[int, ...]:

@@ -62,7 +62,7 @@ def accumulated(
     """
     if error is not None:
         error = xp.where(xp.isfinite(value) | (error == xp.inf), error, 0.0)
-    if not isinstance(desc.fields.get("FusedActivation"), OperatorDesc):
+    if desc.inner() is None:
         if error is None:
             return Answer(value, magnitude=magnitude, terms=terms)
         return Answer(value, magnitude=magnitude, terms=terms, slack=error, defined=error < xp.inf)

@@ -15,7 +15,7 @@ from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import Reference
 from dmlcts.reference.shared.element_wise import applied
 from dmlcts.reference.stage import stage
-from dmlcts.spec.model.desc import OperatorDesc, ScaleBias
+from dmlcts.spec.model.desc import OperatorDesc
 
 Function = Callable[[Any, Array], Array]
 """Of an array namespace and float64 values."""
@@ -34,12 +34,11 @@ LARGEST = (2.0 - 2.0**-23) * 2.0**127
 def scaled(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
     """The argument ``x * Scale + Bias`` in float64, and the absolute error that it may have; ``x`` itself and None without ScaleBias."""
     x = x.astype(xp.float64)
-    pair = desc.fields.get("ScaleBias")
-    if not isinstance(pair, ScaleBias):
+    pair = desc.scale_bias()
+    if pair is None:
         return x, None
-    scale, bias = (float(xp.float32(number)) for number in pair)  # as the desc holds them
-    product = x * scale
-    argument = product + bias
+    product = x * pair.scale
+    argument = product + pair.bias
     rounding = ROUNDOFF * (xp.abs(product) + xp.abs(argument))
     return argument, xp.maximum(rounding, xp.maximum(_flushed(xp, product), _flushed(xp, argument)))
 

@@ -6,14 +6,17 @@ Python attributes are in snake case; the JSON form (``desc_json``) carries Direc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from ctypes import c_float
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from types import MappingProxyType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from dmlcts.spec.model.abi import DataType as AbiDataType
 from dmlcts.spec.model.abi import abi
+
+T = TypeVar("T")
 
 UNKNOWN = "UNKNOWN"
 """DML_TENSOR_DATA_TYPE_UNKNOWN: never valid in a desc; negative cases use it."""
@@ -177,6 +180,54 @@ class OperatorDesc:
         """The tensors that a name stands for: one, all of an array, or none where it is absent."""
         return [(own, tensor) for field, own, tensor in self._tensors if name in (own, field)]
 
+    # Attributes by their types. Each raises TypeError if the field is of another type, or absent and no default is given.
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """A UINT, UINT64 or INT: an axis, a count."""
+        return _typed(self, name, default, int)
+
+    def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
+        """An array of UINT or INT: axes, strides, window sizes."""
+        return _typed(self, name, default, tuple)
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A FLOAT as the struct holds it: rounded to FLOAT32."""
+        return _as_float32(_typed(self, name, default, float, int))
+
+    def numbers(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        """An array of FLOAT, each rounded to FLOAT32."""
+        return tuple(map(_as_float32, _typed(self, name, default, tuple)))
+
+    def scalar(self, name: str) -> int | float:
+        """A scalar union as it is given: of its data type, which another attribute says."""
+        return _typed(self, name, None, float, int)
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """A BOOL."""
+        return bool(_typed(self, name, default, int))
+
+    def constant(self, name: str, default: str | None = None) -> str:
+        """The short name of an enumeration's constant: ``HALVES_TO_NEAREST_EVEN``."""
+        return _typed(self, name, default, str)
+
+    def size_2d(self, name: str) -> Size2D:
+        """A DML_SIZE_2D: ``width`` and ``height``."""
+        return _typed(self, name, None, Size2D)
+
+    def scale_bias(self, name: str = "ScaleBias") -> ScaleBias | None:
+        """A DML_SCALE_BIAS, both numbers rounded to FLOAT32; None if it is absent."""
+        if self.fields.get(name) is None:
+            return None
+        return ScaleBias(*map(_as_float32, _typed(self, name, None, ScaleBias)))
+
+    def inner(self, name: str = "FusedActivation") -> OperatorDesc | None:
+        """The operator desc in a field, which has no tensors; None if it is absent."""
+        return None if self.fields.get(name) is None else _typed(self, name, None, OperatorDesc)
+
+    def inners(self, name: str) -> tuple[OperatorDesc, ...]:
+        """An array of operator descs."""
+        return _typed(self, name, None, tuple)
+
     def with_tensors(self, changes: Mapping[str, TensorDesc]) -> OperatorDesc:
         """A copy in which tensors that are present (``ATensor`` or ``InputTensors[0]``) have other descs."""
         fields = dict(self.fields)
@@ -189,3 +240,19 @@ class OperatorDesc:
     def with_fields(self, **changes: object) -> OperatorDesc:
         """A copy in which the named fields have other values."""
         return OperatorDesc(self.type, {**self.fields, **changes})
+
+
+def _as_float32(number: float) -> float:
+    """The nearest FLOAT32; infinite if there is none."""
+    return c_float(number).value
+
+
+def _typed(desc: OperatorDesc, name: str, default: T | None, *kinds: type[T]) -> T:
+    """The value of a desc's field, the default where it is absent. Raises TypeError if it is of no such type."""
+    value = desc.fields.get(name)
+    value = default if value is None else value
+    if isinstance(value, kinds):
+        return value
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    found = f"{value!r}, not of type {wanted}" if name in desc.fields else f"no field of it; it has {', '.join(desc.fields)}"
+    raise TypeError(f"{desc.type}: {name} is {found}")

@@ -77,26 +77,10 @@ class Document:
         return self.file, None
 
     def error(self, path: Path_, problem: str) -> SpecError:
-        """An error about the value at ``path``, to be raised."""
-        return SpecError(*self.place(path), path, problem)
-
-
-def schema_error(document: Document, error: Any) -> SpecError:
-    """A JSON Schema validator's error, located at the missing or superfluous key, without the quoted document."""
-    path: Path_ = tuple(error.instance_path)
-    kind = error.kind
-    message = str(error.message)
-    if hasattr(kind, "property"):
-        path = (*path, kind.property)
-    elif hasattr(kind, "unexpected"):
-        path = (*path, kind.unexpected[0])
-    elif kind.name == "propertyNames":
-        path = (*path, kind.error.instance)
-    elif kind.name in ("oneOf", "anyOf") and getattr(kind, "context", None):
-        message = ", or ".join(dict.fromkeys(str(branch[0].message) for branch in kind.context if branch)) or message
-    elif kind.name == "enum":
-        message = f"unknown {error.instance!r}; known: {', '.join(map(str, kind.options))}"
-    return document.error(path, message if len(message) < 300 else f"{message[:140]} ... {message[-140:]}")
+        """An error about the value at ``path``, to be raised. About an inherited one it names the file where that stands, and who inherits it."""
+        file, line = self.place(path)
+        heir = self.data.get("operator", self.data.get("profile"))
+        return SpecError(file, line, path, problem if file == self.file or not heir else f"{problem} (inherited by {heir})")
 
 
 def dotted(path: Path_) -> str:

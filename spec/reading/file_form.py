@@ -9,7 +9,7 @@ from pathlib import Path
 from dmlcts.spec.reading.document import parse
 
 ORDER = (
-    *("operator", "profile", "type", "introduced", "summary", "extends", "without"),
+    *("operator", "profile", "type", "introduced", "summary", "extends", "renamed", "without"),
     *("fields", "support", "constraints", "shapes", "in_place", "tolerance", "accepts", "examples", "errata", "sources", "cases"),
 )
 """The promises, then what cases do with them."""

@@ -6,29 +6,75 @@
 - ``fields`` likewise, by name; a new one comes last, or after the field that its ``after`` names.
 - Everything else (``support``, ``shapes``, ``tolerance``, a list in ``cases``) is replaced as a whole.
 - ``without`` lists what is not inherited: ``examples.padding``, ``fields.Axis``, ``cases.relations.copy``, ``in_place``.
+- ``renamed`` gives fields other names in what is inherited (spec/reading/renaming).
+- In configurations and relations, ``like: NAME`` begins an entry with what the inherited entry NAME has, or one that stands before; its
+  other keys replace. ``like`` with an entry's own name changes the inherited one. The keys of the entry ``*`` replace those of each
+  inherited entry.
 
 An error about an inherited part names the file that it stands in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dmlcts.spec.reading.document import Document, Path_
+from dmlcts.spec.reading.renaming import renamed
+from dmlcts.spec.reading.schema import did_you_mean
 
-OWN = ("operator", "profile", "type", "introduced", "summary", "sources", "extends", "without")
+OWN = ("operator", "profile", "type", "introduced", "summary", "sources", "extends", "without", "renamed")
 """What no file inherits."""
 
 BY_ENTRY = ("constraints", "examples", "errata", "cases")
 """The sections that are merged by entry; so are those of ``cases``."""
+
+CHANGED = (("cases", "configurations"), ("cases", "relations"))
+"""The sections whose entries may be ``like`` others."""
+
+LIKE, EVERY = "like", "*"
 
 _NOTHING = object()
 
 
 def inherited(own: Document, base: Document) -> Document:
     """The resolved document: ``base`` with the differences in ``own``. Raises SpecError."""
-    return _Inheritance(own, base).document()
+    names = _new_names(own, [entry["name"] for entry in base.data.get("fields", ())])
+    return _Inheritance(own, renamed(base, names) if names else base).document()
+
+
+def _new_names(own: Document, fields: Sequence[str]) -> dict[str, list[str]]:
+    """The new names of inherited fields. Raises SpecError."""
+    found = {}
+    for old, new in _mapping(own, ("renamed",)).items():
+        names = new if isinstance(new, list) else [new]
+        if old not in fields:
+            raise own.error(("renamed", old), f"no field {old!r}{did_you_mean(old, fields)} is inherited")
+        if not names or not all(isinstance(name, str) for name in names):
+            raise own.error(("renamed", old), "must be the new name, or a list of new names")
+        found[old] = names
+    return found
+
+
+def check_alone(document: Document) -> None:
+    """Raises SpecError if a file that extends nothing says what only inheritance gives a meaning."""
+    for key in ("without", "renamed"):
+        if key in document.data:
+            raise document.error((key,), "this file inherits nothing: it has no `extends`")
+    for section in CHANGED:
+        for label, entry in _mapping(document, section).items():
+            if label == EVERY or (isinstance(entry, Mapping) and LIKE in entry):
+                raise document.error(
+                    (*section, label), f"`{LIKE}` and `{EVERY}` need what is inherited: this file has no `extends`"
+                )
+
+
+def _mapping(document: Document, path: Path_) -> Mapping[str, Any]:
+    """The mapping at a path; an empty one where there is none."""
+    found: Any = document.data
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 class _Inheritance:
@@ -38,7 +84,7 @@ class _Inheritance:
         self.without = {tuple(text.split(".")): index for index, text in enumerate(own.data.get("without", ()))}
 
     def document(self) -> Document:
-        own = {key: value for key, value in self.own.data.items() if key not in ("extends", "without")}
+        own = {key: value for key, value in self.own.data.items() if key not in ("extends", "without", "renamed")}
         base = {key: value for key, value in self.base.data.items() if key not in OWN}
         data = self.entries((), base, own)
         for path, index in self.without.items():
@@ -49,12 +95,37 @@ class _Inheritance:
 
     def entries(self, at: Path_, base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
         """A mapping of both: the inherited entries in their order, then the new ones."""
-        found = {}
+        found: dict[str, Any] = {}
+        if at in CHANGED:
+            base, own = self.with_every(base, own), {key: entry for key, entry in own.items() if key != EVERY}
+            own = {key: self.like(at, key, entry, base, own) for key, entry in own.items()}
         for key in dict.fromkeys((*base, *own)):
             value = self.value((*at, key), base.get(key, _NOTHING), own.get(key, _NOTHING))
             if value is not _NOTHING:
                 found[key] = value
         return found
+
+    def with_every(self, base: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The inherited entries with the keys that all of them are to have. A new field's key stands behind that of the field it is ``after``."""
+        every = own.get(EVERY)
+        if not isinstance(every, Mapping):
+            return base
+        fields = (entry for entry in self.own.data.get("fields", ()) if isinstance(entry, Mapping))
+        after = {str(entry["name"]): str(entry["after"]) for entry in fields if {"name", "after"} <= entry.keys()}
+        return {label: _added(entry, every, after) if isinstance(entry, Mapping) else entry for label, entry in base.items()}
+
+    def like(self, at: Path_, key: str, entry: Any, base: Mapping[str, Any], own: Mapping[str, Any]) -> Any:
+        """An entry of the file, with what it is like. Raises SpecError."""
+        if not isinstance(entry, Mapping) or not isinstance(entry.get(LIKE), str):
+            return entry
+        name, before = entry[LIKE], list(own)[: list(own).index(key)]
+        changes = {inner: value for inner, value in entry.items() if inner != LIKE}
+        if name in before:
+            return {**self.like(at, name, own[name], base, own), **changes}
+        if isinstance(base.get(name), Mapping):
+            return {**base[name], **changes}
+        known = [*base, *before]
+        raise self.own.error((*at, key, LIKE), f"no entry {name!r}{did_you_mean(name, known)} is inherited or stands before")
 
     def value(self, at: Path_, base: Any, own: Any) -> Any:
         if at in self.without:
@@ -88,6 +159,15 @@ class _Inheritance:
             document, index = (self.own, again[name]) if name in again else (self.base, places[name])
             self.parts[("fields", position)] = (document, ("fields", index))
             yield {key: value for key, value in document.data["fields"][index].items() if key != "after"}
+
+
+def _added(entry: Mapping[str, Any], more: Mapping[str, Any], after: Mapping[str, str]) -> dict[str, Any]:
+    """An entry with more keys, those of new fields behind the ones that they are ``after``."""
+    keys = list(entry)
+    for key in (key for key in more if key not in entry):
+        place = after.get(key)
+        keys.insert(keys.index(place) + 1 if place in keys else len(keys), key)
+    return {key: more.get(key, entry.get(key)) for key in keys}
 
 
 def _has(data: Mapping[str, Any], path: Path_) -> bool:

@@ -5,21 +5,18 @@ Every error is a ``SpecError`` that names file, line and field.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
-
-import jsonschema_rs
 
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.building.builder import build
-from dmlcts.spec.reading.document import Document, SpecError, parse, read, schema_error
-from dmlcts.spec.reading.inherit import inherited
+from dmlcts.spec.reading.document import Document, Path_, SpecError, parse, read
+from dmlcts.spec.reading.inherit import check_alone, inherited
 from dmlcts.spec.reading.measured import measurements_of
+from dmlcts.spec.reading.schema import validate
 
 
 def operators_folder() -> Path:
@@ -112,9 +109,7 @@ def load_text(text: str, file: Path | None = None) -> Operator:
 def load_document(text: str, file: Path | None = None) -> Document:
     """A spec file's text as resolved and validated data. Raises SpecError."""
     document = _resolved(parse(text, file))
-    error = next(iter(_validator().iter_errors(document.data)), None)
-    if error is not None:
-        raise schema_error(document, error)
+    validate(document, "dmlcts.spec", "operator")
     return document
 
 
@@ -133,6 +128,7 @@ def _resolved(document: Document) -> Document:
         names.append(name)
         chain.append(_parsed(name))
     resolved = chain.pop()
+    check_alone(resolved)
     while chain:
         resolved = inherited(chain.pop(), resolved)
     return resolved
@@ -150,7 +146,18 @@ def _profiles() -> dict[str, Path]:
     return {file.stem: file for file in sorted(profiles_folder().glob("*.yaml"))}
 
 
-@cache
-def _validator() -> Any:
-    schema = resources.files("dmlcts.spec").joinpath("schema/operator.schema.json").read_text(encoding="utf-8")
-    return jsonschema_rs.validator_for(json.loads(schema))
+def error_in(operator: Operator, path: Path_, problem: str) -> SpecError:
+    """An error in an operator's spec that shows only when its cases are made or run, to be raised; it names file and line, also of what is inherited."""
+    if operator.file is None:
+        return SpecError(None, None, path, problem)
+    return load_document(read(operator.file), operator.file).error(path, problem)
+
+
+def profile_names() -> tuple[str, ...]:
+    """The profiles of spec/profiles, by name. No file is read."""
+    return tuple(_profiles())
+
+
+def profile(name: str) -> Document:
+    """A profile as it stands, with what it extends, unchecked. Raises KeyError for an unknown one, SpecError."""
+    return _resolved(_parsed(name))

@@ -7,18 +7,15 @@ replaces the usual one, and ``not`` lists usual differences that it does not hav
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jsonschema_rs
-
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.measurement import Difference, Measurement, types_of
-from dmlcts.spec.reading.document import Document, parse, read, schema_error
+from dmlcts.spec.reading.document import Document, parse, read
+from dmlcts.spec.reading.schema import validate
 
 LISTS = {"accepts": "rule", "refuses": "what", "unknown": "what"}
 """The lists of differences, and the key that names an entry's subject."""
@@ -54,9 +51,7 @@ def forget() -> None:
 def checked(text: str, file: Path | None = None) -> Document:
     """The text of a file of measurements, validated. Raises SpecError."""
     found = parse(text, file)
-    error = next(iter(_validator().iter_errors(found.data)), None)
-    if error is not None:
-        raise schema_error(found, error)
+    validate(found, "dmlcts.spec", "measured")
     for operator, entry in found.data["operators"].items():
         at = ("operators", operator)
         if operator not in abi().operator_types:
@@ -111,9 +106,3 @@ def _of_each_tensor(entry: Mapping[str, Any], what: str, tensors: Sequence[str])
     ways = tuple(map(str, entry.get("ways", ())))
     for name in tensors if "*" in entry[what] else ("*",):
         yield Difference(entry[what].replace("*", name), tuple(way.replace("*", name) for way in ways), types, message, waived)
-
-
-@cache
-def _validator() -> Any:
-    schema = resources.files("dmlcts.spec").joinpath("schema/measured.schema.json").read_text(encoding="utf-8")
-    return jsonschema_rs.validator_for(json.loads(schema))

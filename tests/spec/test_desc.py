@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -312,3 +313,70 @@ def test_a_desc_cannot_be_changed() -> None:
         assert copied == outer
         assert repr(copied) == repr(outer)
         assert list(copied.fields["FusedActivation"].tensors()) == list(desc.tensors())
+
+
+# Attributes by their types
+
+RELU = OperatorDesc("ACTIVATION_RELU", {})
+TYPED = OperatorDesc(
+    "MADE_UP",
+    {
+        "Axis": -1,
+        "Axes": (0, 2),
+        "Alpha": 0.1,
+        "Beta": 1,
+        "Scales": (0.1, 2),
+        "Keep": 1,
+        "Mode": "EDGE",
+        "Size": Size2D(4, 2),
+        "ScaleBias": ScaleBias(0.1, 1),
+        "Value": 2**63,
+        "FusedActivation": RELU,
+        "Gates": (RELU, RELU),
+        "Absent": None,
+    },
+)
+TENTH = 0.10000000149011612
+"""0.1 as FLOAT32 holds it."""
+
+
+def test_each_attribute_is_read_by_its_type() -> None:
+    assert (TYPED.integer("Axis"), TYPED.integers("Axes"), TYPED.flag("Keep"), TYPED.constant("Mode")) == (-1, (0, 2), True, "EDGE")
+    assert (TYPED.size_2d("Size").height, TYPED.scalar("Value")) == (2, 2**63)
+    assert (TYPED.inner(), TYPED.inners("Gates")) == (RELU, (RELU, RELU))
+
+
+def test_floats_are_what_the_struct_holds() -> None:
+    assert (TYPED.number("Alpha"), TYPED.number("Beta"), TYPED.numbers("Scales")) == (TENTH, 1.0, (TENTH, 2.0))
+    assert TYPED.scale_bias() == ScaleBias(TENTH, 1.0)
+    large = TYPED.with_fields(Alpha=1e39, Beta=math.nan)
+    assert large.number("Alpha") == math.inf
+    assert math.isnan(large.number("Beta"))
+
+
+def test_what_is_absent_has_the_default() -> None:
+    assert (TYPED.integer("Absent", default=3), TYPED.integers("Dilations", default=(1, 1))) == (3, (1, 1))
+    assert (TYPED.number("Offset", default=0.5), TYPED.flag("Absent", default=False), TYPED.constant("Order", "A")) == (
+        0.5,
+        False,
+        "A",
+    )
+    assert (TYPED.scale_bias("Absent"), TYPED.inner("Absent")) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("read", "problem"),
+    [
+        (lambda: TYPED.integer("Alpha"), "MADE_UP: Alpha is 0.1, not of type int"),
+        (lambda: TYPED.integers("Axis"), "MADE_UP: Axis is -1, not of type tuple"),
+        (lambda: TYPED.number("Mode"), "MADE_UP: Mode is 'EDGE', not of type float or int"),
+        (lambda: TYPED.constant("Axis"), "MADE_UP: Axis is -1, not of type str"),
+        (lambda: TYPED.flag("Absent"), "MADE_UP: Absent is None, not of type int"),
+        (lambda: TYPED.scale_bias("Size"), "MADE_UP: Size is .*, not of type ScaleBias"),
+        (lambda: TYPED.inner("Mode"), "MADE_UP: Mode is 'EDGE', not of type OperatorDesc"),
+        (lambda: TYPED.integer("Axs"), "MADE_UP: Axs is no field of it; it has Axis, Axes, Alpha"),
+    ],
+)
+def test_an_attribute_of_another_type_is_an_error_that_names_it(read: Callable[[], object], problem: str) -> None:
+    with pytest.raises(TypeError, match=problem):
+        read()

@@ -283,3 +283,28 @@ def test_a_file_of_another_form_is_seen(old: str, new: str, problem: str) -> Non
 def test_no_profile_has_the_name_of_an_operator() -> None:
     """``extends`` and the words of ids find either by its name, whatever the case."""
     assert not {file.stem.upper() for file in profiles_folder().glob("*.yaml")} & set(operator_names())
+
+
+# Errors in what is inherited
+
+
+def test_an_error_in_an_inherited_part_names_its_file_and_who_inherits_it() -> None:
+    """The profile's workloads name sizes that the shapes of this operator do not have."""
+    operator = "operator: ELEMENT_WISE_ABS\ntype: 2\nintroduced: '1_0'\nsummary: Given in a test.\nextends: pooling\n"
+    text = (
+        operator
+        + "fields: [{name: InputTensor, kind: input, type: TENSOR_DESC}, {name: OutputTensor, kind: output, type: TENSOR_DESC}]\n"
+    )
+    text += 'support: [{level: "1_0", dimensions: 4-5, types: [FLOAT32]}]\nconstraints: {}\ntolerance: {class: exact}\n'
+    text += 'shapes: [{sizes: {InputTensor: ["*S"], OutputTensor: ["*S"]}}]\nsources: [{title: none}]\n'
+    with pytest.raises(SpecError, match=r"pooling\.yaml:\d+: cases\.workloads\.") as error:
+        load_text(text, Path("element_wise_abs.yaml"))
+    assert str(error.value).endswith("(inherited by ELEMENT_WISE_ABS)")
+
+
+def test_an_error_in_an_own_part_names_no_heir() -> None:
+    file = operators_folder() / "element_wise" / "element_wise_round.yaml"
+    with pytest.raises(SpecError) as error:
+        load_text(read(file).replace("class: exact", "class: exakt"), file)
+    assert "element_wise_round.yaml:" in str(error.value)
+    assert "inherited" not in str(error.value)

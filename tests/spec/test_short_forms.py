@@ -118,7 +118,7 @@ def operator_fields() -> list[dict[str, Any]]:
         (
             {"evidence": {"measured": "1.15.4"}},
             "measured",
-            "DirectML.dll 1.15.4 on a software adapter (dmlcts run --backend directml --basis measured -k example/one)",
+            "DirectML.dll 1.15.4 on a software adapter (dmlcts run ACTIVATION_SOFTMAX1 --backend directml --basis measured -k example/one)",
         ),
         ({"evidence": {"page": True, "measured": "1.15.4", "shown_by": "values nans"}, "basis": "measured"}, "measured",
          "the operator's reference page; DirectML.dll 1.15.4 on a software adapter (values nans)"),
@@ -156,4 +156,5 @@ def test_evidence_by_measurement_has_a_command(name: str) -> None:
     """Each measured example whose evidence is nothing but the measurement can be measured again."""
     for found in load(name).examples:
         if found.basis == "measured" and found.evidence.endswith(")") and "dmlcts run" in found.evidence:
+            assert f"(dmlcts run {name} --" in found.evidence
             assert found.evidence.endswith(f"-k example/{found.id})")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dmlcts.conformance.commands.specs.spec import unknown_names
+from dmlcts.generator.checks.written import written_wrong
 from dmlcts.spec.reading.document import SpecError, parse, read
 from dmlcts.spec.reading.loader import load_text, operators_folder
 
@@ -57,7 +57,7 @@ def test_a_wrong_type_in_cases_is_an_error_of_the_file(name: str) -> None:
 def refusal(data: dict[str, Any]) -> SpecError | None:
     """Why a spec is refused; None if it is not."""
     try:
-        unknown_names(load_text(json.dumps(data)))
+        list(written_wrong(load_text(json.dumps(data))))
     except SpecError as error:
         return error
     return None

@@ -184,12 +184,12 @@ def specs() -> Reader:
 
 def spec_cases() -> Reader:
     """Specs with every section of ``cases`` among them, and what ``dmlcts spec check`` looks for besides."""
-    from dmlcts.conformance.commands.specs.spec import unknown_names
+    from dmlcts.generator.checks.written import written_wrong
     from dmlcts.spec.reading.document import SpecError, read
     from dmlcts.spec.reading.loader import load_text, operators_folder
 
     def load(data: bytes, folder: Path) -> object:
-        return unknown_names(load_text(read(_file(folder, "spec.yaml", data))))
+        return list(written_wrong(load_text(read(_file(folder, "spec.yaml", data)))))
 
     names = ("resample2", "gather", "top_k1")
     return Reader(load, (SpecError,), tuple(next(operators_folder().rglob(f"{name}.yaml")).read_bytes() for name in names))

@@ -15,6 +15,7 @@ from rich.markup import escape
 
 from dmlcts.conformance.commands.common import json_option, mapper, print_json, processes_option
 from dmlcts.conformance.commands.faults import common
+from dmlcts.conformance.commands.faults.advice import advice
 from dmlcts.conformance.commands.faults.common import SEED, add_costs, operators_of, planted_in, tracked
 from dmlcts.conformance.faults.catalogue import find_mutant
 from dmlcts.conformance.faults.hunt.hunt import Cost, Hunt, hunt, hunt_by_kind, wanted
@@ -68,7 +69,8 @@ def hunt_command(
     if as_json:
         print_json([_json(entry) for entry in hunts])
     else:
-        _print(hunts, listed, costs, skipped, [name for name in work if is_stale(name, planted_in(name))])
+        stale = [name for name in work if is_stale(name, planted_in(name))]
+        _print(hunts, level, listed, costs, skipped, stale)
     raise click.exceptions.Exit(1 if any(entry.surprising for entry in hunts) else 0)
 
 
@@ -155,7 +157,7 @@ def _json(entry: Hunt) -> dict[str, Any]:
     }
 
 
-def _print(hunts: Sequence[Hunt], listed: bool, costs: Mapping[str, Cost], skipped: int, stale: Sequence[str]) -> None:
+def _print(hunts: Sequence[Hunt], level: str, listed: bool, costs: Mapping[str, Cost], skipped: int, stale: Sequence[str]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for entry in hunts:
         mutant = entry.mutant
@@ -186,6 +188,8 @@ def _print(hunts: Sequence[Hunt], listed: bool, costs: Mapping[str, Cost], skipp
         + (f"; {skipped:,} are skipped, as they are found whenever one of these is (--all includes them)" if skipped else ""),
         style="bold" if any(entry.surprising for entry in hunts) else "green",
     )
+    for line in advice(hunts, level):
+        console.print(escape(line))
     if stale:
         which = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
         console.print(

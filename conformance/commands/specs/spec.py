@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,12 @@ from dmlcts.conformance.commands.specs import spec_coverage, spec_factors, spec_
 from dmlcts.conformance.commands.specs.spec_show import print_operator
 from dmlcts.conformance.runner.screen.terminal import console, counted
 from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.generator.checks.hints import hints
+from dmlcts.generator.checks.written import written_wrong
 from dmlcts.generator.covering.cases import is_stale
 from dmlcts.generator.plan.attributes import NotGenerable
-from dmlcts.generator.values.recipes import RECIPES
-from dmlcts.generator.values.special_sets import SPECIAL
 from dmlcts.spec.model.abi import abi
-from dmlcts.spec.model.expression import ExpressionError, compile_expression
-from dmlcts.spec.model.operator import Operator, RandomData, Values
+from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.pages.compare import compare
 from dmlcts.spec.pages.page import PageError, read_page
 from dmlcts.spec.pages.sections import constants_of
@@ -102,16 +102,23 @@ def show(operator: str, as_json: bool, as_yaml: bool) -> None:
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @json_option
 def check(files: tuple[Path, ...], as_json: bool) -> None:
-    """Checks spec files: the given ones, or all. Exits with 1 if one is invalid; errors name file, line and field."""
+    """Checks spec files: the given ones, or all. Exits with 1 if one is invalid; errors name file, line and field.
+
+    Of files that are given it also says what a right spec may lack.
+    """
     folders = (operators_folder(), profiles_folder(), measured_folder())
     every = tuple(file for folder in folders for file in sorted(folder.rglob("*.yaml")))
     chosen = files or every
     problems = [{"file": str(file), "problem": problem} for file in chosen for problem in _problems(file)]
+    wrong = {problem["file"] for problem in problems}
+    advice = {str(file): list(_advice(file)) for file in files if str(file) not in wrong}
     if as_json:
-        print_json({"checked": len(chosen), "problems": problems})
+        print_json({"checked": len(chosen), "problems": problems, "hints": advice})
     else:
         for problem in problems:
             click.echo(problem["problem"], err=True)
+        for line in chain.from_iterable(advice.values()):
+            click.echo(line)
         click.echo(f"{len(chosen)} files checked, {len(problems)} problems")
     raise click.exceptions.Exit(1 if problems else 0)
 
@@ -126,12 +133,21 @@ def _problems(file: Path) -> Iterator[str]:
             load_document(read(file), file)
         else:
             operator = load_file(file)
-            yield from unknown_names(operator)
+            yield from written_wrong(operator)
             yield from _stale_rows(operator, file)
         if file.resolve().is_relative_to(file_form.spec_folder()):
             yield from file_form.problems(read(file), file.resolve())
     except SpecError as error:
         yield str(error)
+
+
+def _advice(file: Path) -> Iterator[str]:
+    """What the right spec of an operator may lack, and what to do next."""
+    if file.parent.name in ("measured", "profiles"):
+        return
+    operator = load_file(file, measured_folder())
+    yield from (f"{operator.name}: {hint}" for hint in hints(operator))
+    yield f"next: dmlcts spec coverage {operator.name}"
 
 
 def _stale_rows(operator: Operator, file: Path) -> Iterator[str]:
@@ -142,45 +158,6 @@ def _stale_rows(operator: Operator, file: Path) -> Iterator[str]:
             yield f"{file}: the stored rows of {operator.name} are stale: `dmlcts spec arrays {operator.name}` adds those that are missing"
     except NotGenerable as error:
         yield f"{file}: its cases cannot be made: {error}"
-
-
-def unknown_names(operator: Operator) -> list[str]:
-    """Names in a spec that the generator does not know: recipes and their parameters, sets of special values."""
-    found = []
-    for tensor, values in operator.values.items():
-        where = f"{operator.file}: cases.values.{tensor}"
-        found += [f"{where}.random{problem}" for problem in _wrong_recipe(operator, values)]
-        for name, other in values.data.items():
-            found += [f"{where}.data.{name}{problem}" for problem in _wrong_recipe(operator, other)]
-        named = {*values.special, *values.measured} - values.sets.keys() - values.parts.keys()
-        for name in sorted({*named, *(of for of, _ in values.parts.values())}):
-            if name not in SPECIAL:
-                found.append(f"{where}: unknown set of special values {name!r}; known: {', '.join(SPECIAL)}")
-    return found
-
-
-def _wrong_recipe(operator: Operator, data: Values | RandomData) -> Iterator[str]:
-    """What is wrong with a recipe and its parameters, each beginning with where that is."""
-    if data.recipe not in RECIPES:
-        yield f".recipe: unknown recipe {data.recipe!r}; known: {', '.join(RECIPES)}"
-        return
-    recipe, given = RECIPES[data.recipe], data.parameters.keys()
-    if not recipe.parameters <= given <= recipe.parameters | recipe.optional:
-        needed = ", ".join(sorted(recipe.parameters)) or "no parameters"
-        yield f": {data.recipe} takes {needed}" + "".join(f", and may take {name}" for name in sorted(recipe.optional))
-        return
-    yield from (f".{name}: {problem}" for name, problem in _wrong_expressions(operator, data))
-
-
-def _wrong_expressions(operator: Operator, data: Values | RandomData) -> Iterator[tuple[str, str]]:
-    """The recipe parameters that are not valid expressions over the desc's fields."""
-    for name in sorted(RECIPES[data.recipe].computed):
-        try:
-            unknown = compile_expression(str(data.parameters[name])).names - {field.name for field in operator.fields}
-        except ExpressionError as error:
-            yield name, str(error)
-        else:
-            yield from ((name, f"there is no field {field}") for field in sorted(unknown))
 
 
 @command.command("compare")

@@ -18,6 +18,7 @@ from dmlcts.conformance.execution import binding_checks
 from dmlcts.conformance.runner.screen.terminal import console
 from dmlcts.generator.checks import CHECKS
 from dmlcts.generator.checks.given import Given
+from dmlcts.generator.checks.hints import hints
 from dmlcts.generator.checks.promises import COLUMNS, Coverage, coverage
 from dmlcts.generator.suite.interactions import KINDS, Covered, interactions
 from dmlcts.generator.suite.suite import operator_cases
@@ -30,10 +31,11 @@ MOST_OF_A_CHECK = 5
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An operator's coverage, what is wrong with its cases, and the pairs and triples that they have if those were counted."""
+    """An operator's coverage, what is wrong with its cases, what its spec may lack, and the pairs and triples of its cases if those were counted."""
 
     coverage: Coverage
     problems: tuple[str, ...]
+    hints: tuple[str, ...]
     together: Mapping[str, Covered]
 
     @property
@@ -56,7 +58,7 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
     """Lists the promises of the specs that no case tests, and what is wrong with the cases. Exits with 1 if there is anything.
 
     With --interactions it exits with 1 too if an operator has less than all pairs at level core, less than all pairs with a long dimension at
-    level full, or less than 99 % of the triples there.
+    level full, or less than 99 % of the triples there. For operators that are named it also says what a complete spec may lack.
     """
     names = names_given(operators) or [operator.name for operator in sound()]
     stderr = Console(stderr=True)
@@ -68,6 +70,8 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
         print_json({"operators": entries} if together else entries)
     else:
         _print_coverage(found)
+        if operators:
+            _print_hints(found)
         if together:
             _print_together(found)
     raise click.exceptions.Exit(0 if all(entry.complete and not entry.too_few for entry in found) else 1)
@@ -78,7 +82,7 @@ def _found(name: str, together: bool) -> Found:
     given = Given(operator, operator_cases(name))
     problems = tuple(problem for check in (*CHECKS, *binding_checks.CHECKS) for problem in _first(list(check(given))))
     covered = coverage(operator, given.cases, reference_of(operator.name) is not None)
-    return Found(covered, problems, interactions(operator, given.cases) if together else {})
+    return Found(covered, problems, tuple(hints(operator)), interactions(operator, given.cases) if together else {})
 
 
 def _first(problems: list[str]) -> list[str]:
@@ -100,6 +104,7 @@ def _json(found: Found) -> dict[str, Any]:
         **own,
         "columns": columns,
         "problems": list(found.problems),
+        "hints": list(found.hints),
         **({"enough": not found.too_few, **tuples} if tuples else {}),
     }
 
@@ -126,6 +131,17 @@ def _print_coverage(found: Sequence[Found]) -> None:
     out.print(
         f"{complete} of {len(found)} specs are complete: every promise in them has a case, and no check of the cases complains"
     )
+
+
+def _print_hints(found: Sequence[Found]) -> None:
+    """What to do next about the complete ones: complete means that what is promised is tested, not that enough is promised."""
+    out = console()
+    for each in found:
+        if each.complete:
+            name = each.coverage.operator
+            for hint in each.hints:
+                out.print(f"[yellow]{name}:[/] {escape(hint)}", soft_wrap=True)
+            out.print(f"next: dmlcts faults hunt {name}", soft_wrap=True)
 
 
 def _print_together(found: Sequence[Found]) -> None:

@@ -13,21 +13,16 @@ A profile is a YAML file in the form of schema/profile.schema.json:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from functools import cache
-from importlib import resources
 from pathlib import Path
-from typing import Any
-
-import jsonschema_rs
 
 from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.reports.claim.claim import VALIDATION
 from dmlcts.spec.model.abi import abi
-from dmlcts.spec.reading.document import Document, parse, read, schema_error
+from dmlcts.spec.reading.document import Document, parse, read
 from dmlcts.spec.reading.loader import operator_names
+from dmlcts.spec.reading.schema import validate
 
 
 def requirements(given: Iterable[str]) -> tuple[str, ...]:
@@ -42,9 +37,7 @@ def requirements(given: Iterable[str]) -> tuple[str, ...]:
 def read_profile(file: Path) -> tuple[str, ...]:
     """The requirements of a profile. Raises SpecError, which names file, line and field."""
     document = parse(read(file), file)
-    error = next(iter(_schema().iter_errors(document.data)), None)
-    if error is not None:
-        raise schema_error(document, error)
+    validate(document, "dmlcts.conformance.runner.work", "profile")
     return tuple(_in_profile(document))
 
 
@@ -92,9 +85,3 @@ def _checked(document: Document, path: tuple[str | int, ...], data_type: str) ->
 def _near(text: str) -> str:
     near = get_close_matches(text.upper(), (*operator_names(), *abi().data_types), n=3)
     return f"; similar: {', '.join(near)}" if near else ""
-
-
-@cache
-def _schema() -> Any:
-    text = resources.files("dmlcts.conformance.runner.work").joinpath("schema/profile.schema.json").read_text(encoding="utf-8")
-    return jsonschema_rs.validator_for(json.loads(text))

@@ -40,6 +40,7 @@ from dmlcts.conformance.runner.workers.search import work_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import Case
 from dmlcts.reports.record.record import ERROR, NOT_RUN, Result, result_json, write_line
+from dmlcts.spec.reading.document import SpecError
 from dmlcts.spec.untrusted import sanitize
 from dmlcts.spec.writing.files import WriteError, writing_to
 
@@ -108,11 +109,13 @@ class Worker:
 
 
 def result_in(session: Session, case: Case) -> Result:
-    """The result of a case. An error in the suite itself costs this case, not the run."""
+    """The result of a case. An error in the spec or in the suite itself costs this case, not the run."""
     try:
         return session.run(case)
     except KeyboardInterrupt:
         raise
+    except SpecError as error:
+        return session.settled(replace(not_run(case), status=ERROR, message=f"the spec is wrong: {sanitize.line(error)}"))
     except BaseException as error:  # a backend in this process may raise anything
         evidence = {"traceback": sanitize.block("".join(format_exception(error)[-6:]))}
         message = f"internal error of the suite (please report it): {sanitize.raised(error)}"

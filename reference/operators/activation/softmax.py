@@ -16,7 +16,7 @@ from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import Reference, reference
 from dmlcts.reference.shared.fused import HALF_LARGEST, spreads
 from dmlcts.reference.stage import stage
-from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.operator import MEASURED
 
 _MUCH = 300.0
@@ -26,8 +26,7 @@ _MUCH = 300.0
 @stage("activation.axes")
 def _axes(desc: OperatorDesc, x: Array) -> tuple[int, ...]:
     """The dimensions that make up a row. Their order in Axes, and one given twice, mean nothing: measured on DirectML.dll."""
-    axes = desc.fields.get("Axes")
-    return tuple(sorted(set(axes))) if isinstance(axes, tuple) else (x.ndim - 1,)
+    return tuple(sorted(set(desc.integers("Axes", default=(x.ndim - 1,)))))
 
 
 def _row(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Array, Array]:
@@ -116,8 +115,8 @@ def log_softmax(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
 
 def _lost(xp: Any, desc: OperatorDesc, total: Array) -> Array | None:
     """The sums as DirectML.dll stores them for FLOAT16, where they do not exceed the largest such number; None if none does."""
-    output = desc.fields.get("OutputTensor")  # a fused activation's desc has no tensors
-    half = isinstance(output, TensorDesc) and output.data_type == "FLOAT16"
+    output = desc.find("OutputTensor")  # a fused activation's desc has no tensors
+    half = output is not None and output.data_type == "FLOAT16"
     return xp.minimum(total, HALF_LARGEST) if half and bool(xp.any((total > HALF_LARGEST) & (total < xp.inf))) else None
 
 

@@ -43,14 +43,13 @@ class Mask:
 @stage("attention.mask")
 def mask(xp: Any, desc: OperatorDesc, inputs: Inputs, sizes: Sizes) -> Mask | None:
     """What is masked; None if nothing is."""
-    number: Any = desc.fields["MaskFilterValue"]
-    fill = float(xp.float32(number))
+    fill = desc.number("MaskFilterValue")
     if "PastSequenceLengthsTensor" in inputs:
         return Mask(causal(xp, past_lengths(xp, inputs), sizes), fill)
     tensor = inputs.get("MaskTensor")
     if tensor is None:
         return None
-    numbers, kind = tensor.astype(xp.int64), desc.fields.get("MaskType")
+    numbers, kind = tensor.astype(xp.int64), desc.constant("MaskType")
     if kind == "BOOLEAN":
         return Mask(four(xp, 1 - numbers), fill)
     numbers = xp.reshape(numbers, (-1,))

@@ -129,15 +129,14 @@ def attention(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     masked = mask(xp, desc, inputs, Sizes(query.value.shape[0], query.value.shape[2], cache.key.value.shape[2]))
     position = inputs.get("RelativePositionBiasTensor")
     position_bias = None if position is None else four(xp, position)
-    number: Any = desc.fields["Scale"]
-    scores = score(xp, product(xp, query, cache.key), float(xp.float32(number)), position_bias, masked, data_type)
+    scores = score(xp, product(xp, query, cache.key), desc.number("Scale"), position_bias, masked, data_type)
     defined = cache.output_defined(xp, desc.tensor("OutputTensor").sizes)
     found = {"OutputTensor": replace(_output(xp, desc, scores, cache.value), defined=defined)}
     if masked is not None and masked.empty is not None and bool(xp.any(masked.empty)):
         by_page = _output(xp, desc, _masked_whole(xp, scores, masked.empty), cache.value)
         found["OutputTensor"] = replace(found["OutputTensor"], contested={DOCUMENTED: replace(by_page, defined=defined)})
     for name, present in (("OutputPresentKeyTensor", cache.key.value), ("OutputPresentValueTensor", cache.value.value)):
-        if desc.fields.get(name) is not None:
+        if desc.find(name) is not None:
             own = desc.tensor(name).sizes
             found[name] = Answer(xp.reshape(present, own), defined=cache.present_defined(xp, present, own))
     return found

@@ -46,9 +46,9 @@ class Heads:
     @classmethod
     def of(cls, desc: OperatorDesc) -> Heads:
         """Those of a desc: MULTIHEAD_ATTENTION has one count for both."""
-        query: Any = desc.fields.get("QueryHeadCount", desc.fields.get("HeadCount"))
-        shared: Any = desc.fields.get("KeyValueHeadCount", query)
-        return cls(query, shared)
+        if "HeadCount" in desc.fields:
+            return cls(desc.integer("HeadCount"), desc.integer("HeadCount"))
+        return cls(desc.integer("QueryHeadCount"), desc.integer("KeyValueHeadCount"))
 
 
 def element_type(desc: OperatorDesc) -> str:

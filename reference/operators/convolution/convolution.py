@@ -34,14 +34,13 @@ def _layer(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], sizes: tupl
 
     With it an array (C, *K) that says where each of a sum's elements stands in the filter tensor: 0 is the first.
     """
-    fields: Mapping[str, Any] = desc.fields
-    backward = fields["Direction"] == "BACKWARD"
-    w = grouped_filter(xp, inputs["FilterTensor"].astype(xp.float64), fields["GroupCount"], backward)
+    backward, groups = desc.constant("Direction") == "BACKWARD", desc.integer("GroupCount")
+    w = grouped_filter(xp, inputs["FilterTensor"].astype(xp.float64), groups, backward)
     order = xp.reshape(xp.arange(prod(w.shape[2:])), w.shape[2:])
-    if fields["Mode"] == "CONVOLUTION":
+    if desc.constant("Mode") == "CONVOLUTION":
         w, order = (reversed_window(xp, array, len(sizes) - 2) for array in (w, order))
-    geometry = Geometry(fields["Strides"], fields["Dilations"], fields["StartPadding"], sizes[2:])
-    return Layer(grouped(xp, inputs["InputTensor"], fields["GroupCount"]), w, geometry, transposed if backward else forward), order
+    geometry = Geometry(desc.integers("Strides"), desc.integers("Dilations"), desc.integers("StartPadding"), sizes[2:])
+    return Layer(grouped(xp, inputs["InputTensor"], groups), w, geometry, transposed if backward else forward), order
 
 
 @stage("convolution.reverse")
@@ -56,8 +55,7 @@ def convolution(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
 
     The last OutputPadding elements of the output are zeros, to which neither filter nor bias adds anything, but the activation is applied.
     """
-    padded, behind = desc.tensor("OutputTensor").sizes, desc.fields["OutputPadding"]
-    assert isinstance(behind, tuple)
+    padded, behind = desc.tensor("OutputTensor").sizes, desc.integers("OutputPadding")
     sizes = (*padded[:2], *(size - padding for size, padding in zip(padded[2:], behind, strict=True)))
     layer, order = _layer(xp, desc, inputs, sizes)
     bias = inputs.get("BiasTensor")

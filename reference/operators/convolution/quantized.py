@@ -36,13 +36,12 @@ def _layer(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> Layer:
 
     Zero points have one element, the filter's perhaps one for each output channel, in dimensions of their own.
     """
-    fields: Mapping[str, Any] = desc.fields
-    w, groups, sizes = inputs["FilterTensor"], fields["GroupCount"], fields["OutputTensor"].sizes
+    w, groups, sizes = inputs["FilterTensor"], desc.integer("GroupCount"), desc.tensor("OutputTensor").sizes
     zero_point = _by_channel(xp, real(xp, inputs, "FilterZeroPointTensor"), w.ndim - 1)
     return Layer(
         grouped(xp, inputs["InputTensor"], groups),
         grouped_filter(xp, w - zero_point, groups),
-        Geometry(fields["Strides"], fields["Dilations"], fields["StartPadding"], sizes[2:]),
+        Geometry(desc.integers("Strides"), desc.integers("Dilations"), desc.integers("StartPadding"), sizes[2:]),
         forward,
         xp.reshape(xp.asarray(real(xp, inputs, "InputZeroPointTensor")), ()),
         zero_point if zero_point.size == 1 else xp.reshape(zero_point, (groups, -1, *zero_point.shape[2:])),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import reference
@@ -27,13 +27,13 @@ def part(xp: Any, x: Array, axis: int, start: int, size: int) -> Array:
 def join(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """All inputs along Axis."""
     parts = [inputs[name] for name, _ in desc.called("InputTensors")]
-    return {"OutputTensor": Answer(joined(xp, parts, cast(int, desc.fields["Axis"])))}
+    return {"OutputTensor": Answer(joined(xp, parts, desc.integer("Axis")))}
 
 
 @reference("SPLIT")
 def split(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Each output has the elements along Axis that follow those of the outputs before it."""
-    axis, start = cast(int, desc.fields["Axis"]), 0
+    axis, start = desc.integer("Axis"), 0
     found = {}
     for name, tensor in desc.called("OutputTensors"):
         found[name] = Answer(part(xp, inputs["InputTensor"], axis, start, tensor.sizes[axis]))

@@ -18,20 +18,14 @@ from dmlcts.spec.model.desc import OperatorDesc
 @stage("data_movement.channel_first")
 def _channel_first(desc: OperatorDesc) -> bool:
     """Whether the channel of the space side is the slowest of the three."""
-    return desc.fields.get("Order", "DEPTH_COLUMN_ROW") == "COLUMN_ROW_DEPTH"
-
-
-def _block(desc: OperatorDesc) -> int:
-    size = desc.fields["BlockSize"]
-    assert isinstance(size, int)
-    return size
+    return desc.constant("Order", default="DEPTH_COLUMN_ROW") == "COLUMN_ROW_DEPTH"
 
 
 @reference("DEPTH_TO_SPACE")
 @reference("DEPTH_TO_SPACE1")
 def depth_to_space(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``output[n, c, h * b + i, w * b + j] = input[n, channel(c, i, j), h, w]``."""
-    x, b = inputs["InputTensor"], _block(desc)
+    x, b = inputs["InputTensor"], desc.integer("BlockSize")
     n, channels, h, w = x.shape
     c = channels // (b * b)
     if _channel_first(desc):
@@ -45,7 +39,7 @@ def depth_to_space(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> 
 @reference("SPACE_TO_DEPTH1")
 def space_to_depth(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``output[n, channel(c, i, j), h, w] = input[n, c, h * b + i, w * b + j]``."""
-    x, b = inputs["InputTensor"], _block(desc)
+    x, b = inputs["InputTensor"], desc.integer("BlockSize")
     n, c, height, width = x.shape
     h, w = height // b, width // b
     order = (0, 1, 3, 5, 2, 4) if _channel_first(desc) else (0, 3, 5, 1, 2, 4)

@@ -47,18 +47,15 @@ def _steps(xp: Any, sizes: tuple[int, ...]) -> Array:
 @reference("DIAGONAL_MATRIX")
 def diagonal_matrix(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``Value`` where ``column - row == Offset``, 0 elsewhere."""
-    offset = desc.fields["Offset"]
-    assert isinstance(offset, int)
+    offset = desc.integer("Offset")
     return {"OutputTensor": _filled(xp, desc, inputs, (offset, offset + 1))}
 
 
 @reference("DIAGONAL_MATRIX1")
 def diagonal_matrix1(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``Value`` where ``begin <= column - row < end``; everywhere else, if end is before begin."""
-    begin, end = desc.fields["DiagonalFillBegin"], desc.fields["DiagonalFillEnd"]
-    assert isinstance(begin, int)
-    assert isinstance(end, int)
-    return {"OutputTensor": _filled(xp, desc, inputs, (begin, end))}
+    limits = desc.integer("DiagonalFillBegin"), desc.integer("DiagonalFillEnd")
+    return {"OutputTensor": _filled(xp, desc, inputs, limits)}
 
 
 def _filled(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], limits: tuple[int, int]) -> Answer:

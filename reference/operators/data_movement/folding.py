@@ -55,8 +55,7 @@ def fold(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
 
 def windows(desc: OperatorDesc, sizes: tuple[int, ...]) -> list[Window]:
     """The window along each spatial dimension of a tensor of these spatial sizes."""
-    fields: Mapping[str, Any] = desc.fields
-    rows = [fields[name] for name in ("WindowSizes", "Strides", "Dilations", "StartPadding", "EndPadding")]
+    rows = [desc.integers(name) for name in ("WindowSizes", "Strides", "Dilations", "StartPadding", "EndPadding")]
     return [
         Window(size, taps, (size + start + end - dilation * (taps - 1) - 1) // stride + 1, stride, dilation, start)
         for size, taps, stride, dilation, start, end in zip(sizes, *rows, strict=True)

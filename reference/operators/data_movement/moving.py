@@ -11,17 +11,9 @@ from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
 
 
-def numbers(desc: OperatorDesc, name: str) -> tuple[int, ...]:
-    """An attribute that holds a number for each dimension."""
-    found = desc.fields[name]
-    assert isinstance(found, tuple)
-    return found
-
-
 def constant(xp: Any, desc: OperatorDesc, name: str, like: str) -> Array:
     """A scalar of an attribute, in the type of the tensor ``like``; what was a FLOAT loses its fraction in an integer type."""
-    value, dtype = desc.fields[name], numpy_dtype(desc.tensor(like).data_type)
-    assert isinstance(value, int | float)
+    value, dtype = desc.scalar(name), numpy_dtype(desc.tensor(like).data_type)
     return xp.asarray(value if dtype.kind == "f" else int(value), dtype=dtype)
 
 

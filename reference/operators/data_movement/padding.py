@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.data_movement.moving import constant, elements_at, numbers
+from dmlcts.reference.operators.data_movement.moving import constant, elements_at
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
@@ -45,8 +45,8 @@ def _place(xp: Any, mode: str, at: Array, size: int) -> Array:
 @reference("PADDING1")
 def padding(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The input, StartPadding from the output's beginning on, and around it the constant or what the mode repeats of it."""
-    x, mode = inputs["InputTensor"], str(desc.fields["PaddingMode"])
-    before, sizes = numbers(desc, "StartPadding"), desc.tensor("OutputTensor").sizes
+    x, mode = inputs["InputTensor"], desc.constant("PaddingMode")
+    before, sizes = desc.integers("StartPadding"), desc.tensor("OutputTensor").sizes
     places = [xp.arange(size) - start for size, start in zip(sizes, before, strict=True)]
     found = elements_at(xp, x, [_place(xp, mode, at, own) for at, own in zip(places, x.shape, strict=True)])
     if mode == "CONSTANT":

@@ -19,8 +19,7 @@ def reverse_subsequences(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array
     By the page a length beyond the axis counts as the axis's size. DirectML.dll counts back from the length itself, and gives the last
     element where that leads beyond the axis.
     """
-    x, axis = inputs["InputTensor"], desc.fields["Axis"]
-    assert isinstance(axis, int)
+    x, axis = inputs["InputTensor"], desc.integer("Axis")
     size = x.shape[axis]
     lengths = xp.minimum(inputs["SequenceLengthsTensor"], 2 * size).astype(xp.int64)  # beyond that nothing changes any more
     clamped = xp.minimum(lengths, size)

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.data_movement.moving import elements_at, numbers
+from dmlcts.reference.operators.data_movement.moving import elements_at
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
@@ -18,7 +18,7 @@ from dmlcts.spec.model.operator import MEASURED
 @reference("SLICE")
 def slice_(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``output[i] = input[Offsets + i * Strides]``."""
-    starts, steps = numbers(desc, "Offsets"), numbers(desc, "Strides")
+    starts, steps = desc.integers("Offsets"), desc.integers("Strides")
     return {"OutputTensor": Answer(_strided(xp, desc, inputs["InputTensor"], starts, steps))}
 
 
@@ -30,7 +30,7 @@ def slice1(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
     is shorter: its elements then come from one place after the other.
     """
     x = inputs["InputTensor"]
-    offsets, windows, steps = (numbers(desc, f"InputWindow{name}") for name in ("Offsets", "Sizes", "Strides"))
+    offsets, windows, steps = (desc.integers(f"InputWindow{name}") for name in ("Offsets", "Sizes", "Strides"))
     starts = tuple(_start(o, n, t) for o, n, t in zip(offsets, windows, steps, strict=True))
     value = _strided(xp, desc, x, starts, steps)
     groups = _joined(desc.tensor("InputTensor"), desc.tensor("OutputTensor"), windows, steps)
@@ -47,7 +47,7 @@ def slice1(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
 def slice_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Zeros of the output's sizes, with the gradient where SLICE1 took its elements; DirectML.dll joins dimensions as there."""
     gradient, target = inputs["InputGradientTensor"], desc.tensor("OutputGradientTensor")
-    offsets, windows, steps = (numbers(desc, f"InputWindow{name}") for name in ("Offsets", "Sizes", "Strides"))
+    offsets, windows, steps = (desc.integers(f"InputWindow{name}") for name in ("Offsets", "Sizes", "Strides"))
     starts = tuple(_start(o, n, t) for o, n, t in zip(offsets, windows, steps, strict=True))
     sizes, taken = target.sizes, gradient.shape
     each = [[i] for i in range(gradient.ndim)]

@@ -58,7 +58,7 @@ def element_wise_add1(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) 
     The sum may be rounded to the tensors' own type in between: DirectML.dll was measured to do so in FLOAT16. Then it may overflow, too.
     """
     total = applied(_sum, xp, *operands(xp, inputs))
-    if desc.fields.get("FusedActivation") is None:
+    if desc.inner() is None:
         return {"OutputTensor": Answer(total)}
     limits = xp.finfo(inputs["ATensor"].dtype)
     size = xp.abs(total)

@@ -13,7 +13,7 @@ from dmlcts.reference.registry import Reference, reference
 from dmlcts.reference.shared.element_wise import applied
 from dmlcts.reference.shared.scale_bias import ROUNDOFF, Function, scaled, through, unary
 from dmlcts.spec.model.abi import data_type
-from dmlcts.spec.model.desc import OperatorDesc, ScaleBias
+from dmlcts.spec.model.desc import OperatorDesc
 
 reference("ELEMENT_WISE_ERF")(either_zero(unary(erf)))
 reference("ELEMENT_WISE_EXP")(unary(lambda xp, x: xp.exp(x)))
@@ -49,7 +49,7 @@ LOGARITHM_ERROR = 2.0**-21
 @reference("ELEMENT_WISE_CONSTANT_POW")
 def constant_pow(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``(x * Scale + Bias) ** Exponent``."""
-    exponent = float(xp.float32(desc.fields["Exponent"]))
+    exponent = desc.number("Exponent")
     argument, error = scaled(xp, desc, inputs["InputTensor"])
     answer = through(xp, lambda xp, x: applied(power, xp, x, xp.full_like(x, exponent)), argument, error)
     return {"OutputTensor": _power_answer(xp, answer, argument, xp.full_like(argument, exponent))}
@@ -65,7 +65,7 @@ def pow_(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
     base, exponent = inputs["InputTensor"], inputs["ExponentTensor"]
     whole_base, whole_exponent = (not data_type(desc.tensor(n).data_type).is_float for n in ("InputTensor", "ExponentTensor"))
     argument, error = scaled(xp, desc, base)
-    if whole_base and isinstance(desc.fields.get("ScaleBias"), ScaleBias):
+    if whole_base and desc.scale_bias() is not None:
         argument, error = xp.trunc(argument), None
     if whole_base and whole_exponent:
         whole = partial(_whole_power, dtype=base.dtype)

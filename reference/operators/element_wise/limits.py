@@ -22,10 +22,10 @@ from dmlcts.spec.model.dtypes import numpy_dtype
 
 def _bound(xp: Any, desc: OperatorDesc, name: str) -> float | None:
     """Min or Max as the desc holds it, None where the operator has no such bound; a scalar union keeps every integer exactly."""
-    value = desc.fields.get(name)
-    assert value is None or isinstance(value, int | float)
-    held = numpy_dtype(str(desc.fields.get("MinMaxDataType", "FLOAT32")))
-    return value if value is None or held.kind != "f" else float(held.type(value))
+    if name not in desc.fields:
+        return None
+    held = numpy_dtype(desc.constant("MinMaxDataType", default="FLOAT32"))
+    return desc.scalar(name) if held.kind != "f" else float(held.type(desc.scalar(name)))
 
 
 def _limits(dtype: Any) -> tuple[int, int]:

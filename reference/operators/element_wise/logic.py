@@ -76,4 +76,4 @@ _MODES: Mapping[str, Callable[[Any, Array], Array]] = {
 @reference("ELEMENT_WISE_IS_INFINITY")
 def is_infinity(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """1 for the infinities that InfinityMode asks for."""
-    return _truth(xp, applied(_MODES[str(desc.fields["InfinityMode"])], xp, inputs["InputTensor"]))
+    return _truth(xp, applied(_MODES[desc.constant("InfinityMode")], xp, inputs["InputTensor"]))

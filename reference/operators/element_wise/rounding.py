@@ -9,7 +9,7 @@ from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import Reference, reference
 from dmlcts.reference.shared.element_wise import applied
 from dmlcts.reference.shared.scale_bias import SMALLEST, Function, scaled
-from dmlcts.spec.model.desc import OperatorDesc, ScaleBias
+from dmlcts.spec.model.desc import OperatorDesc
 
 _NO_FRACTION = 2.0**52
 """From here on float64 has no bits for a fraction, and adding a half would round."""
@@ -32,7 +32,7 @@ _MODES = {
 def element_wise_round(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Rounds by RoundingMode; NaN and infinities stay what they are."""
     x = inputs["InputTensor"].astype(xp.float64)
-    return {"OutputTensor": Answer(applied(_MODES[str(desc.fields["RoundingMode"])], xp, x))}
+    return {"OutputTensor": Answer(applied(_MODES[desc.constant("RoundingMode")], xp, x))}
 
 
 def scaled_to_round(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array | None]:
@@ -40,12 +40,12 @@ def scaled_to_round(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array
     could give another integer.
     """
     argument, error = scaled(xp, desc, x)
-    pair = desc.fields.get("ScaleBias")
-    if error is None or not isinstance(pair, ScaleBias):
+    pair = desc.scale_bias()
+    if error is None or pair is None:
         return argument, error
     x = x.astype(xp.float64)
     held = x.astype(xp.float32) == x
-    for number in (x * float(xp.float32(pair[0])), argument):
+    for number in (x * pair.scale, argument):
         held = held & (number.astype(xp.float32) == number) & ((number == 0) | (xp.abs(number) >= SMALLEST))
     return argument, xp.where(held, 0.0, 2 * error)  # twice: an integer input may be rounded too
 

@@ -38,7 +38,7 @@ def identity(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
     out and saturates. What lies outside the integer type, or may lie there, is not defined.
     """
     x = inputs["InputTensor"]
-    if desc.fields.get("ScaleBias") is None:
+    if desc.scale_bias() is None:
         return {"OutputTensor": Answer(x)}
     if x.dtype.kind == "f":
         return {"OutputTensor": through(xp, partial(applied, lambda xp, number: number), *scaled(xp, desc, x))}

@@ -18,7 +18,7 @@ def _answer(xp: Any, desc: OperatorDesc, gathered: Array) -> dict[str, Answer]:
 @reference("GATHER")
 def gather(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``output[b, i, a] = input[b, indices[i], a]`` with the dimensions b before ``Axis`` and a after it."""
-    x, axis = inputs["InputTensor"], desc.fields["Axis"]
+    x, axis = inputs["InputTensor"], desc.integer("Axis")
     size = x.shape[axis]
     return _answer(xp, desc, xp.take(x, limited(xp, places(xp, inputs["IndicesTensor"].ravel(), size), size), axis=axis))
 
@@ -26,7 +26,7 @@ def gather(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str
 @reference("GATHER_ELEMENTS")
 def gather_elements(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``output[b, i, a] = input[b, indices[b, i, a], a]``."""
-    x, axis = inputs["InputTensor"], desc.fields["Axis"]
+    x, axis = inputs["InputTensor"], desc.integer("Axis")
     size = x.shape[axis]
     return _answer(xp, desc, xp.take_along_axis(x, limited(xp, places(xp, inputs["IndicesTensor"], size), size), axis=axis))
 
@@ -36,8 +36,8 @@ def gather_elements(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) ->
 def gather_nd(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``output[b, i, a] = input[b, *indices[b, i], a]``: the last dimension of the indices has one for each dimension of the input after b."""
     x, indices = inputs["InputTensor"], inputs["IndicesTensor"]
-    batch = desc.fields.get("BatchDimensionCount", 0)
-    sizes = x.shape[x.ndim - desc.fields["InputDimensionCount"] :]
+    batch = desc.integer("BatchDimensionCount", default=0)
+    sizes = x.shape[x.ndim - desc.integer("InputDimensionCount") :]
     length = indices.shape[-1]
     count = int(xp.prod(xp.asarray(sizes[:batch], dtype=xp.int64))) if batch else 1
     tuples = xp.reshape(indices, (count, -1, length))

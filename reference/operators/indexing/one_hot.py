@@ -17,7 +17,7 @@ from dmlcts.spec.model.operator import MEASURED
 def one_hot(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``output[b, n, a] = values[1] if n == indices[b, 0, a] else values[0]``: the first two elements of the values. An index without a place has none."""
     values, output = xp.ravel(inputs["ValuesTensor"]), desc.tensor("OutputTensor")
-    axis: Any = desc.fields["Axis"]
+    axis = desc.integer("Axis")
     size = output.sizes[axis]
     along = xp.reshape(xp.arange(size), (-1, *(1,) * (len(output.sizes) - 1 - axis)))
     named = places(xp, inputs["IndicesTensor"], size) == along

@@ -50,8 +50,7 @@ def _answer(xp: Any, x: Array, answer: Answer) -> dict[str, Answer]:
 @reference("SCATTER")
 def scatter(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``output[b, indices[b, i, a], a] = updates[b, i, a]``, with the dimensions b before ``Axis`` and a after it."""
-    x = inputs["InputTensor"]
-    axis: Any = desc.fields["Axis"]
+    x, axis = inputs["InputTensor"], desc.integer("Axis")
     size, after = x.shape[axis], prod(x.shape[axis + 1 :])
     found = places(xp, xp.reshape(inputs["IndicesTensor"], (prod(x.shape[:axis]), -1, after)), size)
     before, _, rest = xp.meshgrid(*map(xp.arange, found.shape), indexing="ij")
@@ -63,7 +62,7 @@ def scatter(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[st
 def scatter_nd(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``output[*indices[i], a] = updates[i, a]``: the last dimension of the indices has one for each of the first dimensions of the input."""
     x, indices = inputs["InputTensor"], inputs["IndicesTensor"]
-    sizes, length = x.shape[x.ndim - desc.fields["InputDimensionCount"] :], indices.shape[-1]
+    sizes, length = x.shape[x.ndim - desc.integer("InputDimensionCount") :], indices.shape[-1]
     tuples = xp.reshape(indices, (-1, length))
     flat, within = xp.zeros(len(tuples), dtype=xp.int64), xp.ones(len(tuples), dtype=bool)
     for at, size in enumerate(sizes[:length]):

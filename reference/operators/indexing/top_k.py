@@ -27,9 +27,9 @@ def top_k(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str,
 
     Whether denormals compare as zeros is not stated. They are copied as they are, whatever the order.
     """
-    x, axis, k = inputs["InputTensor"], desc.fields["Axis"], desc.fields["K"]
+    x, axis, k = inputs["InputTensor"], desc.integer("Axis"), desc.integer("K")
     rows = xp.moveaxis(x, axis, -1)
-    direction = str(desc.fields.get("AxisDirection", "DECREASING"))
+    direction = desc.constant("AxisDirection", default="DECREASING")
     known = None
     if rows.dtype.kind == "f":
         known = xp.broadcast_to(~xp.any(xp.isnan(rows), axis=-1, keepdims=True), (*rows.shape[:-1], k))

@@ -22,7 +22,7 @@ def gemm(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
     open what Alpha makes of it.
     """
     a, b, c = _matrix(xp, desc, inputs, "A"), _matrix(xp, desc, inputs, "B"), inputs.get("CTensor")
-    alpha, beta = (float(xp.float32(desc.fields[name])) for name in ("Alpha", "Beta"))
+    alpha, beta = (desc.number(name) for name in ("Alpha", "Beta"))
     value, size, terms = product(xp, a, b), magnitude(xp, a, b), a.shape[-1]
     half = a.dtype == xp.float16
     parts = parts_error(xp, a, b) if half else None
@@ -58,4 +58,4 @@ def _overflow(xp: Any, value: Array, size: Array) -> Array | None:
 def _matrix(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], name: str) -> Array:
     """A matrix as it is multiplied."""
     matrix = inputs[f"{name}Tensor"]
-    return xp.swapaxes(matrix, -1, -2) if desc.fields[f"Trans{name}"] == "TRANSPOSE" else matrix
+    return xp.swapaxes(matrix, -1, -2) if desc.constant(f"Trans{name}") == "TRANSPOSE" else matrix

@@ -45,13 +45,6 @@ TINY = 2.0**-126
 """What is smaller may be flushed."""
 
 
-def attribute(xp: Any, desc: OperatorDesc, name: str) -> float:
-    """A FLOAT attribute, as the desc holds it."""
-    value = desc.fields[name]
-    assert isinstance(value, int | float)
-    return float(xp.float32(value))
-
-
 @stage("normalization.sum")
 def along(xp: Any, x: Array, axes: Sequence[int]) -> tuple[Array, int]:
     """The sum over ``axes``, which stay as ones, and how many elements each has. Without axes each element is a sum of its own."""
@@ -102,7 +95,7 @@ def finished(xp: Any, desc: OperatorDesc, value: Array, error: Array, known: Arr
     Of FLOAT16 tensors what an activation sees may have been stored: DirectML.dll does so.
     """
     error = xp.where(xp.isfinite(value) & known, error, 0.0)
-    if isinstance(desc.fields.get("FusedActivation"), OperatorDesc):
+    if desc.inner() is not None:
         error = error + stored_error(xp, desc, value)
     answer = activated(xp, desc.fields, value, error)
     defined = known if answer.defined is None else known & answer.defined

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.normalization.error import UNIT, attribute, finished, inverse_root
+from dmlcts.reference.operators.normalization.error import UNIT, finished, inverse_root
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
@@ -36,7 +36,7 @@ def batch_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]
     x, mean, variance, scale, bias = (
         inputs[f"{name}Tensor"].astype(xp.float64) for name in ("Input", "Mean", "Variance", "Scale", "Bias")
     )
-    inverse, share = inverse_root(xp, variance, xp.zeros_like(variance), attribute(xp, desc, "Epsilon"))
+    inverse, share = inverse_root(xp, variance, xp.zeros_like(variance), desc.number("Epsilon"))
     factor = scale * inverse
     value = normalized(x, mean, factor, bias)
     move = mean * factor
@@ -50,8 +50,6 @@ def batch_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]
 @reference("VALUE_SCALE_2D")
 def value_scale_2d(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``Scale * x + Bias[channel]``; the channel is the second dimension."""
-    biases = desc.fields["Bias"]
-    assert isinstance(biases, tuple)
-    x, scale = inputs["InputTensor"].astype(xp.float64), attribute(xp, desc, "Scale")
-    bias = xp.reshape(xp.asarray(biases, dtype=xp.float32).astype(xp.float64), (1, -1, 1, 1))
+    x, scale = inputs["InputTensor"].astype(xp.float64), desc.number("Scale")
+    bias = xp.reshape(xp.asarray(desc.numbers("Bias"), dtype=xp.float64), (1, -1, 1, 1))
     return {"OutputTensor": Answer(value_scaled(x, scale, bias), slack=UNIT * xp.abs(x * scale))}

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.normalization.error import BY_COUNT, UNIT, added, along, attribute, finished, inverse_root
+from dmlcts.reference.operators.normalization.error import BY_COUNT, UNIT, added, along, finished, inverse_root
 from dmlcts.reference.operators.normalization.rows import centered, mean_of, row_axes, squares, variance_of
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.fused import stored_error
@@ -23,8 +23,8 @@ from dmlcts.spec.model.desc import OperatorDesc
 
 def _used(desc: OperatorDesc) -> tuple[bool, bool]:
     """Whether the mean is subtracted, and whether the deviation divides."""
-    fields = desc.fields
-    return bool(fields.get("UseMean", True)), bool(fields.get("UseVariance", fields.get("NormalizeVariance")))
+    variance = "UseVariance" if "UseVariance" in desc.fields else "NormalizeVariance"
+    return desc.flag("UseMean", default=True), desc.flag(variance)
 
 
 def row_mean(xp: Any, desc: OperatorDesc, x: Array, axes: Sequence[int]) -> tuple[Array, Array]:
@@ -55,7 +55,7 @@ def _normalized(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Ar
     if not divided:
         return value, error, xp.ones_like(x, dtype=bool)
     variance, deviation = row_variance(xp, desc, x, value, error, axes)
-    factor, share = inverse_root(xp, variance, deviation, attribute(xp, desc, "Epsilon"))
+    factor, share = inverse_root(xp, variance, deviation, desc.number("Epsilon"))
     known = xp.isfinite(share)
     if centred and variance.size == x.size:
         known = known & (x >= 0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.normalization.error import QUOTIENT, TINY, UNIT, added, along, attribute, finished, inverse_root
+from dmlcts.reference.operators.normalization.error import QUOTIENT, TINY, UNIT, added, along, finished, inverse_root
 from dmlcts.reference.operators.normalization.rows import magnitudes, row_axes, squares
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.fused import stored_error
@@ -22,7 +22,7 @@ _POW = 3.0
 @stage("normalization.neighborhood")
 def neighborhood(desc: OperatorDesc) -> tuple[int, ...]:
     """The dimensions along which an element has neighbors."""
-    return (1,) if desc.fields["CrossChannel"] else (2, 3)
+    return (1,) if desc.flag("CrossChannel") else (2, 3)
 
 
 @stage("normalization.reach")
@@ -63,15 +63,14 @@ def _bases(xp: Any, desc: OperatorDesc, x: Array, stored: Callable[[Array], Arra
     The neighbourhood is LocalSize channels, or a square of LocalSize rows and columns; in both the divisor is LocalSize, as the formula
     says. ``stored`` is what the squares, their sum and the result may be off by because they are stored.
     """
-    size = desc.fields["LocalSize"]
-    assert isinstance(size, int)
+    size = desc.integer("LocalSize")
     total, terms = squares(x, x), 1
     off = stored(total)
     for axis in neighborhood(desc):
         total, off, terms = window(xp, total, axis, size), window(xp, off, axis, size), terms * min(size, x.shape[axis])
-    alpha = attribute(xp, desc, "Alpha")
+    alpha = desc.number("Alpha")
     weighted = weighted_sum(alpha, size, total)
-    base = attribute(xp, desc, "Bias") + weighted
+    base = desc.number("Bias") + weighted
     # In any order: Higham's bound, for terms are few. Each is a square, and the sum a product with Alpha / LocalSize.
     near = (terms + 3) * (UNIT * xp.abs(weighted) + TINY) + UNIT * xp.abs(base)
     near = near + weighted_sum(abs(alpha), size, off + stored(total)) + stored(base)
@@ -87,7 +86,7 @@ def _power_share(xp: Any, base: Array, share: Array, power: float) -> Array:
 @reference("LOCAL_RESPONSE_NORMALIZATION")
 def local_response(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``x / (Bias + Alpha / LocalSize * sum(x^2 of the neighbourhood)) ^ Beta``."""
-    x, beta = inputs["InputTensor"].astype(xp.float64), attribute(xp, desc, "Beta")
+    x, beta = inputs["InputTensor"].astype(xp.float64), desc.number("Beta")
     base, share, _ = _bases(xp, desc, x, xp.zeros_like)
     value = x / raised(xp, base, beta)
     return {"OutputTensor": Answer(value, slack=xp.abs(value) * (_power_share(xp, base, share, beta) + QUOTIENT * UNIT))}
@@ -106,8 +105,7 @@ def local_response_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]
     The sum is over the elements whose neighbourhood has this one. DirectML.dll sums over the neighbourhood itself, which is another one
     where LocalSize is even; and it stores the squares, their sum and b, which FLOAT16 may not hold.
     """
-    size = desc.fields["LocalSize"]
-    assert isinstance(size, int)
+    size = desc.integer("LocalSize")
     answer = _response_gradient(xp, desc, inputs, window_back)
     if size % 2 == 0:
         answer = replace(answer, contested={MEASURED: _response_gradient(xp, desc, inputs, window)})
@@ -119,9 +117,8 @@ def _response_gradient(
 ) -> Answer:
     """The gradient by the input, where ``summed`` are the sums along an axis over those elements that each one counts in."""
     x, gradient = (inputs[name].astype(xp.float64) for name in ("InputTensor", "InputGradientTensor"))
-    alpha, beta, size = attribute(xp, desc, "Alpha"), attribute(xp, desc, "Beta"), desc.fields["LocalSize"]
-    assert isinstance(size, int)
-    stores = desc.with_fields(OutputTensor=desc.fields["OutputGradientTensor"])
+    alpha, beta, size = desc.number("Alpha"), desc.number("Beta"), desc.integer("LocalSize")
+    stores = desc.with_fields(OutputTensor=desc.tensor("OutputGradientTensor"))
     base, share, terms = _bases(xp, desc, x, lambda value: stored_error(xp, stores, value) + xp.zeros_like(value))
     own = gradient / raised(xp, base, beta)
     own_error = xp.abs(own) * (_power_share(xp, base, share, beta) + QUOTIENT * UNIT)
@@ -145,7 +142,7 @@ def lp_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -
     the square alone of order 2.
     """
     x, axes = inputs["InputTensor"].astype(xp.float64), row_axes(desc)
-    if desc.fields["P"] == 1:
+    if desc.integer("P") == 1:
         terms = magnitudes(xp, x)
         norm, _ = along(xp, terms, axes)
         square, off = norm * norm, added(xp, terms, axes) + stored_error(xp, desc, norm)
@@ -154,6 +151,6 @@ def lp_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -
         terms = squares(x, x)
         square, _ = along(xp, terms, axes)
         error = added(xp, terms, axes) + UNIT * square
-    factor, share = inverse_root(xp, square, error + stored_error(xp, desc, square), attribute(xp, desc, "Epsilon"))
+    factor, share = inverse_root(xp, square, error + stored_error(xp, desc, square), desc.number("Epsilon"))
     known = xp.broadcast_to(xp.isfinite(share), x.shape)
     return {"OutputTensor": Answer(x * factor, slack=xp.where(known, xp.abs(x * factor) * (share + UNIT), 0.0), defined=known)}

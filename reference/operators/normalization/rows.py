@@ -12,12 +12,11 @@ from dmlcts.spec.model.desc import OperatorDesc
 @stage("normalization.axes")
 def row_axes(desc: OperatorDesc) -> tuple[int, ...]:
     """The dimensions of a row: those named, in whatever order, or those that CrossChannel says. One named twice counts once."""
-    axes, axis = desc.fields.get("Axes"), desc.fields.get("Axis")
-    if isinstance(axes, tuple):
-        return tuple(sorted(set(axes)))
-    if isinstance(axis, int):
-        return (axis,)
-    return (1, 2, 3) if desc.fields["CrossChannel"] else (2, 3)
+    if "Axes" in desc.fields:
+        return tuple(sorted(set(desc.integers("Axes"))))
+    if "Axis" in desc.fields:
+        return (desc.integer("Axis"),)
+    return (1, 2, 3) if desc.flag("CrossChannel") else (2, 3)
 
 
 @stage("normalization.mean")

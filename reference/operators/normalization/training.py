@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.normalization.error import BY_COUNT, QUOTIENT, UNIT, added, along, attribute, finished, inverse_root
+from dmlcts.reference.operators.normalization.error import BY_COUNT, QUOTIENT, UNIT, added, along, finished, inverse_root
 from dmlcts.reference.operators.normalization.given import normalized
 from dmlcts.reference.operators.normalization.mean_variance import row_mean, row_variance
 from dmlcts.reference.operators.normalization.rows import centered, mean_of
@@ -39,7 +39,7 @@ def batch_normalization_training(xp: Any, desc: OperatorDesc, inputs: Mapping[st
     difference = centered(x, mean)
     off = mean_error + UNIT * xp.abs(difference)
     variance, deviation = row_variance(xp, desc, x, difference, off, axes)
-    inverse, share = inverse_root(xp, variance, deviation, attribute(xp, desc, "Epsilon"))
+    inverse, share = inverse_root(xp, variance, deviation, desc.number("Epsilon"))
     factor = scale * inverse
     value = normalized(x, mean, factor, bias)
     move = mean * factor
@@ -66,7 +66,7 @@ def products(gradient: Array, difference: Array) -> Array:
 
 def _stores(desc: OperatorDesc) -> OperatorDesc:
     """The desc with the gradient by the input as OutputTensor, whose type is that of what is stored on the way."""
-    return desc.with_fields(OutputTensor=desc.fields["OutputGradientTensor"])
+    return desc.with_fields(OutputTensor=desc.tensor("OutputGradientTensor"))
 
 
 def _answer(xp: Any, desc: OperatorDesc, value: Array, error: Array) -> Answer:
@@ -97,7 +97,7 @@ def _summed(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array], inverse: A
 def batch_normalization_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``g * Scale / sqrt(Variance + Epsilon)``; by the scale ``sum(g * (x - Mean) / sqrt(Variance + Epsilon))``, by the bias ``sum(g)``."""
     gradient, variance, scale = (inputs[f"{name}Tensor"].astype(xp.float64) for name in ("InputGradient", "Variance", "Scale"))
-    inverse, share = inverse_root(xp, variance, xp.zeros_like(variance), attribute(xp, desc, "Epsilon"))
+    inverse, share = inverse_root(xp, variance, xp.zeros_like(variance), desc.number("Epsilon"))
     value = gradient * (scale * inverse)
     return {
         "OutputGradientTensor": _answer(xp, _stores(desc), value, xp.abs(value) * (share + 2 * UNIT)),
@@ -113,7 +113,7 @@ def batch_normalization_training_grad(xp: Any, desc: OperatorDesc, inputs: Mappi
     """
     desc = _stores(desc)
     x, mean, variance = (inputs[f"{name}Tensor"].astype(xp.float64) for name in ("Input", "Mean", "Variance"))
-    inverse, share = inverse_root(xp, variance, xp.zeros_like(variance), attribute(xp, desc, "Epsilon"))
+    inverse, share = inverse_root(xp, variance, xp.zeros_like(variance), desc.number("Epsilon"))
     documented = _centered_gradient(xp, desc, inputs, row_mean(xp, desc, x, broadcast_axes(desc)), inverse, share)
     measured = _centered_gradient(xp, desc, inputs, (mean, xp.zeros_like(mean)), inverse, share)
     return {
@@ -150,7 +150,7 @@ def _centered_gradient(
     covariance = mean_of(total, count)
     covariance_error = (added(xp, terms, axes) + each) / count + BY_COUNT * UNIT * xp.abs(covariance)
     covariance_error = covariance_error + stored_error(xp, desc, covariance) + _in_parts(xp, desc, terms, axes)
-    square = variance + attribute(xp, desc, "Epsilon")
+    square = variance + desc.number("Epsilon")
     slope = covariance / square
     slope_error = covariance_error / xp.abs(square) + (QUOTIENT + 1) * UNIT * xp.abs(slope)
     part = difference * slope

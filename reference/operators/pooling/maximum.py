@@ -62,7 +62,7 @@ def max_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     """The largest element of each window, and its index where the desc has OutputIndicesTensor."""
     x = inputs["InputTensor"]
     floating = x.dtype.kind == "f"
-    largest, place = maximum(xp, desc, comparable(xp, x), desc.fields.get("OutputIndicesTensor") is not None)
+    largest, place = maximum(xp, desc, comparable(xp, x), desc.find("OutputIndicesTensor") is not None)
     defined = largest > -xp.inf if floating else xp.broadcast_to(inside(xp, desc) > 0, largest.shape)
     lowest = xp.finfo(x.dtype).min if floating else padding(xp, x)
     answers = {"OutputTensor": Answer(xp.maximum(largest, lowest), defined=defined)}

@@ -73,8 +73,7 @@ def lp_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict
     What it may be off by is counted in units of 2^-23 of the result, of which the root of the sum has one P-th of the sum's own: a term of
     the sum is as good as its power, whose units grow with ``|P ln x|`` from P = 3 on and which is the element itself or its square below.
     """
-    p = desc.fields["P"]
-    assert isinstance(p, int)
+    p = desc.integer("P")
     signed = inputs["InputTensor"].astype(xp.float64)
     x, held = xp.abs(signed), inside(xp, desc)
     largest = folded(xp, desc, x, 0.0, xp.maximum)

@@ -13,7 +13,7 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
-from dmlcts.spec.model.desc import OperatorDesc, Size2D
+from dmlcts.spec.model.desc import OperatorDesc
 
 
 @stage("pooling.scale")
@@ -39,7 +39,7 @@ def _corners(xp: Any, desc: OperatorDesc, regions: Array) -> tuple[Array, Array]
 
     Where the product lies so close to a tie that its own rounding decides, nothing is defined but at the tie itself.
     """
-    scale = xp.float32(desc.fields["SpatialScale"])
+    scale = xp.float32(desc.number("SpatialScale"))
     coordinates = regions[:, 1:].astype(xp.float32)
     exact = coordinates.astype(xp.float64) * float(scale)
     tie = xp.abs(exact - xp.floor(exact) - 0.5)
@@ -99,8 +99,7 @@ def roi_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     all that a region has whose second corner lies before the first; bins whose every element is NaN or -inf, for which it gives the least finite number, as maximum pooling does.
     """
     x, regions = inputs["InputTensor"], xp.reshape(inputs["ROITensor"], (-1, 5))
-    pooled = desc.fields["PooledSize"]
-    assert isinstance(pooled, Size2D)
+    pooled = desc.size_2d("PooledSize")
     corners, sure = _corners(xp, desc, regions)
     x1, y1, x2, y2 = (corners[:, i] for i in range(4))
     batch = batches(regions[:, 0].astype(xp.float64), x.shape[0])

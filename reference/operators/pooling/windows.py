@@ -10,7 +10,7 @@ window of 64 x 64 elements takes 128 steps and not 4096.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -18,7 +18,7 @@ from typing import Any
 
 from dmlcts.reference.answer import Array
 from dmlcts.reference.stage import stage
-from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ def scattered(xp: Any, axis: Axis, y: Array) -> Array:
 
 def forward(desc: OperatorDesc) -> OperatorDesc:
     """The desc of a gradient with the tensors that its forward operator had: the incoming gradient has the sizes of the output."""
-    return desc.with_fields(InputTensor=desc.fields["OutputGradientTensor"], OutputTensor=desc.fields["InputGradientTensor"])
+    return desc.with_fields(InputTensor=desc.tensor("OutputGradientTensor"), OutputTensor=desc.tensor("InputGradientTensor"))
 
 
 def axes(desc: OperatorDesc) -> list[Axis]:
     """The window along each spatial dimension, as the desc's attributes and the output's sizes say."""
-    source, target = (_tensor(desc, name) for name in ("InputTensor", "OutputTensor"))
-    windows, strides, paddings = (_numbers(desc, name) for name in ("WindowSize", "Strides", "StartPadding"))
-    dilations = _numbers(desc, "Dilations") if "Dilations" in desc.fields else (1,) * len(windows)
+    source, target = desc.tensor("InputTensor"), desc.tensor("OutputTensor")
+    windows, strides, paddings = (desc.integers(name) for name in ("WindowSize", "Strides", "StartPadding"))
+    dilations = desc.integers("Dilations", default=(1,) * len(windows))
     return [
         Axis(i + 2, source.sizes[i + 2], target.sizes[i + 2], windows[i], strides[i], dilations[i], paddings[i])
         for i in range(len(windows))
@@ -131,16 +131,4 @@ def divisors(xp: Any, desc: OperatorDesc) -> Array:
     0 where a window holds nothing. Shape: as ``inside``.
     """
     held = inside(xp, desc)
-    return xp.full_like(held, prod(_numbers(desc, "WindowSize"))) if desc.fields["IncludePadding"] else held
-
-
-def _tensor(desc: OperatorDesc, name: str) -> TensorDesc:
-    tensor = desc.fields[name]
-    assert isinstance(tensor, TensorDesc)
-    return tensor
-
-
-def _numbers(desc: OperatorDesc, name: str) -> Sequence[int]:
-    numbers = desc.fields[name]
-    assert isinstance(numbers, tuple)
-    return numbers
+    return xp.full_like(held, prod(desc.integers("WindowSize"))) if desc.flag("IncludePadding") else held

@@ -43,7 +43,7 @@ def _candidate(direction: Direction, weighted: Sum, hidden: Computed, reset: Com
     """The sum of which the new value is the activation."""
     arithmetic, part = direction.arithmetic, direction.gates(2, 3)
     own, recurrence = weighted.columns(part), direction.recurrence.columns(part)
-    if not direction.desc.fields["LinearBeforeReset"]:
+    if not direction.desc.flag("LinearBeforeReset"):
         return own + arithmetic.weighted(arithmetic.product(reset, hidden), recurrence) + direction.bias(part)
     linear = arithmetic.total(arithmetic.weighted(hidden, recurrence) + arithmetic.term(direction.recurrence_bias[part]))
     return own + arithmetic.term(arithmetic.product(reset, linear)) + arithmetic.term(direction.weight_bias[part])

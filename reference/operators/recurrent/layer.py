@@ -71,7 +71,7 @@ def layer(
     sequences, states = [], []
     for at in range(count):
         direction = _direction(xp, arithmetic, desc, inputs, at, rows // hidden, hidden)
-        backward = desc.fields["Direction"] == "BACKWARD" or at == 1
+        backward = desc.constant("Direction") == "BACKWARD" or at == 1
         weighted = arithmetic.weighted(x, Weights.of(inputs["WeightTensor"][0, at].astype(xp.float64).T))
         state = tuple(_initial(xp, inputs.get(name), at, batch, hidden) for name in initial)
         nothing = _initial(xp, None, at, batch, hidden)
@@ -89,7 +89,7 @@ def layer(
     return {
         name: _except(xp, answer, empty) if name in last else answer
         for name, answer in outputs.items()
-        if desc.fields.get(name) is not None
+        if desc.find(name) is not None
     }
 
 
@@ -117,7 +117,7 @@ def _direction(
 ) -> Direction:
     bias, peepholes = inputs.get("BiasTensor"), inputs.get("PeepholeTensor")
     both = xp.zeros(2 * gates * hidden) if bias is None else bias[0, 0, at].astype(xp.float64)
-    activations: Any = desc.fields["ActivationDescs"]
+    activations = desc.inners("ActivationDescs")
     each = len(activations) // desc_sizes(inputs)[1]
     return Direction(
         arithmetic,

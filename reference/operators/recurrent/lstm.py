@@ -64,7 +64,7 @@ def _step(is_before: Array | None, direction: Direction, weighted: Sum, state: S
         gate, _argument(direction, sums, _INPUT, _FORGET + 1, cells)
     )  # with peepholes, the output gate is computed below
     added, open_, kept = (gates.columns(direction.gates(at, at + 1)) for at in (_INPUT, _OUTPUT, _FORGET))
-    if direction.desc.fields["CoupleInputForget"]:
+    if direction.desc.flag("CoupleInputForget"):
         kept = arithmetic.rest(added)
     value = arithmetic.activated(shown, _argument(direction, sums, _CELL, _CELL + 1, None))
     renewed = renewed_cells(arithmetic, kept, cells, added, value)
@@ -90,9 +90,5 @@ def _argument(direction: Direction, sums: Sum, first: int, last: int, seen: Comp
         every = seen if last - first == 1 else arithmetic.repeated(seen, last - first)
         terms = terms + arithmetic.term(arithmetic.product(arithmetic.exact(direction.peepholes[part]), every))
     total = arithmetic.total(terms)
-    return arithmetic.clipped(total, _threshold(direction)) if direction.desc.fields["UseClipThreshold"] else total
-
-
-def _threshold(direction: Direction) -> float:
-    """The threshold as the desc holds it: a FLOAT."""
-    return float(direction.arithmetic.xp.float32(direction.desc.fields["ClipThreshold"]))
+    desc = direction.desc
+    return arithmetic.clipped(total, desc.number("ClipThreshold")) if desc.flag("UseClipThreshold") else total

@@ -15,15 +15,15 @@ from dmlcts.spec.model.desc import OperatorDesc
 @stage("reduction.along")
 def along(xp: Any, desc: OperatorDesc, x: Array) -> Array:
     """The array with Axis last, in the direction of the run."""
-    moved = xp.moveaxis(x, desc.fields["Axis"], -1)
-    return xp.flip(moved, axis=-1) if desc.fields["AxisDirection"] == "DECREASING" else moved
+    moved = xp.moveaxis(x, desc.integer("Axis"), -1)
+    return xp.flip(moved, axis=-1) if desc.constant("AxisDirection") == "DECREASING" else moved
 
 
 @stage("reduction.back")
 def back(xp: Any, desc: OperatorDesc, totals: Array) -> Array:
     """Totals of a run to their places: the inverse of ``along``."""
-    found = xp.flip(totals, axis=-1) if desc.fields["AxisDirection"] == "DECREASING" else totals
-    return xp.moveaxis(found, -1, desc.fields["Axis"])
+    found = xp.flip(totals, axis=-1) if desc.constant("AxisDirection") == "DECREASING" else totals
+    return xp.moveaxis(found, -1, desc.integer("Axis"))
 
 
 @stage("reduction.running")
@@ -66,7 +66,7 @@ def _accumulated(xp: Any, desc: OperatorDesc, array: Array, function: str, witho
 @reference("CUMULATIVE_SUMMATION")
 def cumulative_summation(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Sums of all elements up to each; exclusive ones begin with 0. Integers wrap around: measured, where the page is silent."""
-    without = bool(desc.fields["HasExclusiveSum"])
+    without = desc.flag("HasExclusiveSum")
     x, value = _accumulated(xp, desc, inputs["InputTensor"], "sum", without, 0)
     if x.dtype.kind != "f":
         return {"OutputTensor": Answer(value)}
@@ -77,7 +77,7 @@ def cumulative_summation(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array
 @reference("CUMULATIVE_PRODUCT")
 def cumulative_product(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """Products of all elements up to each; exclusive ones begin with 1. Integers wrap around: measured, where the page is silent."""
-    without = bool(desc.fields["HasExclusiveProduct"])
+    without = desc.flag("HasExclusiveProduct")
     x, value = _accumulated(xp, desc, inputs["InputTensor"], "product", without, 1)
     if x.dtype.kind != "f":
         return {"OutputTensor": Answer(value)}

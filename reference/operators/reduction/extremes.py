@@ -9,7 +9,7 @@ from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.reduction.rows import axes_of, reduced_sizes, rows
 from dmlcts.reference.registry import Reference, reference
 from dmlcts.reference.stage import stage
-from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc
 
 
 @stage("reduction.comparable")
@@ -39,9 +39,8 @@ def place(xp: Any, row: Array, function: str, direction: str, data_type: str) ->
 
 def _operator(function: str) -> Reference:
     def run(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
-        x, axes, output = inputs["InputTensor"], axes_of(desc), desc.fields["OutputTensor"]
-        assert isinstance(output, TensorDesc)
-        answer = place(xp, rows(xp, x, axes), function, str(desc.fields["AxisDirection"]), output.data_type)
+        x, axes, data_type = inputs["InputTensor"], axes_of(desc), desc.tensor("OutputTensor").data_type
+        answer = place(xp, rows(xp, x, axes), function, desc.constant("AxisDirection"), data_type)
         sizes = reduced_sizes(x, axes)
         known = None if answer.defined is None else xp.reshape(answer.defined, sizes)
         return {"OutputTensor": Answer(xp.reshape(answer.value, sizes), defined=known)}

@@ -17,7 +17,7 @@ from dmlcts.reference.operators.reduction.rows import LIMIT, SMALLEST, axes_of, 
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.accumulation import sum_error
 from dmlcts.reference.stage import stage
-from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.desc import OperatorDesc
 
 _ROUNDOFF = 2.0**-23
 """Of FLOAT32, where truncation is allowed."""
@@ -139,14 +139,12 @@ _REAL: Mapping[str, Callable[[Any, Array], Answer]] = {
 @reference("REDUCE")
 def reduce(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """One element for each row along Axes; of equal extremes ARGMIN and ARGMAX take the first, as the operators of those names do."""
-    x, function, axes = inputs["InputTensor"], str(desc.fields["Function"]), axes_of(desc)
+    x, function, axes = inputs["InputTensor"], desc.constant("Function"), axes_of(desc)
     row, sizes = rows(xp, x, axes), reduced_sizes(x, axes)
     if function in ("MIN", "MAX"):
         answer = Answer(extreme(xp, row, function))
     elif function in ("ARGMIN", "ARGMAX"):
-        output = desc.fields["OutputTensor"]
-        assert isinstance(output, TensorDesc)
-        answer = place(xp, row, function, "INCREASING", output.data_type)
+        answer = place(xp, row, function, "INCREASING", desc.tensor("OutputTensor").data_type)
     elif row.dtype.kind != "f":
         answer = Answer(product_of(xp, row) if function == "MULTIPLY" else total_of(xp, terms_of(xp, row, function)))
     else:

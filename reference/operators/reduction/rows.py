@@ -19,9 +19,7 @@ SMALLEST = 2.0**-126
 @stage("reduction.axes")
 def axes_of(desc: OperatorDesc) -> tuple[int, ...]:
     """The dimensions that make up a row. Their order in Axes, and one given twice, mean nothing: measured on DirectML.dll."""
-    axes = desc.fields["Axes"]
-    assert isinstance(axes, tuple)
-    return tuple(sorted(set(axes)))
+    return tuple(sorted(set(desc.integers("Axes"))))
 
 
 @stage("reduction.rows")

@@ -46,11 +46,11 @@ def roi_align(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     """The samples of each output element, reduced. Regions of a batch that there is not are not defined, nor are averages whose sums overflow."""
     rows, columns = lines(desc, desc.tensor("InputTensor").sizes, desc.tensor("OutputTensor").sizes)
     image, valid = images(xp, inputs["InputTensor"], batches(xp, inputs["BatchIndicesTensor"]))
-    beyond = float(xp.float32(desc.fields["OutOfBoundsInputValue"]))
+    beyond = desc.number("OutOfBoundsInputValue")
     ways = list(placed(xp, inputs["ROITensor"], rows, columns))
     found, *others = (reduced(xp, desc, sampled(xp, desc, image, *way.places, beyond), *way.places) for way in ways)
     doubt = left_open(xp, found, others, ways[1:])
-    added = rows.most * columns.most * (desc.fields["ReductionFunction"] == "AVERAGE")
+    added = rows.most * columns.most * (desc.constant("ReductionFunction") == "AVERAGE")
     terms = _TERMS + added
     defined = valid[:, None, None, None] & (found.largest < OVERFLOW / max(1, added))
     answer = Answer(
@@ -92,7 +92,7 @@ def placed(xp: Any, regions: Array, rows: Line, columns: Line) -> Iterator[Way]:
 
 def sampled(xp: Any, desc: OperatorDesc, image: Image, rows: Samples, columns: Samples, beyond: float) -> Image:
     """The image at each sample, ``beyond`` where that is out of bounds. Shape: (regions, channels, rows, columns)."""
-    along = nearest if desc.fields["InterpolationMode"] == "NEAREST_NEIGHBOR" else linear
+    along = nearest if desc.constant("InterpolationMode") == "NEAREST_NEIGHBOR" else linear
     found = along(xp, along(xp, image, columns, 3), rows, 2)
     within, maybe, surely = (
         crossed(of, to) for of, to in ((rows.inside, columns.inside), (rows.maybe, columns.maybe), (rows.surely, columns.surely))
@@ -185,7 +185,7 @@ def reduced(xp: Any, desc: OperatorDesc, found: Image, rows: Samples, columns: S
     taken = apart(crossed(rows.taken, columns.taken), rows, columns)
     value, largest, doubt = (apart(of, rows, columns) for of in (found.value, found.largest, found.doubt))
     over = (-3, -1)
-    if desc.fields["ReductionFunction"] == "AVERAGE":
+    if desc.constant("ReductionFunction") == "AVERAGE":
         number = (rows.number * columns.number)[:, None, None, None]
         return Image(*(xp.sum(xp.where(taken, of, 0.0), axis=over) / number for of in (value, largest, doubt)))
     whole = xp.where(xp.isnan(value), -xp.inf, value)

@@ -90,9 +90,8 @@ def roi_align_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> 
 
 def _has_pseudo_code(desc: OperatorDesc) -> bool:
     """Whether the page's pseudo code is about this: it interpolates one sample an element."""
-    fields = desc.fields
-    one = fields["MaximumSamplesPerOutput"] == 1
-    return one and fields["InterpolationMode"] == "LINEAR" and not fields["AlignRegionsToCorners"]
+    one = desc.integer("MaximumSamplesPerOutput") == 1
+    return one and desc.constant("InterpolationMode") == "LINEAR" and not desc.flag("AlignRegionsToCorners")
 
 
 def _answer(xp: Any, sums: Sequence[Sum], ways: Sequence[Way], shape: Sequence[int]) -> Answer:
@@ -111,7 +110,7 @@ Place = Callable[[Samples], Array]
 
 def element_or_place(xp: Any, desc: OperatorDesc) -> Place:
     """The nearest elements, of which it does not matter which sample has chosen them; coordinates, if samples lie between elements."""
-    if desc.fields["InterpolationMode"] != "NEAREST_NEIGHBOR":
+    if desc.constant("InterpolationMode") != "NEAREST_NEIGHBOR":
         return lambda places: places.at
     return lambda places: whole_numbers(xp, places.at)
 
@@ -124,7 +123,7 @@ def shared(
         crossed(getattr(rows, name), getattr(columns, name)) for name in ("taken", "inside", "maybe", "surely")
     )
     each = xp.repeat(xp.repeat(gradient, rows.most, axis=2), columns.most, axis=3)
-    if desc.fields["ReductionFunction"] == "AVERAGE":
+    if desc.constant("ReductionFunction") == "AVERAGE":
         part = xp.where(taken, each / (rows.number * columns.number)[:, None, None, None], 0.0)
         return Share(part * within, xp.abs(part) * surely, xp.abs(part) * maybe)
     assert image is not None, "the spec demands InputTensor of a maximum"
@@ -184,7 +183,7 @@ def scattered(
         amount = xp.broadcast_to(amount, place.shape)
         return xp.bincount(xp.reshape(place, (-1,)), weights=xp.reshape(amount, (-1,)), minlength=count)[:count]
 
-    mode = nearest_parts if desc.fields["InterpolationMode"] == "NEAREST_NEIGHBOR" else linear_parts
+    mode = nearest_parts if desc.constant("InterpolationMode") == "NEAREST_NEIGHBOR" else linear_parts
     value, magnitude, terms, doubt = xp.zeros(count), xp.zeros(count), xp.zeros(count), xp.zeros((2, count))
     for (row, high), (column, wide) in product(mode(xp, rows, None), mode(xp, columns, None)):
         weight = (high[0][:, :, None] * wide[0][:, None, :])[:, None]

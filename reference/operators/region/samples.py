@@ -7,11 +7,8 @@ exactly a sample is out of bounds. What is computed is what DirectML.dll does; w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from dmlcts.reference.answer import Array
 from dmlcts.reference.stage import stage
@@ -68,21 +65,17 @@ class Samples:
 
 def lines(desc: OperatorDesc, image: tuple[int, ...], output: tuple[int, ...]) -> tuple[Line, Line]:
     """Rows and columns, for an input and an output of these sizes."""
-    fields: Mapping[str, Any] = desc.fields
-
-    def number(name: str, usual: float = 0.0) -> float:
-        return float(np.float32(fields.get(name, usual)))
 
     def line(axis: int, scale: str) -> Line:
         return Line(
             image[axis],
             output[axis],
-            number(scale),
-            number("InputPixelOffset", 0.5),
-            number("OutputPixelOffset", -0.5),
-            fields["MinimumSamplesPerOutput"],
-            fields["MaximumSamplesPerOutput"],
-            bool(fields.get("AlignRegionsToCorners", False)),
+            desc.number(scale),
+            desc.number("InputPixelOffset", default=0.5),
+            desc.number("OutputPixelOffset", default=-0.5),
+            desc.integer("MinimumSamplesPerOutput"),
+            desc.integer("MaximumSamplesPerOutput"),
+            desc.flag("AlignRegionsToCorners", default=False),
         )
 
     return line(2, "SpatialScaleY"), line(3, "SpatialScaleX")

@@ -34,7 +34,7 @@ def resample3(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     """As RESAMPLE2, unless Antialiased is set and the interpolation shrinks a dimension to less than half."""
     x, axes = inputs["InputTensor"], scaled_axes(desc)
     shrinks = any(1 / axis.scale > 2 for axis in axes)
-    if not (desc.fields["Antialiased"] and shrinks and desc.fields["InterpolationMode"] == "LINEAR"):
+    if not (desc.flag("Antialiased") and shrinks and desc.constant("InterpolationMode") == "LINEAR"):
         return {"OutputTensor": resampled(xp, desc, x, axes)}
     found, defined = stretched(xp, x, axes)
     answer = interpolated_answer(xp, desc, anything_at_ends(xp, x, axes, found, defined))

@@ -13,8 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.resampling.coordinates import Axis, coordinates
 from dmlcts.reference.operators.resampling.resample import chosen, half_down, half_up
@@ -55,16 +53,15 @@ def _answer(xp: Any, desc: OperatorDesc, gradient: Array, axes: Sequence[Axis]) 
 
 def _rounding(xp: Any, desc: OperatorDesc) -> tuple[Callable[[Array], Array], Callable[[Array], Array]] | tuple[None, None]:
     """How a coordinate becomes the nearest index, at most and at least; nothing where it interpolates."""
-    if desc.fields["InterpolationMode"] == "LINEAR":
+    if desc.constant("InterpolationMode") == "LINEAR":
         return None, None
-    direction = {"INCREASING": xp.ceil, "DECREASING": xp.floor}.get(str(desc.fields.get("RoundingDirection")))
+    direction = {"INCREASING": xp.ceil, "DECREASING": xp.floor}.get(desc.constant("RoundingDirection", default=""))
     return (direction, direction) if direction else (half_up, half_down)
 
 
 def forward_axes(desc: OperatorDesc) -> list[Axis]:
     """The dimensions of the forward operator, whose input has the sizes of the gradient that goes out."""
-    fields: Mapping[str, Any] = desc.fields
-    rows = (np.asarray(fields[name], np.float32).tolist() for name in ("Scales", "InputPixelOffsets", "OutputPixelOffsets"))
+    rows = (desc.numbers(name) for name in ("Scales", "InputPixelOffsets", "OutputPixelOffsets"))
     sizes = desc.tensor("OutputGradientTensor").sizes, desc.tensor("InputGradientTensor").sizes
     return [Axis(at, *each) for at, each in enumerate(zip(*sizes, *rows, strict=True))]
 

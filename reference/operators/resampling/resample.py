@@ -47,7 +47,7 @@ def resample(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[s
     """
     x, axes = inputs["InputTensor"], scaled_axes(desc)
     answer = resampled(xp, desc, x, axes)
-    if desc.fields["InterpolationMode"] == "NEAREST_NEIGHBOR" and not desc.tensor("InputTensor").type.is_float:
+    if desc.constant("InterpolationMode") == "NEAREST_NEIGHBOR" and not desc.tensor("InputTensor").type.is_float:
         answer = replace(answer, contested={MEASURED: selected(xp, x, axes, xp.floor, xp.floor)})
     return {"OutputTensor": answer}
 
@@ -61,8 +61,7 @@ def resample2(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
 @reference("UPSAMPLE_2D")
 def upsample_2d(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """The last two dimensions stretched by whole factors."""
-    scale: Any = desc.fields["ScaleSize"]
-    x = inputs["InputTensor"]
+    x, scale = inputs["InputTensor"], desc.size_2d("ScaleSize")
     axes = [
         Axis(at, x.shape[at], x.shape[at] * factor, float(factor), *CENTER)
         for at, factor in ((x.ndim - 2, scale.height), (x.ndim - 1, scale.width))
@@ -73,18 +72,16 @@ def upsample_2d(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
 def scaled_axes(desc: OperatorDesc) -> list[Axis]:
     """The dimensions of the tensors, with their scales and offsets."""
     source, target = desc.tensor("InputTensor").sizes, desc.tensor("OutputTensor").sizes
-    fields: Mapping[str, Any] = desc.fields
     middle = [(offset,) * len(source) for offset in CENTER]
-    rows = fields["Scales"], fields.get("InputPixelOffsets", middle[0]), fields.get("OutputPixelOffsets", middle[1])
-    numbers = zip(*(np.asarray(row, np.float32).astype(np.float64).tolist() for row in rows), strict=True)
-    return [Axis(at, *sizes, *each) for at, (*sizes, each) in enumerate(zip(source, target, numbers, strict=True))]
+    rows = desc.numbers("Scales"), desc.numbers("InputPixelOffsets", middle[0]), desc.numbers("OutputPixelOffsets", middle[1])
+    return [Axis(at, *each) for at, each in enumerate(zip(source, target, *rows, strict=True))]
 
 
 def resampled(xp: Any, desc: OperatorDesc, x: Array, axes: Sequence[Axis]) -> Answer:
     """The answer for an input, by InterpolationMode and, if there is one, RoundingDirection."""
-    if desc.fields["InterpolationMode"] == "LINEAR":
+    if desc.constant("InterpolationMode") == "LINEAR":
         return interpolated_answer(xp, desc, interpolated(xp, x, axes))
-    direction = {"INCREASING": xp.ceil, "DECREASING": xp.floor}.get(str(desc.fields.get("RoundingDirection")))
+    direction = {"INCREASING": xp.ceil, "DECREASING": xp.floor}.get(desc.constant("RoundingDirection", default=""))
     return selected(xp, x, axes, direction or half_up, direction or half_down)
 
 

@@ -31,7 +31,7 @@ def adam_optimizer(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> 
         for name in ("InputParameters", "InputFirstMoment", "InputSecondMoment", "Gradient")
     )
     step = float(xp.reshape(inputs["TrainingStepTensor"], (-1,))[0])
-    rate, beta1, beta2, epsilon = (_attribute(xp, desc, name) for name in ("LearningRate", "Beta1", "Beta2", "Epsilon"))
+    rate, beta1, beta2, epsilon = (desc.number(name) for name in ("LearningRate", "Beta1", "Beta2", "Epsilon"))
     first, second = moment(m, g, beta1), moment(v, g * g, beta2)
     first_error = 3 * _UNIT * moment(xp.abs(m), xp.abs(g), beta1)
     second_error = 4 * _UNIT * moment(xp.abs(v), g * g, beta2)
@@ -72,9 +72,3 @@ def _remainder(xp: Any, beta: float, step: float) -> tuple[Any, Any]:
     left = xp.float64(1) - power
     exponent = abs(step * xp.log2(xp.float64(beta))) if beta > 0 else 0.0
     return left, power * ((1 + step) * _EXP_AND_LOG + exponent * _UNIT) / left + _UNIT
-
-
-def _attribute(xp: Any, desc: OperatorDesc, name: str) -> float:
-    value = desc.fields[name]
-    assert isinstance(value, int | float)
-    return float(xp.float32(value))

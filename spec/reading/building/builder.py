@@ -34,7 +34,7 @@ from dmlcts.spec.model.operator import (
 )
 from dmlcts.spec.model.source import Erratum, Source
 from dmlcts.spec.reading.building.case_reader import CaseReader
-from dmlcts.spec.reading.building.evidence import basis_of, sentence
+from dmlcts.spec.reading.building.evidence import basis_of, sentence, wrong_commit
 from dmlcts.spec.reading.building.law import RELATION_FUNCTIONS, law_problems, name_problems
 from dmlcts.spec.reading.document import Document, Path_
 from dmlcts.spec.rules.shape import FAILURES, size_symbol
@@ -292,7 +292,8 @@ class _Builder(CaseReader):
         attributes = self.example_attributes(
             path, entry, inputs, {k: v for outputs in answers.values() for k, v in outputs.items()}
         )
-        return Example(label, basis, inputs, attributes, answers, sentence(entry["evidence"], label), entry.get("note", ""))
+        evidence = self.evidence(path, entry, label)
+        return Example(label, basis, inputs, attributes, answers, evidence, entry.get("note", ""))
 
     def example_attributes(
         self, path: Path_, entry: Mapping[str, Any], inputs: Mapping[str, Literal], outputs: Mapping[str, Literal]
@@ -364,7 +365,13 @@ class _Builder(CaseReader):
         kind, _, label = entry["rule"].partition("/")
         if kind == "constraint" and label not in self.data["constraints"]:
             raise self.document.error((*path, "rule"), f"there is no constraint {label!r}")
-        return Acceptance(entry["rule"], sentence(entry["evidence"]), tuple(entry["ways"]), types_of(entry))
+        return Acceptance(entry["rule"], self.evidence(path, entry), tuple(entry["ways"]), types_of(entry))
+
+    def evidence(self, path: Path_, entry: Mapping[str, Any], example: str = "") -> str:
+        """An entry's evidence in words, for an example with the command that measures it again."""
+        if word := wrong_commit(entry["evidence"]):
+            raise self.document.error((*path, "evidence"), f"{word!r} is no commit: give 8 to 40 of its hexadecimal digits")
+        return sentence(entry["evidence"], self.data["operator"], example)
 
     def erratum(self, path: Path_, label: str, entry: Mapping[str, Any]) -> Erratum:
         differences = tuple(entry.get("differences", ()))
@@ -373,7 +380,7 @@ class _Builder(CaseReader):
         return Erratum(
             label,
             entry["text"],
-            sentence(entry["evidence"]),
+            self.evidence(path, entry),
             entry.get("severity", "note"),
             differences,
             measured,

@@ -10,6 +10,9 @@ from dmlcts.spec.model.operator import ABSENT, DOCUMENTED, PRESENT, RandomData, 
 from dmlcts.spec.reading.building.reader import Reader
 from dmlcts.spec.reading.document import Path_
 
+_USUAL = 4
+"""Cases about other things have so many dimensions, or the nearest number that a table lists (generator/plan/type_choices)."""
+
 
 class CaseReader(Reader):
     """Reads these parts of a document, after its fields."""
@@ -51,11 +54,32 @@ class CaseReader(Reader):
         _, limits = self.configuration((*path, "attributes"), label, entry.get("attributes", {}))
         if empty := next((name for name, values in limits.items() if not values), None):
             raise self.document.error((*path, "attributes", empty), "must be a value, and not an empty list")
+        self.check_dimensions((*path, "dimensions"), entry.get("dimensions"))
         sizes = {symbol: _sizes(value) for symbol, value in entry["sizes"].items()}
         attributes = {name: values[0] for name, values in limits.items()}
         return label, Workload(
             sizes, attributes, entry.get("type"), entry.get("basis"), entry.get("level", "full"), entry.get("dimensions")
         )
+
+    def check_dimensions(self, path: Path_, count: int | None) -> None:
+        """Raises SpecError unless some table gives a tensor so many dimensions, and they are not those that the first one usually has."""
+        counts = {field.name: self.dimension_counts(field.name) for field in self.by_name.values() if field.is_tensor}
+        first, own = next(iter(counts.items()))
+        every = sorted(set().union(*counts.values()))
+        if count is None or not own:
+            return
+        if count not in every:
+            raise self.document.error(
+                path, f"no table lists {count} dimensions for any tensor; they list {', '.join(map(str, every))}"
+            )
+        if count == min(own, key=lambda each: (abs(each - _USUAL), each)):
+            raise self.document.error(path, f"{count} is what {first} has in a workload without `dimensions`: leave it out")
+
+    def dimension_counts(self, tensor: str) -> set[int]:
+        """The dimension counts that the tables list for a tensor."""
+        rows = ({**table, **table.get("tensors", {}).get(tensor, {})} for table in self.data["support"])
+        ends = (row["dimensions"].partition("-") for row in rows if "dimensions" in row)
+        return {number for low, _, high in ends for number in range(int(low), int(high or low) + 1)}
 
     def check_symbols(self, path: Path_) -> None:
         """Raises SpecError unless the keys of an entry are free symbols of some shape."""

@@ -9,6 +9,7 @@ from dmlcts.spec.model.abi import FeatureLevel, abi
 from dmlcts.spec.model.expression import Expression, ExpressionError, compile_expression
 from dmlcts.spec.model.operator import Domain, Field
 from dmlcts.spec.reading.document import Document, Path_, SpecError
+from dmlcts.spec.reading.schema import did_you_mean
 from dmlcts.spec.rules.attribute_value import attribute_value
 from dmlcts.spec.rules.shape import INDEXED
 
@@ -59,8 +60,11 @@ class Reader:
         field = self.by_name.get(name.partition("[")[0])
         indexed = bool(INDEXED.fullmatch(name))
         if field is None or not field.is_tensor or (kind and field.kind != kind) or indexed > field.type.endswith("_ARRAY"):
-            known = ", ".join(sorted(t for t in self.tensors if not kind or self.by_name[t].kind == kind))
-            raise self.document.error(path, f"unknown {kind or ''}{' ' if kind else ''}tensor {name!r}; this operator has {known}")
+            known = sorted(t for t in self.tensors if not kind or self.by_name[t].kind == kind)
+            what = f"{kind} tensor" if kind else "tensor"
+            raise self.document.error(
+                path, f"unknown {what} {name!r}{did_you_mean(name, known)}; this operator has {', '.join(known)}"
+            )
         return name
 
     def compiled(self, text: object, path: Path_, calls: frozenset[str] = frozenset()) -> Expression:
@@ -77,10 +81,10 @@ class Reader:
         expression = self.compiled(text, path, calls)
         unknown = sorted(expression.names - (self.names if names is None else names) - calls)
         if unknown:
-            listed = ", ".join(repr(name) for name in unknown)
+            known = sorted(self.names if names is None else names)
+            listed = ", ".join(f"{name!r}{did_you_mean(name, known)}" for name in unknown)
             what = "tensor or attribute" if names is None else "name"
-            known = ", ".join(sorted(self.names if names is None else names))
-            raise self.document.error(path, f"{text!r} names an unknown {what}: {listed}; known: {known}")
+            raise self.document.error(path, f"{text!r} names an unknown {what}: {listed}; known: {', '.join(known)}")
         return expression
 
     def optional(self, entry: Mapping[str, Any], key: str, path: Path_, names: set[str] | None = None) -> Expression | None:
@@ -96,7 +100,8 @@ class Reader:
         """Raises SpecError unless ``name`` is an attribute and, if it is an enumeration, the values are its constants."""
         field = self.by_name.get(name)
         if field is None or field.kind != "attribute":
-            raise self.document.error(path, f"unknown attribute {name!r}")
+            known = [field.name for field in self.by_name.values() if field.kind == "attribute"]
+            raise self.document.error(path, f"unknown attribute {name!r}{did_you_mean(name, known)}")
         constants = abi().enums[field.enum].values if field.enum else None
         for value in values:
             if constants is not None and value not in constants:

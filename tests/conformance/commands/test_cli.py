@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from dmlcts.conformance.commands.cli import COMMANDS, dmlcts, exit_code_of, main
+from dmlcts.conformance.commands.specs import spec_coverage
 from dmlcts.conformance.runner.screen import terminal
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.checks.promises import COLUMNS
@@ -173,7 +174,11 @@ def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch:
     numbers = {"HALVES_TO_NEAREST_EVEN": 0, "TOWARD_ZERO": 1, "TOWARD_INFINITY": 2}
     assert shown["constants"]["DML_ROUNDING_MODE"] == numbers
     assert shown["constants"]["DML_TENSOR_DATA_TYPE"]["FLOAT16"] == 2
-    assert listed(capsys, "spec", "check") == {"checked": len(names) + 10, "problems": []}  # with profiles and measurements
+    assert listed(capsys, "spec", "check") == {
+        "checked": len(names) + 10,
+        "problems": [],
+        "hints": {},
+    }  # with profiles and measurements
     sample = ["ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ROUND"]  # without names it is all that there are
     monkeypatch.setattr("dmlcts.conformance.commands.specs.spec_coverage.sound", lambda: list(map(load, sample)))
     rows = listed(capsys, "spec", "coverage")
@@ -203,6 +208,27 @@ def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch:
 def test_coverage_in_another_process_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     names = ("VALUE_SCALE_2D", "ELEMENT_WISE_BIT_COUNT")
     assert listed(capsys, "spec", "coverage", *names, "-n", 1) == listed(capsys, "spec", "coverage", *names)
+
+
+def test_a_right_spec_that_is_named_gets_hints(capsys: pytest.CaptureFixture[str]) -> None:
+    name, file = "DIAGONAL_MATRIX", operators_folder() / "data_movement" / "diagonal_matrix.yaml"
+    assert any(hint.startswith(f"{name}: no law: ") for hint in listed(capsys, "spec", "check", file)["hints"][str(file)])
+    assert code_of("spec", "check", file) == 0
+    printed = capsys.readouterr().out
+    assert f"{name}: no law: " in printed
+    assert f"next: dmlcts spec coverage {name}\n" in printed
+
+
+def test_a_complete_spec_that_is_named_gets_hints(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(spec_coverage, "hints", lambda operator: iter(["no law: write one"]))
+    (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_BIT_COUNT")
+    assert (row["complete"], row["hints"]) == (True, ["no law: write one"])
+    assert code_of("spec", "coverage", "ELEMENT_WISE_BIT_COUNT") == 0
+    expected = "ELEMENT_WISE_BIT_COUNT: no law: write one\nnext: dmlcts faults hunt ELEMENT_WISE_BIT_COUNT\n"
+    assert capsys.readouterr().out.endswith(expected)
+    monkeypatch.setattr(spec_coverage, "sound", lambda: [load("ELEMENT_WISE_BIT_COUNT")])
+    assert code_of("spec", "coverage") == 0
+    assert "no law" not in capsys.readouterr().out
 
 
 def test_what_is_wrong_is_in_the_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -241,7 +267,6 @@ def test_a_comparison_has_json(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_coverage_that_is_missing_is_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from dmlcts.conformance.commands.specs import spec_coverage
     from dmlcts.generator.checks.promises import Column, Coverage
 
     missing = Coverage("ELEMENT_WISE_ROUND", (Column("support", 2, ("support/2_1/InputTensor/FLOAT32/4d",)),), 1)
@@ -255,7 +280,6 @@ def test_coverage_that_is_missing_is_exit_code_1(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_a_check_finds_is_printed_and_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    from dmlcts.conformance.commands.specs import spec_coverage
     from dmlcts.generator.suite.suite import operator_cases
 
     def without_a_constraint(name: str) -> tuple[Case, ...]:

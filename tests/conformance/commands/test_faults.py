@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from laws_on_trial import law_cases, with_law
 
 from dmlcts.conformance.backends.reference import ReferenceBackend
+from dmlcts.conformance.commands.cli import exit_code_of
 from dmlcts.conformance.commands.faults import common
 from dmlcts.conformance.commands.faults import hunt as module
 from dmlcts.conformance.commands.faults.faults import command
@@ -23,6 +25,7 @@ from dmlcts.conformance.faults.model.mutant import Mutant
 from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.spec.model.operator import MEASURED
+from dmlcts.spec.reading.document import SpecError
 
 ROUND, OR = "ELEMENT_WISE_ROUND", "ELEMENT_WISE_BIT_OR"
 
@@ -69,6 +72,51 @@ def test_a_fault_that_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.exit_code == 1
     assert f"{ROUND}/harmless, which does nothing, survives" in result.stdout
     assert "1 of 2 faults are found" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("label", "way"),
+    [
+        ("harmless", "`cases.values`, `cases.attributes`, `cases.sizes`"),
+        ("accepts/same-sizes", "breaks this rule alone"),
+        ("InputTensor/doubled", "data or sizes of InputTensor"),
+        ("RoundingMode/next", "`cases.attributes.RoundingMode`"),
+    ],
+)
+def test_what_is_left_says_what_to_do(monkeypatch: pytest.MonkeyPatch, label: str, way: str) -> None:
+    plant(monkeypatch, ZEROS, Mutant(ROUND, label, HARMLESS.fault))
+    found = invoke().stdout
+    assert f"to find {ROUND}/{label}: " in found
+    assert way in found
+    assert f"dmlcts run {ROUND} --backend python:dmlcts.conformance.faults:{ROUND}/{label} " in found
+    assert "reviewed.yaml" in found
+
+
+def test_many_that_are_left_share_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, *(Mutant(ROUND, f"lost/{number}", HARMLESS.fault) for number in range(5)))
+    assert f"to find {ROUND}/lost/0, {ROUND}/lost/1, {ROUND}/lost/2 and 2 more: outputs of such sizes" in invoke().stdout
+
+
+def test_a_law_that_cannot_be_evaluated_is_an_error_of_the_spec(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, HARMLESS)
+    wrong = with_law(ROUND, {"law": "f(x) == swapped(x, 7, 1)", "given": {"x": "InputTensor"}})
+    monkeypatch.setattr("dmlcts.conformance.faults.hunt.hunt.operator_cases", lambda *_: tuple(law_cases(wrong)))
+    found = invoke("--level", "core")
+    assert isinstance(found.exception, SpecError)
+    assert exit_code_of(found.exception) == 2
+    assert "cases.relations.it.law: cannot be evaluated in" in str(found.exception)
+
+
+def test_when_all_are_found_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, ZEROS)
+    assert "reviewed.yaml" not in invoke().stdout
+
+
+def test_what_is_found_and_reviewed_says_which_side_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, Mutant(ROUND, "same", ZEROS.fault, no_fault="it is said"))
+    found = invoke("--all").stdout
+    assert "the entry must go" in found
+    assert "to find" not in found
 
 
 def test_what_is_no_fault_is_hunted_with_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,20 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from dmlcts.conformance.commands.specs import spec_new
-from dmlcts.conformance.commands.specs.spec_new import begun, function, known
+from dmlcts.conformance.commands.specs.spec_new import known
+from dmlcts.conformance.commands.specs.spec_template import begun, function
 from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.generator.case.case import REJECTION, Case
+from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.spec.model.abi import abi, introduced
+from dmlcts.spec.model.desc import Size2D
+from dmlcts.spec.reading.document import SpecError
 from dmlcts.spec.reading.file_form import OPEN, problems
 from dmlcts.spec.reading.loader import load, load_text, operator_names, operators_folder
 
@@ -22,14 +29,15 @@ ROOT = Path(__file__).parents[3]
 BEGUN = ("ELEMENT_WISE_IDENTITY", "ELEMENT_WISE_QUANTIZED_LINEAR_ADD")
 """Of the oldest feature level, and of a newer one; as if there were no specs of them yet."""
 
-PROFILES = ("unary", "unary-scaled", "binary", "comparison")
+PROFILES = ("unary", "unary-scaled", "binary", "comparison", "indexed", "moving")
+"""Those with fields. The others give workloads alone, for shapes that are still to be written."""
 
 
 @pytest.mark.parametrize("other", [None, *PROFILES, *operator_names()])
 def test_a_spec_can_be_begun_from_any(other: str | None) -> None:
     """At the oldest and the newest level, with its own tables at its own level, and none of another's evidence."""
     for name in BEGUN:
-        text = begun(name, other)
+        text = begun(name, other, earlier=other in spec_new._earlier(name))
         operator = load_text(text)
         assert (operator.name, operator.type, operator.introduced) == (name, abi().operator_types[name], introduced(name))
         assert min(table.level for table in operator.support) == operator.introduced
@@ -46,10 +54,85 @@ def test_a_spec_can_be_begun_from_any(other: str | None) -> None:
 def test_a_later_version_extends_the_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spec_new, "operator_names", lambda: tuple(name for name in operator_names() if name != "MAX_POOLING2"))
     assert spec_new._other("MAX_POOLING2", None) == "MAX_POOLING1"
-    text = begun("MAX_POOLING2", "MAX_POOLING1")
+    text = begun("MAX_POOLING2", "MAX_POOLING1", earlier=True)
     assert "\nextends: MAX_POOLING1\n" in text
     assert "\nfields:" not in text
     assert [str(table.level) for table in load_text(text).support] == ["5_0", "3_0", "2_1"]
+
+
+def test_what_a_profile_gives_is_shown() -> None:
+    text = begun("ELEMENT_WISE_IDENTITY", "binary")
+    for line in (
+        "# fields:",
+        "#   - {name: ATensor, kind: input, type: TENSOR_DESC}",
+        "#   same-sizes: {same: Sizes, of: [ATensor, BTensor, OutputTensor]}",
+        '# shapes: [{sizes: {ATensor: ["*S"], BTensor: ["*S"], OutputTensor: ["*S"]}}]',
+        "    BTensor:",
+    ):
+        assert f"\n{line}\n" in text, line
+    assert "\nfields:" not in text
+
+
+def test_cases_of_a_profile_name_the_sizes_that_they_want() -> None:
+    text = begun("ELEMENT_WISE_IDENTITY", "convolving")
+    assert "#   workloads: # 27 of them, such as patches\n" in text
+    assert "# These cases name sizes, which `shapes` must have: N, C, M, Spatial, Window\n" in text
+    with pytest.raises(SpecError, match="no shape has a free size called N"):
+        load_text(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "family"),
+    [
+        ("ELEMENT_WISE_IDENTITY", "unary", "element_wise"),
+        ("ACTIVATION_RELU", "unary", "activation"),
+        ("PADDING", "moving", "data_movement"),
+        ("PADDING", "GEMM", "matrix"),
+        ("PADDING", None, None),
+    ],
+)
+def test_the_family_follows_from_what_it_is_like(name: str, other: str | None, family: str | None) -> None:
+    assert spec_new._family(name, other) == family
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("GEMM", {"trans_a": "NONE", "alpha": np.float32(0.1)}),
+        ("ELEMENT_WISE_CLIP1", {"min_max_data_type": "FLOAT32"}),
+        ("LSTM", {"use_clip_threshold": False, "direction": "FORWARD"}),
+        ("ROI_POOLING", {"pooled_size": Size2D(4, 2)}),
+        ("TOP_K1", {"k": 1, "axis": 3}),
+        ("JOIN", {"input_tensors": 2}),
+        ("VALUE_SCALE_2D", {"scale": 1.0}),
+    ],
+)
+def test_the_begun_function_reads_every_field_by_its_type(name: str, read: dict[str, object]) -> None:
+    """With the desc of a case, and arrays that stand for any."""
+    text = function(name, load(name)).replace(f'@reference("{name}")\n', "")
+    text, _, end = text.partition("    raise NotImplementedError")
+    assert name in end
+    space: dict[str, Any] = {}
+    exec(compile(f"{text}    return locals()\n", "<begun>", "exec", dont_inherit=True), space)
+    found = [space[name.lower()](np, case.desc, dict.fromkeys(dict(case.desc.tensors()), np.ones(1))) for case in read_by(name)]
+    for variable, value in read.items():
+        values = [len(each[variable]) if isinstance(each[variable], list) else each[variable] for each in found]
+        assert value in values, (variable, values)
+
+
+def read_by(name: str) -> list[Case]:
+    """Cases with valid descs."""
+    return [case for case in operator_cases(name, "smoke") if case.expect != REJECTION]
+
+
+@pytest.mark.parametrize("name", operator_names())
+def test_a_begun_function_is_a_module(name: str) -> None:
+    tree = ast.parse(function(name, load(name)))
+    names = [
+        node.targets[0].id for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    ]
+    assert len(names) == len(set(names))
+    assert not {"xp", "desc", "inputs"} & set(names)
 
 
 @pytest.mark.parametrize("name", operator_names())

@@ -46,7 +46,7 @@ def test_what_is_inherited_and_usual_is_printed() -> None:
     text = printed("MAX_POOLING2")
     assert "padding-is-never-larger:" in text  # of MAX_POOLING
     assert "  attributes: {DimensionCount: 2, Strides: [1, 1], WindowSize: [1, 2], StartPadding: [0, 1], EndPadding: [0, 1]" in text
-    command = "dmlcts run --backend directml --basis measured -k example/padding-is-never-larger"
+    command = "dmlcts run MAX_POOLING2 --backend directml --basis measured -k example/padding-is-never-larger"
     assert f"evidence: DirectML.dll 1.15.4 on a software adapter ({command})" in text
 
 

@@ -147,3 +147,29 @@ def test_a_variable_of_an_output_needs_data() -> None:
     for wrong, status in (("", PASS), ("last term left out", FAIL)):
         backend = Products(wrong)
         assert tried(case, backend).status == status
+
+
+# Laws that cannot be evaluated
+
+
+@pytest.mark.parametrize(
+    ("law", "where", "field", "problem"),
+    [
+        ("f(a, b) == swapped(a, 7, 2)", "", "law", "axis1: axis 7 is out of bounds"),
+        ("f(a, b) == concat(a, b, 9)", "", "law", "axis 9 is out of bounds"),
+        ("f(a, b) == a + width[0]", "", "law", "not subscriptable"),
+        ("f(a, b) == reshaped(f(a, b), [3, 5])", "", "law", "cannot reshape array"),
+        ("f(a, b) == f(a, b)", "sizes(a)[0] / 0 == 1", "where", "division by zero"),
+    ],
+)
+def test_a_law_that_cannot_be_evaluated_is_an_error_of_the_spec(law: str, where: str, field: str, problem: str) -> None:
+    more = {"where": where} if where else {}
+    with pytest.raises(SpecError, match=rf"^<spec>: cases\.relations\.it\.{field}: cannot be evaluated in [A-Z_]+/") as error:
+        outcome(operator_with(law, **more), a=A, b=B)
+    assert problem in str(error.value)
+
+
+def test_an_index_that_the_implementation_computed_is_its_failure() -> None:
+    """``f`` gives what is no place of the variable."""
+    found = outcome(operator_with("like(a, 0)[sizes(f(a, b))[3] * 100] == 0"), a=A, b=B)
+    assert found.status == FAIL

@@ -19,6 +19,7 @@ from dmlcts.conformance.runner.work.options import RunOptions
 from dmlcts.conformance.runner.work.selection import selected_cases
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reports.record.record import Result
+from dmlcts.spec.reading.document import SpecError
 
 pytestmark = pytest.mark.usefixtures("hosts_at_hand")
 
@@ -113,6 +114,24 @@ def test_a_fault_of_the_suite_itself_costs_one_case(tmp_path: Path, monkeypatch:
     assert found[CASE].message == "internal error of the suite (please report it): LookupError: a defect"
     assert "in fault" in found[CASE].evidence["traceback"]
     assert found[CASE].repro
+
+
+def test_an_error_of_a_spec_costs_one_case_and_names_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dmlcts.conformance.runner.workers import session
+
+    original = session.execute
+
+    def fault(case: object, *arguments: object) -> Result:
+        if getattr(case, "id", "") == CASE:
+            raise SpecError(Path("or.yaml"), 7, ("cases", "relations", "it", "law"), "cannot be evaluated")
+        return original(case, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(session, "execute", fault)
+    assert dmlcts("run", "-q", "--level", "smoke", "-k", "BIT_OR", "--out", tmp_path) == 1
+    found = results(tmp_path)
+    assert Counter(result.status for result in found.values()) == {"pass": len(found) - 1, "error": 1}
+    assert found[CASE].message == "the spec is wrong: or.yaml:7: cases.relations.it.law: cannot be evaluated"
+    assert "traceback" not in found[CASE].evidence
 
 
 def test_a_process_that_dies_costs_its_case_and_is_replaced(tmp_path: Path) -> None:
