@@ -91,18 +91,39 @@ HRESULT STDMETHODCALLTYPE on_list_reset(ID3D12GraphicsCommandList* self, ID3D12C
 }
 
 void STDMETHODCALLTYPE on_execute_lists(ID3D12CommandQueue* self, UINT count, ID3D12CommandList* const* lists) {
-    quietly([&](Session& session) { session.execute(self, count, lists); });
-    forward<void>(self, execute_lists, count, lists);
+    Batch batch;
+    quietly([&](Session& session) { batch = session.execute(self, count, lists); });
+    std::vector<copies::OwnList> own;
+    const auto copy = [&](UINT list, bool outputs) {
+        for (Execution& execution : batch.lists[list]) {
+            copies::OwnList made;
+            quietly([&](Session& session) { made = session.copy(self, execution, outputs); });
+            if (!made.list) continue;
+            ID3D12CommandList* const lists_of_ours[] = {made.list.get()};
+            forward<void>(self, execute_lists, 1u, static_cast<ID3D12CommandList* const*>(lists_of_ours));
+            quietly([&](Session&) { own.push_back(std::move(made)); });
+        }
+    };
+    if (!batch.is_split) {
+        forward<void>(self, execute_lists, count, lists);
+    } else {
+        for (UINT i = 0; i < count; ++i) {
+            copy(i, false);
+            forward<void>(self, execute_lists, 1u, lists + i);
+            copy(i, true);
+        }
+    }
+    if (batch.has_data) quietly([&](Session& session) { session.collect(self, std::move(batch), std::move(own)); });
 }
 
 void STDMETHODCALLTYPE on_record_dispatch(dml::ICommandRecorder* self, ID3D12CommandList* list, dml::IDispatchable* dispatchable,
                                           dml::IBindingTable* table) {
     const Outermost outermost;
-    if (outermost) {
-        if (list) hooks::replace(list, list_reset, address(on_list_reset));
-        quietly([&](Session& session) { session.dispatch(list, dispatchable, table); });
-    }
+    const bool seen = outermost && list;
+    if (seen) hooks::replace(list, list_reset, address(on_list_reset));
+    if (seen) quietly([&](Session& session) { session.dispatch(list, dispatchable, table); });
     forward<void>(self, record_dispatch, list, dispatchable, table);
+    if (seen) quietly([&](Session& session) { session.dispatched(list); });
 }
 
 HRESULT STDMETHODCALLTYPE on_create_operator(dml::IDevice* self, const dml::TypedDesc* desc, const IID* iid, void** made) {

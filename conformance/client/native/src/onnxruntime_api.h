@@ -93,6 +93,9 @@ public:
     Status* set_dimension(SessionOptions* options, const char* name, int64_t size) const {
         return call<Status*>(124, options, name, size);
     }
+    Status* set_config(SessionOptions* options, const char* key, const char* value) const {
+        return call<Status*>(130, options, key, value);
+    }
     Status* provider_api(const char* name, uint32_t version, const void** out) const { return call<Status*>(195, name, version, out); }
 
 private:

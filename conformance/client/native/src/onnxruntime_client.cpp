@@ -19,6 +19,7 @@ const char* const client_usage =
     "Runs a model, and writes what came of it to FOLDER: result.json, and output_N.bin for each output.\n"
     "  --cpu              ONNX Runtime's own CPU provider instead of DirectML's\n"
     "  --optimize         with ONNX Runtime's graph optimizations\n"
+    "  --no-graph         each node as an operator of its own, where the provider would compile a graph of many\n"
     "  --runs N           run it so many times; the default is 1\n"
     "  --seed N           of the random inputs; the default is 1\n"
     "  --dimension NAME=N the size of a free dimension; the others are 1\n"
@@ -26,7 +27,7 @@ const char* const client_usage =
 
 struct Arguments {
     std::string onnxruntime, model, out;
-    bool cpu = false, optimize = false;
+    bool cpu = false, optimize = false, graph = true;
     unsigned runs = 1, seed = 1;
     std::vector<std::pair<std::string, int64_t>> dimensions;
     std::vector<std::string> of_device;
@@ -52,6 +53,7 @@ Arguments read_arguments(const std::vector<std::string>& words) {
         else if (option == "--out") found.out = value();
         else if (option == "--cpu") found.cpu = true;
         else if (option == "--optimize") found.optimize = true;
+        else if (option == "--no-graph") found.graph = false;
         else if (option == "--runs") found.runs = number(value(), option);
         else if (option == "--seed") found.seed = number(value(), option);
         else if (option == "--dimension") {
@@ -144,6 +146,7 @@ public:
         need_ort(api_->create_options(&options_), "CreateSessionOptions");
         need_ort(api_->set_optimization(options_, arguments.optimize ? ort::Optimization::all : ort::Optimization::none), "optimization");
         for (const auto& [name, size] : arguments.dimensions) need_ort(api_->set_dimension(options_, name.c_str(), size), "--dimension");
+        if (!arguments.graph) need_ort(api_->set_config(options_, "ep.dml.disable_graph_fusion", "1"), "--no-graph");
         if (!arguments.cpu) use_directml(options);
         guard::doing("making the session");
         need_ort(api_->create_session(env_, wide(arguments.model).c_str(), options_, &session_), "CreateSession");

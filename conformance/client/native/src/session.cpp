@@ -8,6 +8,12 @@ namespace {
 
 constexpr UINT descriptors_volatile = 4;
 
+/// Milliseconds that a queue is waited for. It may wait for its client, which waits here.
+constexpr unsigned patience = 10000;
+
+/// The number of a list, as its private data: it ends with the list, whose address another one may have later.
+constexpr GUID list_number = {0x6c7a1d52, 0x8b0e, 0x4a64, {0x9b, 0x1d, 0x5e, 0x21, 0x7f, 0x30, 0xc4, 0x8a}};
+
 /// The address by which COM tells objects apart, whatever interface is held. The object is not kept alive.
 const void* identity(IUnknown* object) {
     IUnknown* unknown = nullptr;
@@ -58,9 +64,9 @@ Session* Session::get() {
 
 uint64_t Session::add(IUnknown* object) { return ids_[identity(object)] = ++last_id_; }
 
-uint64_t Session::add_dispatchable(IUnknown* object, bool is_volatile) {
+uint64_t Session::add_dispatchable(IUnknown* object, bool is_volatile, bool initializer) {
     const uint64_t id = add(object);
-    dispatchables_[identity(object)] = {id, is_volatile};
+    dispatchables_[identity(object)] = {id, is_volatile, initializer};
     return id;
 }
 
@@ -174,7 +180,7 @@ void Session::initializer(IUnknown* device, UINT count, dml::ICompiledOperator* 
     json::Array ids;
     for (UINT i = 0; SUCCEEDED(result) && i < count; ++i) ids.push_back(known(compiled[i]));
     json::Object event{{"event", "initializer"}, {"device", known(device)}, {"compiled", std::move(ids)}};
-    write_made(std::move(event), result, SUCCEEDED(result) ? add_dispatchable(made, false) : 0);
+    write_made(std::move(event), result, SUCCEEDED(result) ? add_dispatchable(made, false, true) : 0);
 }
 
 void Session::table(IUnknown* device, const dml::BindingTableDesc* desc, HRESULT result, IUnknown* made) {
@@ -229,7 +235,23 @@ void Session::bind_one(IUnknown* table, const char* what, const dml::BindingDesc
     file_->write({{"event", "bind"}, {"table", found->second->id}, {what, binding_json(bound)}});
 }
 
-void Session::dispatch(IUnknown* list, IUnknown* dispatchable, IUnknown* table) {
+bool Session::is_wanted(const Dispatchable& dispatchable) {
+    if (settings_.data == Settings::none) return false;
+    return dispatchable.initializer || candidates_++ % settings_.every == 0;
+}
+
+std::vector<Dispatch>* Session::dispatches_of(ID3D12CommandList* list, bool make) {
+    uint64_t number = 0;
+    UINT size = sizeof number;
+    if (FAILED(list->GetPrivateData(list_number, &size, &number)) || size != sizeof number) {
+        if (!make) return nullptr;
+        number = ++last_list_;
+        if (FAILED(list->SetPrivateData(list_number, sizeof number, &number))) return nullptr;
+    }
+    return make ? &lists_[number] : lists_.count(number) ? &lists_[number] : nullptr;
+}
+
+void Session::dispatch(ID3D12CommandList* list, IUnknown* dispatchable, IUnknown* table) {
     const hooks::Lock lock(lock_);
     const auto bound = tables_.find(identity(table));
     const auto dispatched = dispatchables_.find(identity(dispatchable));
@@ -237,27 +259,116 @@ void Session::dispatch(IUnknown* list, IUnknown* dispatchable, IUnknown* table) 
     file_->write({{"event", "dispatch"},
                   {"id", id},
                   {"dispatchable", known(dispatchable)},
-                  {"table", known(table)},
-                  {"list", address(identity(list))}});
+                  {"table", bound == tables_.end() ? json::Value() : json::Value(bound->second->id)},
+                  {"list", address(list)}});
     if (bound == tables_.end() || dispatched == dispatchables_.end()) return;
-    lists_[identity(list)].push_back({id, dispatched->second, bound->second});
+    std::vector<Dispatch>* dispatches = dispatches_of(list, true);
+    if (!dispatches) return;
+    dispatches->push_back({id, dispatched->second, bound->second, nullptr, nullptr});
+    if (dispatched->second.volatile_ || !is_wanted(dispatched->second) || !has_room(bound->second->inputs)) return;
+    Com<ID3D12GraphicsCommandList> recording;
+    if (FAILED(list->QueryInterface(__uuidof(ID3D12GraphicsCommandList), recording.out()))) return;
+    dispatches->back().inputs = copies::record(recording.get(), bound->second->inputs, copies::Where::within_a_list);
 }
 
-void Session::list_reset(IUnknown* list) {
+void Session::dispatched(ID3D12CommandList* list) {
     const hooks::Lock lock(lock_);
-    lists_.erase(identity(list));
+    std::vector<Dispatch>* dispatches = settings_.data == Settings::all ? dispatches_of(list, false) : nullptr;
+    if (!dispatches || dispatches->empty()) return;
+    Dispatch& last = dispatches->back();
+    if (!last.inputs || last.dispatchable.initializer || !has_room(last.table->outputs)) return;
+    Com<ID3D12GraphicsCommandList> recording;
+    if (FAILED(list->QueryInterface(__uuidof(ID3D12GraphicsCommandList), recording.out()))) return;
+    last.outputs = copies::record(recording.get(), last.table->outputs, copies::Where::within_a_list);
 }
 
-void Session::execute(IUnknown* queue, UINT count, ID3D12CommandList* const* lists) {
+void Session::list_reset(ID3D12CommandList* list) {
     const hooks::Lock lock(lock_);
+    if (std::vector<Dispatch>* dispatches = dispatches_of(list, false)) dispatches->clear();
+}
+
+Batch Session::execute(ID3D12CommandQueue* queue, UINT count, ID3D12CommandList* const* lists) {
+    const hooks::Lock lock(lock_);
+    Batch batch;
     json::Array ids;
     for (UINT i = 0; i < count; ++i) {
-        const auto found = lists_.find(identity(lists[i]));
-        if (found == lists_.end()) continue;
-        for (const Dispatch& dispatch : found->second) ids.push_back(dispatch.id);
+        batch.lists.emplace_back();
+        const std::vector<Dispatch>* dispatches = lists[i] ? dispatches_of(lists[i], false) : nullptr;
+        if (!dispatches) continue;
+        for (const Dispatch& dispatch : *dispatches) {
+            // Around a list there is but one moment before and one after it: another dispatch in it would be between them.
+            const bool copied = dispatch.dispatchable.volatile_ && dispatches->size() == 1 && is_wanted(dispatch.dispatchable);
+            batch.is_split = batch.is_split || copied;
+            batch.has_data = batch.has_data || copied || dispatch.inputs || dispatch.outputs;
+            ids.push_back(dispatch.id);
+            batch.lists.back().push_back({executions_ + ids.size(), dispatch, copied});
+        }
     }
-    if (ids.empty()) return;
+    if (ids.empty()) return batch;
     const uint64_t first = executions_ + 1;
     executions_ += ids.size();
-    file_->write({{"event", "execute"}, {"queue", address(identity(queue))}, {"first", first}, {"dispatches", std::move(ids)}});
+    file_->write({{"event", "execute"}, {"queue", address(queue)}, {"first", first}, {"dispatches", std::move(ids)}});
+    return batch;
+}
+
+copies::OwnList Session::copy(ID3D12CommandQueue* queue, Execution& execution, bool outputs) {
+    const hooks::Lock lock(lock_);
+    const std::vector<Bound>& bound = outputs ? execution.dispatch.table->outputs : execution.dispatch.table->inputs;
+    copies::OwnList own;
+    if (!execution.copied || (outputs && settings_.data != Settings::all) || !has_room(bound)) return own;
+    own = copies::make_list(queue);
+    if (!own.list) return own;
+    std::shared_ptr<Snapshot> snapshot = copies::record(own.list.get(), bound, copies::Where::in_a_list_of_ours);
+    if (FAILED(own.list->Close()) || !snapshot) own.list.reset();
+    else (outputs ? execution.dispatch.outputs : execution.dispatch.inputs) = std::move(snapshot);
+    return own;
+}
+
+json::Value Session::contents_json(const Snapshot& snapshot) {
+    void* mapped = nullptr;
+    if (FAILED(snapshot.buffer->Map(0, nullptr, &mapped))) return nullptr;
+    json::Array contents;
+    for (size_t i = 0; i < snapshot.bound.size(); ++i) {
+        json::Array parts;
+        for (const Snapshot::Place& place : snapshot.places[i]) {
+            parts.push_back(place.copied ? file_->bytes(static_cast<const char*>(mapped) + place.offset, place.size, true) : json::Value());
+        }
+        if (snapshot.bound[i].type == dml::binding_buffer_array) contents.push_back(std::move(parts));
+        else contents.push_back(parts.empty() ? json::Value() : parts.front());
+    }
+    const D3D12_RANGE nothing{};
+    snapshot.buffer->Unmap(0, &nothing);
+    return contents;
+}
+
+void Session::write_data(const Batch& batch) {
+    for (const std::vector<Execution>& list : batch.lists) {
+        for (const Execution& execution : list) {
+            json::Object event{{"event", "data"}, {"execution", execution.number}};
+            const auto add = [&](const char* name, const std::shared_ptr<Snapshot>& snapshot) {
+                if (!snapshot) return;
+                json::Value contents = contents_json(*snapshot);
+                if (!contents.is_null()) event.push_back({name, std::move(contents)});
+            };
+            add("inputs", execution.dispatch.inputs);
+            add("outputs", execution.dispatch.outputs);
+            if (event.size() > 2) file_->write(std::move(event));
+        }
+    }
+}
+
+void Session::collect(ID3D12CommandQueue* queue, Batch batch, std::vector<copies::OwnList> lists) {
+    Com<ID3D12Fence> fence = copies::signal_after(queue);
+    if (fence) copies::wait(fence.get(), patience);
+    const hooks::Lock lock(lock_);
+    pending_.push_back({std::move(fence), std::move(batch), std::move(lists)});
+    for (size_t i = 0; i < pending_.size();) {
+        Pending& one = pending_[i];
+        if (!one.fence || !copies::wait(one.fence.get(), 0)) {  // without a fence nobody knows when: never freed
+            ++i;
+            continue;
+        }
+        write_data(one.batch);
+        pending_.erase(pending_.begin() + static_cast<ptrdiff_t>(i));
+    }
 }
