@@ -17,6 +17,7 @@ COMMANDS = {
     "ask": ("backends.ask", "run an operator once on given inputs and attributes"),
     "backends": ("backends.backends", "list usable backends, and what the others lack"),
     "bounds": ("results.bounds", "compare the specs' tolerances with the errors of runs"),
+    "capture": ("clients.capture", "capture what a program dispatches, on Windows"),
     "client": ("clients.client", "run a real client of DirectML, such as ONNX Runtime, and capture what it dispatches"),
     "exec": ("cases.exec_model", "run a DxDispatch model"),
     "explain": ("results.explain", "say what separates the cases that fail from those that pass"),
