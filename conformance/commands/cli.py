@@ -28,6 +28,7 @@ COMMANDS = {
     "judge": ("cases.judge", "judge given outputs of a model"),
     "merge": ("results.merge", "merge the results of several shards"),
     "probe": ("backends.probe", "compare what a backend accepts with the documentation"),
+    "replay": ("clients.replay", "run the dispatches of a capture again, and judge each"),
     "report": ("results.report", "write the reports of a results file"),
     "repro": ("cases.repro", "write a case as a model, with its arrays"),
     "run": ("cases.run", "run cases on a backend and write reports"),

@@ -11,7 +11,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from dmlcts.reports.record.record import NEGATIVE, PASS, REPLAY, SEARCH, UNEXPECTED_PASS, WAIVED, Manifest, Record, RecordError, Result
+from dmlcts.reports.record.record import (
+    NEGATIVE,
+    PASS,
+    REPLAY,
+    SEARCH,
+    UNEXPECTED_PASS,
+    WAIVED,
+    Manifest,
+    Record,
+    RecordError,
+    Result,
+)
 from dmlcts.reports.record.verdict import numbered
 from dmlcts.spec.model.abi import abi, feature_level, introduced
 from dmlcts.spec.model.operator import DOCUMENTED

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,21 @@ Run = Callable[[Step], Mapping[str, Array]]
 """Runs a step, and gives the outputs that later nodes get."""
 
 
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A graph of an execution, all of whose nodes were run: its outputs as they came from the nodes, and as they were captured, by place.
+
+    ``again`` runs the nodes once more, with another function, and gives the outputs. ``is_drawn`` says that some input was not captured, so that
+    the two have nothing to do with each other.
+    """
+
+    execution: Execution
+    made: Mapping[int, Array]
+    captured: Mapping[int, Array]
+    again: Callable[[Run], Mapping[int, Array]]
+    is_drawn: bool
+
+
 class Flow:
     """The steps of a capture, in order. ``repeated`` counts executions that would repeat an earlier one: the same, on the same bytes."""
 
@@ -72,8 +88,17 @@ class Flow:
         self._seen: set[object] = set()
         self.repeated = 0
 
-    def run(self, run: Run, wanted: Callable[[Execution], bool] = lambda execution: True) -> None:
-        """Runs the steps of the executions that are wanted. Raises CaptureError where bytes are missing or have changed."""
+    def run(
+        self,
+        run: Run,
+        whole: Callable[[Whole], None] = lambda graph: None,
+        wanted: Callable[[Execution], bool] = lambda execution: True,
+    ) -> None:
+        """Runs the steps of the executions that are wanted; ``whole`` gets each graph after its nodes.
+
+        Raises:
+            CaptureError: bytes are missing, or have changed.
+        """
         for execution in self._capture.executions:
             dispatchable = execution.dispatchable
             if isinstance(dispatchable, Initializer):
@@ -87,10 +112,11 @@ class Flow:
                 self.repeated += 1
                 continue
             self._seen.add(key)
+            inputs, outputs = self._read(contents), self._read(execution.outputs)
             if isinstance(dispatchable.content, Graph):
-                self._run_graph(dispatchable.content, execution, contents, run)
+                whole(self._run_whole(dispatchable.content, execution, inputs, outputs, run))
             else:
-                run(self._step(dispatchable.content, execution, self._read(contents), self._read(execution.outputs)))
+                run(self._step(dispatchable.content, execution, inputs, outputs))
 
     def _initialize(self, initializer: Initializer, execution: Execution) -> None:
         for place, compiled in enumerate(initializer.compiled):
@@ -108,29 +134,49 @@ class Flow:
     def _read(self, contents: Sequence[Contents]) -> list[Bytes | None]:
         """The bytes of contents; None where none were kept."""
         return [
-            np.frombuffer(self._data.read(content), np.uint8).copy() if isinstance(content, Piece) and content.offset is not None else None
+            np.frombuffer(self._data.read(content), np.uint8).copy()
+            if isinstance(content, Piece) and content.offset is not None
+            else None
             for content in contents
         ]
 
-    def _step(
-        self, operator: Operator, execution: Execution, inputs: list[Bytes | None], outputs: list[Bytes | None]
-    ) -> Step:
+    def _step(self, operator: Operator, execution: Execution, inputs: list[Bytes | None], outputs: list[Bytes | None]) -> Step:
         """An operator that was dispatched by itself."""
         if operator.desc is None:
             return Step(execution, operator, None, problem=f"this suite does not know {operator.name}")
         bound = dict(enumerate(inputs))
         try:
             arrays, drawn = _arrays(operator.desc, lambda place: bound.get(place), lambda place, made: None, f"{execution.number}")
-            return Step(execution, operator, operator.desc, None, self._name(operator), arrays, drawn, _tensors(operator.desc, outputs))
+            return Step(
+                execution, operator, operator.desc, None, self._name(operator), arrays, drawn, _tensors(operator.desc, outputs)
+            )
         except CaptureError as error:
             return Step(execution, operator, operator.desc, problem=str(error))
 
-    def _run_graph(self, graph: Graph, execution: Execution, contents: tuple[Contents, ...], run: Run) -> None:
+    def _run_whole(
+        self, graph: Graph, execution: Execution, inputs: list[Bytes | None], outputs: list[Bytes | None], run: Run
+    ) -> Whole:
+        drawn = list[str]()
+
+        def noting(step: Step) -> Mapping[str, Array]:
+            drawn.extend(step.drawn or ([step.name] if step.problem else []))
+            return run(step)
+
+        descs, made = self._run_graph(graph, execution, inputs, noting)
+        captured = {
+            place: _tensor(descs[place], data, f"output {place} of the graph")
+            for place, data in enumerate(outputs)
+            if data is not None and place in descs
+        }
+        return Whole(execution, made, captured, lambda other: self._run_graph(graph, execution, inputs, other)[1], bool(drawn))
+
+    def _run_graph(
+        self, graph: Graph, execution: Execution, inputs: list[Bytes | None], run: Run
+    ) -> tuple[dict[int, TensorDesc], dict[int, Array]]:
+        """Runs the nodes. Returns the descs and the values of the graph's outputs, by place."""
         edges = {edge.target: edge.source for edge in graph.edges}
-        flowing: dict[tuple[int, int], Bytes] = {}
-        for place, data in enumerate(self._read(contents)):
-            if data is not None:
-                flowing[OUTSIDE, place] = data
+        flowing = {(OUTSIDE, place): data for place, data in enumerate(inputs) if data is not None}
+        descs: dict[tuple[int, int], TensorDesc] = {}
         for place, node in in_order(graph, f"{self._capture.file}: execution {execution.number}"):
             if isinstance(node.content, Constant):
                 if self._data.has(node.content.data):
@@ -142,7 +188,11 @@ class Flow:
                 continue
             for index, name in enumerate(slots(load(step.desc.type), step.desc, OUTPUT)):
                 if name is not None and name in outputs:
+                    descs[place, index] = step.desc.tensor(name)
                     flowing[place, index] = _bytes(step.desc.tensor(name), outputs[name])
+        ends = {place: edges[OUTSIDE, place] for place in range(graph.outputs) if edges.get((OUTSIDE, place)) in descs}
+        found = {place: descs[source] for place, source in ends.items()}
+        return found, {place: read_tensor(flowing[source], descs[source]) for place, source in ends.items()}
 
     def _node(
         self,
@@ -178,24 +228,29 @@ class Flow:
 def in_order(graph: Graph, where: str) -> Iterator[tuple[int, Node]]:
     """The nodes with their places, each after all that it needs, otherwise in the client's order. Raises CaptureError for a circle."""
     needs: list[set[int]] = [set() for _ in graph.nodes]
+    feeds: list[set[int]] = [set() for _ in graph.nodes]
     for edge in graph.edges:
         if edge.source[0] != OUTSIDE and edge.target[0] != OUTSIDE:
             needs[edge.target[0]].add(edge.source[0])
-    done: set[int] = set()
-    left = list(range(len(graph.nodes)))
-    while left:
-        ready = [place for place in left if needs[place] <= done]
-        if not ready:
-            raise CaptureError(f"{where}: the edges of the graph form a circle")
-        for place in ready:
-            yield place, graph.nodes[place]
-        done.update(ready)
-        left = [place for place in left if place not in done]
+            feeds[edge.source[0]].add(edge.target[0])
+    ready = [place for place, needed in enumerate(needs) if not needed]
+    done = 0
+    while ready:
+        place = heappop(ready)
+        yield place, graph.nodes[place]
+        done += 1
+        for reader in feeds[place]:
+            needs[reader].discard(place)
+            if not needs[reader]:
+                heappush(ready, reader)
+    if done < len(graph.nodes):
+        raise CaptureError(f"{where}: the edges of the graph form a circle")
 
 
 def _digests(contents: Sequence[Contents]) -> tuple[object, ...]:
     return tuple(
-        content.sha256 if isinstance(content, Piece) else _digests(content) if isinstance(content, tuple) else None for content in contents
+        content.sha256 if isinstance(content, Piece) else _digests(content) if isinstance(content, tuple) else None
+        for content in contents
     )
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Backend, BackendInfo
@@ -78,15 +77,16 @@ def case_of(step: Step, desc: OperatorDesc, basis: str) -> Case:
     )
 
 
-def judge(step: Step, rules: Rules) -> Judged | None:
-    """Runs and judges a step; None where there is nothing to judge, since its outputs were not captured. Never raises for what a backend does."""
+def judge(step: Step, rules: Rules) -> Judged:
+    """Runs and judges a step. Never raises for what a backend does."""
     started = perf_counter()
     problem = step.problem or _unjudged(step)
     if step.desc is None or problem:
         return Judged(step, None, _not_run(step, problem), {}, {})
     case = case_of(step, step.desc, rules.basis)
-    notes = tuple(undefined_inputs(case.operator, case.desc, step.inputs))
+    notes = _beyond_rules(case.desc)
     try:
+        notes += tuple(undefined_inputs(case.operator, case.desc, step.inputs))
         right = ReferenceBackend().compute(case.desc, step.inputs)
         outcome, actual = _outcome(case, step, rules)
     except (*FAILURES, KeyError, MemoryError) as error:
@@ -112,17 +112,20 @@ def _unjudged(step: Step) -> str:
     """Why a step cannot be judged; empty if it can."""
     if step.desc is None:
         return "its desc is not known"
-    operator = load(step.desc.type)
-    if reference_of(operator.name) is None:
-        return f"{operator.name} has no reference function"
-    broken = violations(operator, step.desc)
-    return f"no rule allows this desc: {broken[0].message}" if broken else ""
+    return "" if reference_of(step.desc.type) else f"{step.desc.type} has no reference function"
+
+
+def _beyond_rules(desc: OperatorDesc) -> tuple[str, ...]:
+    """The rules that a desc breaks, which the implementation accepted all the same."""
+    return tuple(f"no rule allows this desc: {found.message}" for found in violations(load(desc.type), desc)[:1])
 
 
 def _not_run(step: Step, message: str) -> Result:
     """The result of a step that is not judged."""
     desc = step.desc
-    first = "FLOAT32" if desc is None else next((t.data_type for _, t in desc.tensors() if t.data_type in abi().data_types), "FLOAT32")
+    first = (
+        "FLOAT32" if desc is None else next((t.data_type for _, t in desc.tensors() if t.data_type in abi().data_types), "FLOAT32")
+    )
     node = "" if step.node is None else f"/{step.node}"
     return Result(
         case=f"{step.operator.name}/{first}/{REPLAY}/{step.execution.number}{node}",
@@ -141,11 +144,6 @@ def _alike(values: Array) -> bool:
     return values.size > 1 and bool((values == values.flat[0]).all())
 
 
-def captured_info(flushes: bool = True) -> BackendInfo:
-    """What is assumed of an implementation of which only outputs are known: that it may flush denormals."""
-    return BackendInfo("captured outputs", data_types=tuple(abi().data_types), denormals="any" if flushes else "preserve")
-
-
-def same(one: Array, other: Array) -> bool:
-    """Whether arrays have the same bits."""
-    return one.shape == other.shape and one.dtype == other.dtype and np.array_equal(one.view(np.uint8), other.view(np.uint8))
+def captured_info(version: str) -> BackendInfo:
+    """What is assumed of an implementation of which only outputs are known: nothing but its ``version``."""
+    return BackendInfo("captured outputs", version, data_types=tuple(abi().data_types))
