@@ -90,7 +90,9 @@ def judge(step: Step, rules: Rules) -> Judged:
         right = ReferenceBackend().compute(case.desc, step.inputs)
         outcome, actual = _outcome(case, step, rules)
     except (*FAILURES, KeyError, MemoryError) as error:
-        return Judged(step, None, _not_run(step, f"the reference cannot compute it: {type(error).__name__}: {error}"), {}, {})
+        return Judged(
+            step, None, _not_run(step, f"the reference cannot compute it: {type(error).__name__}: {error}"), {}, {}, notes
+        )
     if outcome is None:
         return Judged(step, case, _not_run(step, "its outputs were not captured"), right, {})
     result = result_of(case, outcome, perf_counter() - started)
