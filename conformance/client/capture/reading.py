@@ -190,12 +190,9 @@ class _Reader:
 
     def _bind(self, number: int, record: Record, capture: Capture) -> None:
         table = self._one(record["table"], _Table, "table")
-        for name in ("inputs", "outputs"):
-            if name in record:
-                table.bindings = replace(table.bindings, **{name: tuple(map(_binding, record[name]))})
-        for name in ("temporary", "persistent"):
-            if name in record:
-                table.bindings = replace(table.bindings, **{name: _binding(record[name])})
+        changes: dict[str, Any] = {name: tuple(map(_binding, record[name])) for name in ("inputs", "outputs") if name in record}
+        changes |= {name: _binding(record[name]) for name in ("temporary", "persistent") if name in record}
+        table.bindings = replace(table.bindings, **changes)
 
     def _dispatch(self, number: int, record: Record, capture: Capture) -> None:
         table = None if record["table"] is None else self._one(record["table"], _Table, "table")

@@ -15,12 +15,14 @@ from dmlcts.conformance.client.replay.flow import Flow, Step, Whole
 from dmlcts.conformance.client.replay.judging import Judged, Rules, judge
 from dmlcts.conformance.client.replay.whole import WholeVerdict, judge_whole
 from dmlcts.conformance.dxdispatch.write import write_model
+from dmlcts.generator.case.places import output_names
 from dmlcts.reference.answer import host
 from dmlcts.reference.registry import compute
 from dmlcts.reports.gate.waivers import Waiver, apply_waivers
 from dmlcts.reports.record.record import FAILURES, NOT_RUN, UNSUPPORTED, Result
 from dmlcts.reports.record.text import mismatch_text
 from dmlcts.reports.record.versions import what_ran
+from dmlcts.spec.reading.loader import load
 
 
 @dataclass(slots=True)
@@ -75,19 +77,11 @@ def named(step: Step) -> str:
     if step.name:
         words.append(f"node {step.name}")
     if step.desc is not None:
-        outputs = {output.name for output in _outputs(step)}
-        tensors = [
-            (tensor.data_type, "x".join(map(str, tensor.sizes)), name in outputs) for name, _, tensor in step.desc.by_field()
-        ]
+        outputs = output_names(load(step.desc.type), step.desc)
+        tensors = [(tensor.data_type, "x".join(map(str, tensor.sizes)), name in outputs) for name, tensor in step.desc.tensors()]
         sizes = [", ".join(text for _, text, is_output in tensors if is_output is wanted) for wanted in (False, True)]
         words.append(f"{tensors[0][0] if tensors else ''} {' to '.join(filter(None, sizes))}")
     return ", ".join(words)
-
-
-def _outputs(step: Step) -> Sequence[object]:
-    from dmlcts.spec.reading.loader import load
-
-    return load(step.operator.name).outputs()
 
 
 def verdict_lines(found: Replayed) -> Iterator[str]:
