@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import click
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
 from dmlcts.conformance.client.onnxruntime import CaptureWish, ClientError, ModelRun, run_model
 from dmlcts.conformance.client.summary import summary
+from dmlcts.conformance.commands.clients.replay import command as replay
 from dmlcts.conformance.commands.common import Seconds
 
 _FAILED = 1
@@ -34,6 +36,7 @@ def command() -> None:
 @click.option("--limit", type=click.IntRange(1), default=1 << 30, help="the most bytes of data  [default: 1 GiB]")
 @click.option("--every", type=click.IntRange(1), default=1, show_default=True, help="capture the data of each n-th dispatch")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="a folder for the model's outputs")
+@click.option("--judge", is_flag=True, help="run the dispatches once more on the same DLL and judge each, as `dmlcts replay` does")
 @click.option("--timeout", type=Seconds(), default=600.0, show_default=True, help="limit for the whole, in seconds")
 def onnxruntime(
     model: Path,
@@ -50,15 +53,18 @@ def onnxruntime(
     limit: int,
     every: int,
     out: Path | None,
+    judge: bool,
     timeout: float,
 ) -> None:
     """Run an ONNX model with ONNX Runtime's DirectML provider, on random inputs, and capture what it dispatches.
 
-    `dmlcts setup --client` prepares it. `dmlcts replay` judges the capture.
+    `dmlcts setup --client` prepares it. `dmlcts replay` judges the capture; --judge does it at once, with its exit codes.
     """
     words = ["--runs", str(runs), "--seed", str(seed)]
     words += [f"--{name}" for name, given in (("optimize", optimize), ("no-graph", no_graph), ("cpu", cpu)) if given]
     words += [word for dimension in dimensions for word in ("--dimension", dimension)]
+    if judge and (no_capture or cpu):
+        raise click.UsageError("--judge judges what was captured: leave out --no-capture and --cpu")
     file = capture or Path(f"{model.name.removesuffix('.onnx')}.capture")
     wish = None if no_capture or cpu else CaptureWish(file, data, limit, every)
     try:
@@ -75,6 +81,10 @@ def onnxruntime(
         click.echo(f"captured: {file}")
     if out:
         _write(run, out)
+    if judge:
+        click.get_current_context().invoke(
+            replay, file=file, backend="directml" if dll is None else f"directml:{shlex.quote(str(dll))}"
+        )
 
 
 def _write(run: ModelRun, out: Path) -> None:
