@@ -52,21 +52,28 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     inputs = case_inputs(case)
     if case.expect == REJECTION:
         return _rejection_outcome(case, backend, info, inputs, timeout)
+    return dispatched(case, inputs, backend, info, timeout)[0]
+
+
+def dispatched(
+    case: Case, inputs: Mapping[str, Array], backend: Backend, info: BackendInfo, timeout: float | None = None
+) -> tuple[Outcome, dict[str, Array]]:
+    """The outcome of a case that expects results, with these inputs, and the outputs, packed, by tensor name; none if the dispatch did not complete."""
     answers = answers_of(case, inputs)
     first = next(iter(answers.values()))
     layout = lay_out(case, inputs, first, timeout)
     failure = attempt(backend, layout.dispatch)
     if failure is not None:
-        return without_memory(case, failure)
-    trespass = trespasses(case, layout)
-    if trespass:
-        return Outcome(FAIL, trespass, evidence={"memory": trespass})
+        return without_memory(case, failure), {}
     bindings = layout.dispatch.bindings
     outputs = {
         name: read_tensor(layout.resources[bindings[name].resource], case.desc.tensor(name), bindings[name].offset)
         for name in first
     }
-    return compared(case, inputs, outputs, answers, info)
+    trespass = trespasses(case, layout)
+    if trespass:
+        return Outcome(FAIL, trespass, evidence={"memory": trespass}), outputs
+    return compared(case, inputs, outputs, answers, info), outputs
 
 
 def compared(

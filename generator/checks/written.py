@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.sweeps.tables import example_desc
+from dmlcts.generator.sweeps.usual import example_desc
 from dmlcts.generator.values.recipes import RECIPES
 from dmlcts.generator.values.special_sets import SPECIAL
 from dmlcts.spec.model.expression import ExpressionError, compile_expression

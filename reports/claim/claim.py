@@ -26,6 +26,7 @@ from dmlcts.reports.record.record import (
     NEGATIVE,
     NOT_RUN,
     PASS,
+    REPLAY,
     SEARCH,
     STATUSES,
     UNSUPPORTED,
@@ -64,7 +65,7 @@ _DOCUMENTED = "documented"
 WHOLE = "1/1"
 """The shard that is the whole run."""
 
-_NO_CLAIM = {"smoke": "first look", SEARCH: "random search, seed {seed}"}
+_NO_CLAIM = {"smoke": "first look", SEARCH: "random search, seed {seed}", REPLAY: "the dispatches of a client"}
 """The levels that claim nothing, and what they are."""
 _OPTIONAL = {"data type"}
 """What an implementation of a feature level may lack: DirectML has a query for data types, and none for operators."""

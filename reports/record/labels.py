@@ -11,13 +11,24 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from dmlcts.reports.record.record import NEGATIVE, PASS, SEARCH, UNEXPECTED_PASS, WAIVED, Manifest, Record, RecordError, Result
+from dmlcts.reports.record.record import (
+    NEGATIVE,
+    PASS,
+    REPLAY,
+    SEARCH,
+    UNEXPECTED_PASS,
+    WAIVED,
+    Manifest,
+    Record,
+    RecordError,
+    Result,
+)
 from dmlcts.reports.record.verdict import numbered
 from dmlcts.spec.model.abi import abi, feature_level, introduced
 from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.reading.loader import load, operator_names
 
-_NO_CLAIM = {"smoke", SEARCH}
+_NO_CLAIM = {"smoke", SEARCH, REPLAY}
 """Levels that need not have a case of every operator."""
 
 

@@ -22,6 +22,9 @@ PASS, FAIL, WAIVED, UNEXPECTED_PASS, UNSUPPORTED, ERROR, NOT_RUN = (
 SEARCH = "fuzz"
 """The level of a random search (`dmlcts fuzz`) in its manifest."""
 
+REPLAY = "replay"
+"""The level of a manifest, and the kind of its cases, where the dispatches of a client were run again (`dmlcts replay`)."""
+
 NEGATIVE = "negative"
 """The kind of a case whose desc or bindings are invalid: only a rejection passes."""
 

@@ -219,6 +219,18 @@ def profiles() -> Reader:
     )
 
 
+def captured() -> Reader:
+    from captures import round_client, text_of
+
+    from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
+    from dmlcts.conformance.client.summary import summary
+
+    def read(data: bytes, folder: Path) -> object:
+        return list(summary(read_capture(_file(folder, "a.capture", data))))
+
+    return Reader(read, (CaptureError,), (text_of(round_client()),), lines=True)
+
+
 def pages() -> Reader:
     from dmlcts.spec.pages.page import PageError, read_page
     from dmlcts.spec.untrusted.files import ForeignError, read_text
@@ -258,6 +270,7 @@ READERS: dict[str, Callable[[], Reader]] = {
     "journal": journal,
     "merge": merged,
     "waivers": waivers,
+    "captures": captured,
     "cases": cases,
     "models": models,
     "arrays": arrays,

@@ -89,7 +89,7 @@ def set_up(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
         info = _set_up_windows(wish, say, trial)
     else:
         check_platform()
-        with _alone(say):
+        with alone(say):
             info = _set_up_linux(wish, say, trial)
     if info is not None:
         say(f"Ready after {monotonic() - start:.0f} s; {_gigabytes(home()):.1f} GB in {home()}")
@@ -142,9 +142,9 @@ def _set_up_windows(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
     if host is not None and dll is None and not wish.force:
         return None
     if host is None or wish.force:
-        with _step("Building the host", say):
+        with step("Building the host", say):
             windows.build_host(windows.built_host(), home() / "setup.log")
-    with _step("Trying it with one case", say):
+    with step("Trying it with one case", say):
         return trial(lambda: on_windows(dll))
 
 
@@ -166,7 +166,7 @@ def _set_up_linux(wish: Wish, say: Say, trial: Trial) -> BackendInfo | None:
         stack = stack_of(wish.engine or best_kind())
         (make_chroot if stack.kind == CHROOT else make_image)(stack, wish, say)
     seal = seal_of(stack)
-    with _step("Trying it with one case", say):
+    with step("Trying it with one case", say):
         info = trial(lambda: on_stack(stack, seal, dll))
     marker = {
         "dll": dll.path.relative_to(home()).as_posix(),
@@ -203,18 +203,21 @@ def download_directml(force: bool, say: Say) -> Dll:
         if sha256_of(there) == SHA256:
             return checked(read_dll(there))
         say(f"{there} is not the DLL that was fetched")
-    with _step(f"Downloading DirectML.dll {VERSION} (from the wheel {WHEEL})", say), making(there.parent) as folder:
-        target = ["--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--platform", "win_amd64"]
-        command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", *target, "--dest", str(folder), WHEEL]
-        ran(
-            command, folder / "pip.log", "check that pip can download, or download that wheel elsewhere and give its DLL with --dll"
-        )
-        (wheel,) = folder.glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            (folder / "DirectML.dll").write_bytes(archive.read("onnxruntime/capi/DirectML.dll"))
-        wheel.unlink()
+    with step(f"Downloading DirectML.dll {VERSION} (from the wheel {WHEEL})", say), making(there.parent) as folder:
+        from_wheel("DirectML.dll", folder)
         checked(read_dll(folder / "DirectML.dll"))
     return read_dll(there)
+
+
+def from_wheel(name: str, folder: Path) -> None:
+    """Puts a file out of Microsoft's wheel, downloaded by the user's own pip, into a folder. Raises BackendUnavailable."""
+    target = ["--no-deps", "--only-binary=:all:", "--python-version", "3.12", "--platform", "win_amd64"]
+    command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", *target, "--dest", str(folder), WHEEL]
+    ran(command, folder / "pip.log", "check that pip can download, or download that wheel elsewhere and give its DLL with --dll")
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (folder / name).write_bytes(archive.read(f"onnxruntime/capi/{name}"))
+    wheel.unlink()
 
 
 def checked(dll: Dll) -> Dll:
@@ -257,10 +260,10 @@ def make_chroot(stack: Stack, wish: Wish, say: Say) -> None:
         mirror = wish.mirror or debian.mirror()
         with making(stack.folder) as folder:
             log, root = folder / "setup.log", folder / "root"
-            with _step(f"Making a Debian system ({SUITE}) in {stack.folder}", say):
+            with step(f"Making a Debian system ({SUITE}) in {stack.folder}", say):
                 ran(debian.bootstrap_command(root, mirror), log, debian.ADVICE, environment={**os.environ, **debian.QUIET})
                 debian.copy_apt_settings(root)
-            with _step("Installing Wine, Mesa, vkd3d and the compilers", say):
+            with step("Installing Wine, Mesa, vkd3d and the compilers", say):
                 for command in debian.install_commands(tuple(packages_seen())):
                     ran(enter(root, command), log, debian.ADVICE, environment={**environment(), **debian.QUIET})
             listed = ran(enter(root, debian.LIST_COMMAND), folder / "packages.log", debian.ADVICE, environment=environment())
@@ -269,10 +272,10 @@ def make_chroot(stack: Stack, wish: Wish, say: Say) -> None:
                 (root / "dmlcts" / name).mkdir(parents=True, exist_ok=True)
     compare_packages(recorded(stack.folder / "packages.json"), say)
     if not (stack.root / stack.inside[1:]).exists():
-        with _step("Building the host", say):
+        with step("Building the host", say):
             build_in_chroot(stack)
     if not (stack.root / "dmlcts" / "prefix" / "dmlcts-ready").exists():
-        with _step("Making Wine's prefix", say):
+        with step("Making Wine's prefix", say):
             command = enter(stack.root, ["/bin/sh", f"{stack.inside}/run.sh", "--help"])
             ran(command, stack.folder / "setup.log", "run `dmlcts setup --force`", SetupError, environment())
 
@@ -306,7 +309,7 @@ def compare_packages(found: Mapping[str, str], say: Say) -> None:
 def make_image(stack: Stack, wish: Wish, say: Say) -> None:
     """A container image. Raises BackendUnavailable."""
     stack.dlls.mkdir(parents=True, exist_ok=True)
-    with _step(f"Building the image {stack.image} with {stack.kind}", say):
+    with step(f"Building the image {stack.image} with {stack.kind}", say):
         advice = "see the engine's output; `dmlcts setup --engine chroot` needs no engine, but root"
         ran(image_command(stack, wish.force), stack.folder / "setup.log", advice)
     lines = ran(list_command(stack), stack.folder / "packages.log", "run `dmlcts setup --force`").splitlines()
@@ -398,7 +401,7 @@ def write_json(file: Path, data: object) -> None:
 
 
 @contextmanager
-def _alone(say: Say) -> Iterator[None]:
+def alone(say: Say) -> Iterator[None]:
     """Keeps two set-ups of one cache from each other, and removes what one left that was killed."""
     import fcntl  # POSIX has it
 
@@ -414,7 +417,8 @@ def _alone(say: Say) -> Iterator[None]:
 
 
 @contextmanager
-def _step(title: str, say: Say) -> Iterator[None]:
+def step(title: str, say: Say) -> Iterator[None]:
+    """Says what begins, and how long it took."""
     say(f"{title} ...")
     start = monotonic()
     yield

@@ -26,7 +26,8 @@ from dmlcts.reports.record.record import PASS
     "--engine", type=click.Choice([*ENGINES, CHROOT]), help="what to run Wine in  [default: an available engine, else chroot]"
 )
 @click.option("--mirror", metavar="URL", help="a Debian mirror, for chroot  [default: the one that this machine uses]")
-def command(only_check: bool, force: bool, dll: Path | None, engine: str | None, mirror: str | None) -> None:
+@click.option("--client", is_flag=True, help="also what `dmlcts client` needs: ONNX Runtime, and the capture DLL")
+def command(only_check: bool, force: bool, dll: Path | None, engine: str | None, mirror: str | None, client: bool) -> None:
     """Prepare what the backend directml needs (docs/directml.md).
 
     On Linux: DirectML.dll, downloaded by your pip, and a Debian system with Wine in the cache folder. That takes some minutes and several
@@ -34,10 +35,29 @@ def command(only_check: bool, force: bool, dll: Path | None, engine: str | None,
     """
     try:
         info = check(try_one_case) if only_check else set_up(Wish(dll, engine, mirror, force), click.echo, try_one_case)
+        said = _client(only_check, force) if client else ""
     except SetupError as error:
         click.echo(f"dmlcts setup: {error}", err=True)
         raise click.exceptions.Exit(1) from None
     click.echo(f"Nothing to do: it is ready in {home()}" if info is None else _text(info))
+    if said:
+        click.echo(said)
+
+
+def _client(only_check: bool, force: bool) -> str:
+    """Prepares the client, or looks whether it is there, and tries it. Raises BackendUnavailable and SetupError."""
+    from dmlcts.conformance.client.onnxruntime import ClientError, try_one_model
+    from dmlcts.conformance.client.programs.building import prepare
+    from dmlcts.conformance.client.programs.programs import need_programs
+
+    if only_check:
+        need_programs()
+    else:
+        prepare(force, click.echo)
+    try:
+        return try_one_model()
+    except ClientError as error:
+        raise SetupError(f"the client does not work: {error}") from None
 
 
 def _text(info: BackendInfo) -> str:

@@ -99,11 +99,17 @@ struct FeatureLevelsQuery {
     const uint32_t* levels;
 };
 
-// Graphs. An edge's `type` is one of those below, a node's is node_operator.
-constexpr uint32_t node_operator = 1, edge_input = 1, edge_output = 2;
+// Graphs: the `type` of a node or an edge is one of these.
+constexpr uint32_t node_operator = 1, node_constant = 2, edge_input = 1, edge_output = 2, edge_intermediate = 3;
 
 struct OperatorNodeDesc {
     IOperator* op;
+    const char* name;
+};
+
+struct ConstantNodeDesc {
+    const void* data;
+    size_t size;
     const char* name;
 };
 
@@ -114,6 +120,11 @@ struct InputEdgeDesc {
 
 struct OutputEdgeDesc {
     uint32_t from_node, from_node_output, graph_output;
+    const char* name;
+};
+
+struct IntermediateEdgeDesc {
+    uint32_t from_node, from_node_output, to_node, to_node_input;
     const char* name;
 };
 

@@ -16,21 +16,6 @@ constexpr uint32_t feature_levels[] = {0x1000, 0x2000, 0x2100, 0x3000, 0x3100, 0
 constexpr const char* data_types[] = {"FLOAT32", "FLOAT16", "UINT32",  "UINT16", "UINT8", "INT32", "INT16",
                                       "INT8",    "FLOAT64", "UINT64", "INT64",  "UINT4", "INT4"};
 
-/// The version in a DLL's resources, empty if it has none.
-std::string file_version(const std::wstring& path) {
-    DWORD ignored;
-    std::vector<char> block(GetFileVersionInfoSizeW(path.c_str(), &ignored));
-    VS_FIXEDFILEINFO* info = nullptr;
-    UINT size;
-    if (block.empty() || !GetFileVersionInfoW(path.c_str(), 0, static_cast<DWORD>(block.size()), block.data()) ||
-        !VerQueryValueW(block.data(), L"\\", reinterpret_cast<void**>(&info), &size)) {
-        return "";
-    }
-    const DWORD high = info->dwFileVersionMS, low = info->dwFileVersionLS;
-    return std::to_string(HIWORD(high)) + "." + std::to_string(LOWORD(high)) + "." + std::to_string(HIWORD(low)) +
-           (LOWORD(low) ? "." + std::to_string(LOWORD(low)) : "");
-}
-
 }  // namespace
 
 DirectMlLibrary::DirectMlLibrary(const Options& options) {

@@ -56,6 +56,9 @@ std::wstring wide(const std::string& text);
 /// "0x80004005 (what Windows says)" for the last error of a Windows function.
 std::string last_error();
 
+/// The version in a DLL's resources, empty if it has none.
+std::string file_version(const std::wstring& path);
+
 /// Throws protocol::Fault where the host's own use of an API fails: the request is not at fault.
 inline void need(HRESULT code, const char* what) {
     if (FAILED(code)) throw protocol::Fault(std::string(what) + " failed with " + hex(code));

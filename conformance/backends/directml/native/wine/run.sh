@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the host under Wine, headless, on Mesa's software adapter. Host, vkd3dn.dll with its x86_64-unix folder, and DirectML.dll lie beside
+# Runs the host, or the program that DMLCTS_PROGRAM names, under Wine, headless, on Mesa's software adapter. Host, vkd3dn.dll with its x86_64-unix folder, and DirectML.dll lie beside
 # this script, where they are put by the build. Arguments go to the host.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,4 +20,4 @@ if [ ! -e "$WINEPREFIX/dmlcts-ready" ]; then
     } </dev/null >&2
     : >"$WINEPREFIX/dmlcts-ready"
 fi
-exec wine "$here/dmlcts-directml-host.exe" "$@"
+exec wine "${DMLCTS_PROGRAM:-$here/dmlcts-directml-host.exe}" "$@"

@@ -102,17 +102,23 @@ static HRESULT STDMETHODCALLTYPE no_metacommands(ID3D12Device9 *device, UINT *co
     return S_OK;
 }
 
-/* DirectML gives up on a device that cannot enumerate metacommands, and vkd3d has not implemented that. Its vtable is constant:
- * the page has to be made writable, and Windows' VirtualProtect knows nothing of native memory. */
-static void answer_metacommands(ID3D12Device9 *device)
+/* Puts another method into a vtable. vkd3d's are constant: the page has to be made writable, and Windows' VirtualProtect knows nothing of
+ * native memory. Zero if that fails. Exported for whoever wants to see what a program does with its objects. */
+EXPORT int replace_method(void **entry, void *method)
 {
     const uintptr_t page = sysconf(_SC_PAGESIZE);
-    void **entry = (void **)&device->lpVtbl->EnumerateMetaCommands;
     void *start = (void *)((uintptr_t)entry & ~(page - 1));
 
-    if (mprotect(start, page, PROT_READ | PROT_WRITE) == 0)
-        *entry = no_metacommands;
-    else
+    if (mprotect(start, page, PROT_READ | PROT_WRITE) != 0)
+        return 0;
+    *entry = method;
+    return 1;
+}
+
+/* DirectML gives up on a device that cannot enumerate metacommands, and vkd3d has not implemented that. */
+static void answer_metacommands(ID3D12Device9 *device)
+{
+    if (!replace_method((void **)&device->lpVtbl->EnumerateMetaCommands, no_metacommands))
         fprintf(stderr, "vkd3dn: the vtable cannot be made writable\n");
 }
 

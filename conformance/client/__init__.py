@@ -1,0 +1,1 @@
+"""Real clients of DirectML: what they dispatch is captured, read, counted and run again."""

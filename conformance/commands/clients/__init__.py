@@ -1,0 +1,1 @@
+"""Subcommands about real clients of DirectML: run one, capture one, run its dispatches again, count them."""

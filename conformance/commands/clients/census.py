@@ -1,0 +1,30 @@
+"""``dmlcts census``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
+from dmlcts.conformance.client.census import census_of, summary, write_census
+from dmlcts.conformance.runner.work.options import UsageError
+
+
+@click.command("census", epilog="Exit codes: 0 it was counted, 2 a capture cannot be read.")
+@click.argument("captures", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--out", "-o", type=click.Path(path_type=Path, dir_okay=False), help="write the census to this JSON file")
+def command(captures: tuple[Path, ...], out: Path | None) -> None:
+    """Count what clients dispatch: distinct dispatches, grouped into kinds by their structure (docs/clients.md).
+
+    Each capture counts as a model of its file's name.
+    """
+    try:
+        census = census_of((read_capture(file), file.name.removesuffix(".capture")) for file in captures)
+    except CaptureError as error:
+        raise UsageError(str(error)) from None
+    for line in summary(census):
+        click.echo(line)
+    if out is not None:
+        write_census(census, out)
+        click.echo(f"written: {out}")

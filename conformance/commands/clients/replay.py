@@ -1,0 +1,144 @@
+"""``dmlcts replay``."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from shutil import rmtree
+from time import perf_counter
+
+import click
+
+from dmlcts.conformance.commands.common import Seconds
+
+OUT, WRONG = "results-replay", "wrong"
+_MOST_WRITTEN = 5
+"""So many wrong dispatches are written as models with their arrays."""
+
+
+@click.command("replay")
+@click.argument("file", metavar="CAPTURE", type=click.Path(path_type=Path))
+@click.option("--backend", "-b", help="the backend  [default: directml]")
+@click.option("--captured", is_flag=True, help="judge the outputs that were captured; runs nothing, and needs no GPU")
+@click.option("--execution", type=click.IntRange(1), help="only this execution, by its number")
+@click.option(
+    "--basis",
+    type=click.Choice(["documented", "measured"]),
+    default="documented",
+    show_default=True,
+    help="the basis of the bounds",
+)
+@click.option("--waivers", multiple=True, type=click.Path(), help="a YAML file of known failures; may be repeated")
+@click.option("--timeout", type=Seconds(), default=30.0, show_default=True, help="limit for one dispatch, in seconds")
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(OUT),
+    show_default=True,
+    help="folder for results and reports",
+)
+def command(
+    file: Path,
+    backend: str | None,
+    captured: bool,
+    execution: int | None,
+    basis: str,
+    waivers: tuple[str, ...],
+    timeout: float,
+    out: Path,
+) -> None:
+    """Run the dispatches of a capture once more, one by one, and judge each by the reference (docs/clients.md).
+
+    A graph is taken apart into its nodes. Inputs are those that were captured, or random data where none were. The folder gets the reports of a
+    run, and the first wrong dispatches as DxDispatch models with their arrays.
+
+    \b
+    Exit codes: 0 all are right, 1 one is wrong (or nothing was judged), 2 the capture cannot be read,
+    3 the backend could not be started, 4 nothing is wrong, but something is unsupported.
+    """
+    from dmlcts.conformance.backends.opening import apart, open_backend
+    from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
+    from dmlcts.conformance.client.replay.judging import CAPTURED, Judged, Rules, captured_info
+    from dmlcts.conformance.client.replay.replay import replay, verdict_lines, write_step
+    from dmlcts.conformance.runner.exit_code import EXIT_FAILED, exit_code
+    from dmlcts.conformance.runner.folder.manifest import manifest_of, with_version
+    from dmlcts.conformance.runner.folder.out_folder import claimed
+    from dmlcts.conformance.runner.run import command_line
+    from dmlcts.conformance.runner.work.options import RunOptions, UsageError
+    from dmlcts.reports import write_all
+    from dmlcts.reports.gate.waivers import read_waivers
+    from dmlcts.reports.record.record import FAILURES, REPLAY, Record
+
+    if captured and backend:
+        raise click.UsageError("--captured judges what was captured, so it has no backend")
+    named = CAPTURED if captured else backend or "directml"
+    options = RunOptions(backend=named, level=REPLAY, basis=basis, timeout=timeout, waivers=waivers, out=str(out))
+    rules_of_waivers = [waiver for name in waivers for waiver in read_waivers(Path(name))]
+    started, written = perf_counter(), 0
+    with ExitStack() as stack:
+        try:
+            capture = read_capture(file)
+        except CaptureError as error:
+            raise UsageError(str(error)) from None
+        stack.enter_context(claimed(out))
+        rmtree(out / WRONG, ignore_errors=True)
+        opened = None if captured else open_backend(apart(named))
+        if opened is not None:
+            stack.callback(opened.close)
+        info = captured_info(capture.version) if opened is None else opened.describe()
+        manifest = manifest_of(replace(options, feature_level=info.feature_level), info, (), command_line())
+
+        def report(number: int, judged: Judged) -> None:
+            nonlocal written
+            if judged.result.status in FAILURES and written < _MOST_WRITTEN:
+                written += 1
+                write_step(judged, out / WRONG / str(number))
+
+        try:
+            found = replay(
+                capture,
+                Rules(opened, info, basis, timeout),
+                rules_of_waivers,
+                datetime.now(UTC).date(),
+                lambda one: execution is None or one.number == execution,
+                report,
+            )
+        except CaptureError as error:
+            raise UsageError(str(error)) from None
+        results = tuple(
+            replace(
+                result,
+                repro=f"dmlcts replay {file} --execution {step.execution.number}"
+                + (" --captured" if captured else f' --backend "{named}"'),
+            )
+            if result.status in FAILURES
+            else result
+            for step, result, _ in found.steps
+        )
+        finished = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        operators = sorted({result.operator for result in results})
+        manifest = with_version(
+            replace(
+                manifest,
+                finished=finished,
+                seconds=perf_counter() - started,
+                selected=len(results),
+                interrupted=False,
+                selection=str(file),
+            ),
+            operators,
+        )
+        record = Record(manifest, results)
+        write_all(record, out)
+    for line in verdict_lines(found):
+        click.echo(line)
+    for remark in capture.remarks:
+        click.echo(f"note: {remark}")
+    if written:
+        click.echo(f"written: {out / WRONG}")
+    click.echo(f"report: {out / 'index.html'}")
+    whole = all(verdict.ok for verdict in found.graphs)
+    raise click.exceptions.Exit(exit_code(record) if results and whole else EXIT_FAILED if not whole or not found.graphs else 0)
