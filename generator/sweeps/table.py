@@ -152,7 +152,7 @@ LINE_WITH_CHOICE = (5, 2, 33, 3)
 
 @dataclass(frozen=True, slots=True)
 class LayoutSweep:
-    """Each layout of each tensor, all others packed, at these sizes (generator/sweeps/layouts).
+    """Each layout of each tensor, all others packed, at these sizes (generator/sweeps/one_factor/layouts).
 
     ``apart`` says which ways have each case by themselves, while others take turns: those along each axis, or also those of each of
     ``LAYOUT_TYPES``. ``layouts`` are all that a tensor may have where empty.
@@ -200,7 +200,7 @@ ALIGNED_ROWS_SIZES = "rest"
 
 @dataclass(frozen=True, slots=True)
 class DataSweep:
-    """Each kind of data at these sizes (generator/sweeps/data). ``data`` is all of it, the further random data, or that of indices alone."""
+    """Each kind of data at these sizes (generator/sweeps/one_factor/data). ``data`` is all of it, the further random data, or that of indices alone."""
 
     sizes: str
     reason: str

@@ -42,7 +42,7 @@ def operator(**changes: Any) -> Operator:
         "constraints": {},
         "tolerance": {"class": "exact"},
         "examples": {"one": {"inputs": {"InputTensor": NUMBERS}, "outputs": {"OutputTensor": NUMBERS}, "evidence": {"page": True}}},
-        "sources": [{"page": "DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC", "commit": "abc"}],
+        "sources": [{"page": "DML_ACTIVATION_SOFTMAX1_OPERATOR_DESC", "commit": "0123456789" * 4}],
     }
     return load_text(yaml.safe_dump({**spec, **changes}, sort_keys=False))
 
