@@ -37,7 +37,7 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import BufferBinding, Dispatch, Rejected
 from dmlcts.conformance.backends.process.process import ProcessBackend, split_command
-from dmlcts.conformance.backends.process.protocol import CLOSE, DESCRIBE, Source, frame, read_header, run_request
+from dmlcts.conformance.backends.process.protocol import CLOSE, DESCRIBE, RawStream, frame, read_header, run_request
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.conformance.runner.work.options import RunOptions
 from dmlcts.conformance.runner.work.selection import selected_cases
@@ -116,7 +116,7 @@ def bare(host: Host, file: Path) -> float:
     with popen:
         stdin, stdout = cast(FileIO, popen.stdin), cast(FileIO, popen.stdout)
         stdin.write(frame(DESCRIBE))
-        read_header(Source(stdout))
+        read_header(RawStream(stdout))
         start = perf_counter()
         writer = Thread(target=_pour, args=(file, stdin))
         writer.start()

@@ -45,7 +45,7 @@ class CaseLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class OperatorPage:
     """An operator, how its reference computes it, its cases, and for the label of a promise the case that tests it."""
 
     operator: Operator
@@ -63,7 +63,7 @@ class Cell:
     title: str
 
 
-def write_site(pages: Sequence[Page], folder: Path) -> Path:
+def write_site(pages: Sequence[OperatorPage], folder: Path) -> Path:
     """Writes the site into ``folder`` and returns the path of ``index.html``. Pages of operators that are gone are removed.
 
     Raises OSError, naming the folder.
@@ -115,7 +115,7 @@ def _accepted(found: Measurement, data_type: str) -> Iterator[str]:
             yield tensor
 
 
-def _index_page(environment: Environment, pages: Sequence[Page], names: Mapping[str, str]) -> str:
+def _index_page(environment: Environment, pages: Sequence[OperatorPage], names: Mapping[str, str]) -> str:
     rows = [(page.operator, names[page.operator.name], cells(page.operator), _searched(page.operator)) for page in pages]
     used = [name for name in abi().data_types if any(found[name].kind != NEITHER for _, _, found, _ in rows)]
     kinds = [found[name].kind for _, _, found, _ in rows for name in used]
@@ -136,7 +136,7 @@ def _searched(operator: Operator) -> str:
     return " ".join((operator.name, operator.family, operator.summary, *dict.fromkeys(fields), *errata)).lower()
 
 
-def _operator_page(environment: Environment, page: Page, names: Mapping[str, str]) -> str:
+def _operator_page(environment: Environment, page: OperatorPage, names: Mapping[str, str]) -> str:
     operator = page.operator
     return environment.get_template("site_operator.html.j2").render(
         operator=operator,

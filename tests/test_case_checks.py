@@ -15,7 +15,7 @@ import pytest
 from dmlcts.conformance.execution import binding_checks
 from dmlcts.generator.case.case import REJECTION, Binding, Case, Data
 from dmlcts.generator.checks import CHECKS, ids, levels, negative, positive
-from dmlcts.generator.checks.given import Check, Given
+from dmlcts.generator.checks.given import Check, OperatorCases
 from dmlcts.generator.checks.promises import COLUMNS, coverage
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reference.registry import reference_of
@@ -31,9 +31,9 @@ SAMPLE = (ROUND, "ELEMENT_WISE_BIT_COUNT", "ARGMAX", "MATRIX_MULTIPLY_INTEGER", 
 
 
 @cache
-def given(name: str) -> Given:
+def given(name: str) -> OperatorCases:
     operator = load(name)
-    return Given(operator, operator_cases(name))
+    return OperatorCases(operator, operator_cases(name))
 
 
 @pytest.mark.parametrize("name", SAMPLE)

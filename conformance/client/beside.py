@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dmlcts.spec.untrusted.files import ForeignError, read_bytes
+from dmlcts.spec.untrusted.files import InputError, read_bytes
 
 NAME, KEPT, OURS = "DirectML.dll", "DirectML.dmlcts-real.dll", "DirectML.dmlcts-capture"
 """What a program loads; the program's own one meanwhile; an empty file that says that DirectML.dll is ours."""
@@ -70,5 +70,5 @@ def restore(folder: Path) -> None:
 def _same(one: Path, other: Path) -> bool:
     try:
         return one.stat().st_size == other.stat().st_size and read_bytes(one, _LARGEST) == read_bytes(other, _LARGEST)
-    except ForeignError:
+    except InputError:
         return False

@@ -18,7 +18,7 @@ from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
 from dmlcts.conformance.client.onnx_file import Node, onnx_model
 from dmlcts.conformance.client.programs.programs import Programs, need_programs
 from dmlcts.spec.untrusted import sanitize
-from dmlcts.spec.untrusted.files import MIB, ForeignError, parse_json, read_text
+from dmlcts.spec.untrusted.files import MIB, InputError, parse_json, read_text
 
 VARIABLES = ("DMLCTS_CAPTURE", "DMLCTS_CAPTURE_DATA", "DMLCTS_CAPTURE_LIMIT", "DMLCTS_CAPTURE_EVERY", "DMLCTS_REAL_DIRECTML")
 """What the capture DLL is told by (docs/capture.md)."""
@@ -135,7 +135,7 @@ def _keep(made: Path, wanted: Path) -> None:
 def _result(folder: Path, code: int, said: str) -> ModelRun:
     try:
         found = parse_json(read_text(folder / "result.json", 16 * MIB))
-    except ForeignError:
+    except InputError:
         last = sanitize.block("\n".join(said.strip().splitlines()[-10:]))
         raise ClientError(f"the client ended with exit code {code} and without a result:\n{last}") from None
     if found["status"] != "ok":

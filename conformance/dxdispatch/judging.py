@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.backends.buffers import write_tensor
 from dmlcts.conformance.dxdispatch.model_json import ModelError
-from dmlcts.conformance.dxdispatch.read import DispatchCommand, Model
+from dmlcts.conformance.dxdispatch.read import DispatchCommand, RunnableModel
 from dmlcts.conformance.dxdispatch.run import State, array_file
 from dmlcts.conformance.dxdispatch.values import npy_array
 from dmlcts.conformance.execution.answers import computed_answers
@@ -33,7 +33,7 @@ from dmlcts.spec.model.abi import newest_level
 from dmlcts.spec.model.desc import TensorDesc
 from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.rules.rules import violations
-from dmlcts.spec.untrusted.files import ForeignError, read_bytes
+from dmlcts.spec.untrusted.files import InputError, read_bytes
 
 Array = NDArray[Any]
 
@@ -73,7 +73,7 @@ class Rules:
     checks: tuple[str, ...] = ()
 
 
-def judged_model(model: Model, folder: Path, rules: Rules) -> Iterator[Judged]:
+def judged_model(model: RunnableModel, folder: Path, rules: Rules) -> Iterator[Judged]:
     """Judges each dispatch of a model, whose outputs are .npy files in ``folder``.
 
     Raises:
@@ -88,7 +88,7 @@ def judged_model(model: Model, folder: Path, rules: Rules) -> Iterator[Judged]:
         yield _judged(state, command, f"commands[{index}]", folder, rules)
 
 
-def _check_written_once(model: Model, commands: Sequence[DispatchCommand]) -> None:
+def _check_written_once(model: RunnableModel, commands: Sequence[DispatchCommand]) -> None:
     """A file has one content: what a resource held in between is not there."""
     written = [command.bindings[name].resource for command in commands for name in _outputs(model, command)]
     for resource in written:
@@ -98,7 +98,7 @@ def _check_written_once(model: Model, commands: Sequence[DispatchCommand]) -> No
             )
 
 
-def _outputs(model: Model, command: DispatchCommand) -> tuple[str, ...]:
+def _outputs(model: RunnableModel, command: DispatchCommand) -> tuple[str, ...]:
     dispatchable = model.dispatchables[command.dispatchable]
     return output_names(dispatchable.operator, dispatchable.desc)
 
@@ -151,7 +151,7 @@ def read_output(file: Path, name: str, tensor: TensorDesc) -> Array:
     """
     try:
         data = read_bytes(file, 8 * tensor.count + _HEADER)
-    except ForeignError as error:
+    except InputError as error:
         raise ModelError(f"{file}: {error}; it must hold the output {name}") from None
     array = npy_array(data, str(file))
     array = array.astype(array.dtype.newbyteorder("="), copy=False)

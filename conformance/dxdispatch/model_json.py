@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dmlcts.spec.untrusted.files import MIB, ForeignError, at, parse_json, read_text, schema_of, schema_problem, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, at, parse_json, read_text, schema_of, schema_problem, validator
 
 
 class ModelError(ValueError):
@@ -39,7 +39,7 @@ def parse(file: Path) -> Any:
     """
     try:
         return parse_json(plain(read_text(file, LARGEST)))
-    except ForeignError as error:
+    except InputError as error:
         raise ModelError(str(error)) from None
 
 
@@ -54,7 +54,7 @@ def plain(text: str) -> str:
     if text.count("/*") > text.count("*/") and any(
         found[0].startswith("/*") and not found[0].endswith("*/") for found in _COMMENTS.finditer(text)
     ):
-        raise ForeignError("not JSON: a comment that is not closed")
+        raise InputError("not JSON: a comment that is not closed")
     for pattern in (_COMMENTS, _TRAILING_COMMAS):
         text = pattern.sub(_blank, text)
     return text

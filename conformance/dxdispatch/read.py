@@ -91,7 +91,7 @@ Command = DispatchCommand | PrintCommand | WriteCommand
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class RunnableModel:
     """A model that can be run: every name in it is known and every resource is large enough."""
 
     file: Path
@@ -100,7 +100,7 @@ class Model:
     commands: tuple[Command, ...]
 
 
-def read_model(file: Path, outside: bool = False) -> Model:
+def read_model(file: Path, outside: bool = False) -> RunnableModel:
     """The model in a JSON file. It may name files below its own folder, others if ``outside`` allows it.
 
     Raises:
@@ -123,7 +123,7 @@ def read_model(file: Path, outside: bool = False) -> Model:
         raise
     except ModelError as error:
         raise ModelError(f"{file}: {error}") from None
-    return Model(file, resources, known, tuple(commands))
+    return RunnableModel(file, resources, known, tuple(commands))
 
 
 # Resources

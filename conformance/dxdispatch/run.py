@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, BufferBinding, Bytes, Dispatch
 from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.dxdispatch.model_json import ModelError
-from dmlcts.conformance.dxdispatch.read import DispatchCommand, Model, Part, PrintCommand, WriteCommand
+from dmlcts.conformance.dxdispatch.read import DispatchCommand, Part, PrintCommand, RunnableModel, WriteCommand
 from dmlcts.conformance.execution.domains import undefined_inputs
 from dmlcts.conformance.execution.outcome import Outcome, attempt
 from dmlcts.generator.case.places import output_names
@@ -33,7 +33,7 @@ SHORT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
+class ResourceValues:
     """The values of a resource at one moment. ``shaped`` says that the array has a tensor's sizes."""
 
     resource: str
@@ -52,21 +52,21 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StoppedDispatch:
     """A dispatch that did not complete; no later command is run. ``where`` is the command."""
 
     where: str
     outcome: Outcome
 
 
-Step = Values | Written | Stopped
+Step = ResourceValues | Written | StoppedDispatch
 
 
 @dataclass(slots=True)
 class State:
     """A running model: the content of each resource, and the tensor as which it was last bound as an output. ``notes`` say which inputs define no result."""
 
-    model: Model
+    model: RunnableModel
     contents: dict[str, Bytes] = field(init=False)
     owned: dict[tuple[str, str], Bytes] = field(init=False)
     outputs: dict[str, tuple[TensorDesc, int]] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class State:
             else:
                 outcome = self.dispatch(command, backend, info, timeout)
                 if outcome is not None:
-                    yield Stopped(f"commands[{index}], dispatch {command.dispatchable!r}", outcome)
+                    yield StoppedDispatch(f"commands[{index}], dispatch {command.dispatchable!r}", outcome)
                     return
 
     def dispatch(self, command: DispatchCommand, backend: Backend, info: BackendInfo, timeout: float | None) -> Outcome | None:
@@ -140,17 +140,17 @@ class State:
             if name not in written
         }
 
-    def flat(self, name: str, verbose: bool = False) -> Values:
+    def flat(self, name: str, verbose: bool = False) -> ResourceValues:
         """A resource as a flat array of the type that it was initialized with."""
         resource = self.model.resources[name]
         shown = "UINT8" if resource.data_type == UNKNOWN else resource.data_type
-        return Values(name, shown, read_tensor(self.contents[name], TensorDesc(shown, (resource.count,))), verbose=verbose)
+        return ResourceValues(name, shown, read_tensor(self.contents[name], TensorDesc(shown, (resource.count,))), verbose=verbose)
 
-    def tensor(self, name: str) -> Values:
+    def tensor(self, name: str) -> ResourceValues:
         """A resource that was bound as an output, as that tensor; flat if the backend accepted an invalid desc."""
         desc, offset = self.outputs[name]
         try:
-            return Values(name, desc.data_type, read_tensor(self.contents[name], desc, offset), shaped=True)
+            return ResourceValues(name, desc.data_type, read_tensor(self.contents[name], desc, offset), shaped=True)
         except (KeyError, TypeError, ValueError):
             return self.flat(name)
 
@@ -173,7 +173,7 @@ class State:
         return file
 
 
-def savable(values: Values) -> Array:
+def savable(values: ResourceValues) -> Array:
     """The array in a type that a .npy file can have: 4-bit integers take a byte each."""
     entry = data_type(values.data_type)
     if entry.bits >= 8:
@@ -181,7 +181,7 @@ def savable(values: Values) -> Array:
     return values.array.astype(np.int8 if entry.kind == "int" else np.uint8)
 
 
-def save(values: Values, folder: Path) -> Path:
+def save(values: ResourceValues, folder: Path) -> Path:
     """Writes a resource to a .npy file of its name, in which what a file name cannot have is percent-encoded. Raises OSError."""
     file = array_file(values.resource, folder)
     with writing_to(file):
@@ -194,7 +194,7 @@ def array_file(resource: str, folder: Path) -> Path:
     return folder / portable(f"{quote(resource, safe=' ()[]{},;=+@!#$&')}.npy")
 
 
-def text(values: Values) -> str:
+def text(values: ResourceValues) -> str:
     """A resource on one line: ``Resource 'out': 1, 2, 3, ... (UINT32)``; if verbose, one line for each element, with its bits."""
     flat = values.array.ravel()
     printable = flat.astype(np.float32) if flat.dtype == np.float16 else flat  # as a half, 65504 is written 6.55e+04
@@ -210,7 +210,7 @@ def text(values: Values) -> str:
     return f"Resource '{values.resource}': {shown}{', ...' if flat.size > SHORT else ''} ({values.data_type}{sizes})"
 
 
-def to_json(values: Values) -> Mapping[str, Any]:
+def to_json(values: ResourceValues) -> Mapping[str, Any]:
     """A resource as JSON; NaN and infinities are strings, as in a model."""
     flat = values.array.ravel()
     if data_type(values.data_type).is_float:

@@ -30,7 +30,7 @@ from dmlcts.conformance.dxdispatch.model_json import ModelError, check
 from dmlcts.spec.model.abi import DataType, abi, data_type
 from dmlcts.spec.model.desc import UNKNOWN, TensorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
-from dmlcts.spec.untrusted.files import MIB, ForeignError, read_bytes, shortened
+from dmlcts.spec.untrusted.files import MIB, InputError, read_bytes, shortened
 
 Array = NDArray[Any]
 
@@ -178,7 +178,7 @@ def _from_file(source: str, given: str, folder: Path, where: str, most: int, out
         raise ModelError(f"{where}: images are not supported here")
     try:
         data = read_bytes(_allowed(folder, path, outside), most)
-    except ForeignError as error:
+    except InputError as error:
         raise ModelError(f"{where}: {source} {error} (looked in {folder})") from None
     if path.suffix.lower() == ".npy":
         return _array_bytes(npy_array(data, f"{where}: {source}"), given, where)
@@ -188,7 +188,7 @@ def _from_file(source: str, given: str, folder: Path, where: str, most: int, out
 
 
 def _allowed(folder: Path, path: Path, outside: bool) -> Path:
-    """The file of a model: below its folder, or anywhere if ``outside`` allows it. Raises ForeignError."""
+    """The file of a model: below its folder, or anywhere if ``outside`` allows it. Raises InputError."""
     try:
         file = (folder / path).resolve()
         if outside:
@@ -196,8 +196,8 @@ def _allowed(folder: Path, path: Path, outside: bool) -> Path:
         if file.is_relative_to(folder.resolve()):
             return file
     except (OSError, ValueError, RuntimeError) as error:  # a NUL or a lone surrogate in the name, or a loop of links
-        raise ForeignError(f"cannot be read: {error}") from None
-    raise ForeignError("is not below the model's folder; allow it with --read-outside if you trust the model")
+        raise InputError(f"cannot be read: {error}") from None
+    raise InputError("is not below the model's folder; allow it with --read-outside if you trust the model")
 
 
 def npy_array(data: bytes, what: str) -> Array:

@@ -8,17 +8,17 @@ from dmlcts.conformance.backends.array_backend import binding_violations
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.generator.case.case import AGREEMENT, Case
 from dmlcts.generator.case.inputs import inputs
-from dmlcts.generator.checks.given import Check, Given, small
+from dmlcts.generator.checks.given import Check, OperatorCases, small
 from dmlcts.generator.checks.negative import unlike_covers
 
 
-def valid_bindings(given: Given) -> Iterator[str]:
+def valid_bindings(given: OperatorCases) -> Iterator[str]:
     """What must be computed is bound as it should be."""
     for case in small(case for case in given.positive if case.expect != AGREEMENT and not case.relation):
         yield from (f"{case.id}: its bindings break {label}" for label in sorted(_broken(case)))
 
 
-def broken_bindings(given: Given) -> Iterator[str]:
+def broken_bindings(given: OperatorCases) -> Iterator[str]:
     """A negative case of bindings breaks what it says and no more."""
     for case in given.negative:
         if case.bindings:

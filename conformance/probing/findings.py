@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from dmlcts.conformance.probing.probe import ACCEPTED, CONFIRMED, REFUSED, UNKNOWN, Answer, Probe, Probed
-from dmlcts.spec.model.measurement import ALL, Difference
+from dmlcts.conformance.probing.probe import ACCEPTED, CONFIRMED, REFUSED, UNKNOWN, Probe, ProbeAnswer, Probed
+from dmlcts.spec.model.measurement import ALL, MeasuredDifference
 
 
-def accepted_beyond(probed: Probed) -> list[Difference]:
+def accepted_beyond(probed: Probed) -> list[MeasuredDifference]:
     """The rules that the backend does not enforce, each with the ways of breaking it and the combinations of data types that it accepts.
 
     First what no negative case asks, in few words: no ways where all that breaks the rule is accepted, no types where they are all with
@@ -22,9 +22,9 @@ def accepted_beyond(probed: Probed) -> list[Difference]:
     return [*_besides(probed), *_waived(probed)]
 
 
-def _besides(probed: Probed) -> Iterator[Difference]:
+def _besides(probed: Probed) -> Iterator[MeasuredDifference]:
     enforced = {rule for each, answer in probed.answers if answer.status != ACCEPTED for rule in each.rules}
-    tried: dict[tuple[str, str], list[tuple[Probe, Answer]]] = {}
+    tried: dict[tuple[str, str], list[tuple[Probe, ProbeAnswer]]] = {}
     for each, answer in probed.answers:
         for rule in each.rules if not each.demanded else ():
             tried.setdefault((rule, each.types), []).append((each, answer))
@@ -35,11 +35,11 @@ def _besides(probed: Probed) -> Iterator[Difference]:
             found.setdefault((rule, ways if rule in enforced else ()), []).append(types)
     for (rule, ways), with_types in found.items():
         every = {types for other, types in tried if other == rule}
-        yield Difference(rule, ways, () if every == set(with_types) else tuple(with_types))
+        yield MeasuredDifference(rule, ways, () if every == set(with_types) else tuple(with_types))
 
 
-def _waived(probed: Probed) -> Iterator[Difference]:
-    tried: dict[tuple[str, str], list[tuple[Probe, Answer]]] = {}
+def _waived(probed: Probed) -> Iterator[MeasuredDifference]:
+    tried: dict[tuple[str, str], list[tuple[Probe, ProbeAnswer]]] = {}
     for each, answer in probed.answers:
         for rule in each.rules if each.demanded else ():
             tried.setdefault((rule, each.way), []).append((each, answer))
@@ -48,7 +48,7 @@ def _waived(probed: Probed) -> Iterator[Difference]:
         types = tuple(each.types for each, answer in answers if answer.status == ACCEPTED)
         if types:
             found.setdefault((rule, ALL if len(types) == len(answers) else types), []).append(way)
-    return (Difference(rule, tuple(ways), types, waived=True) for (rule, types), ways in found.items())
+    return (MeasuredDifference(rule, tuple(ways), types, waived=True) for (rule, types), ways in found.items())
 
 
 def _way(each: Probe, rule: str) -> str:
@@ -57,7 +57,7 @@ def _way(each: Probe, rule: str) -> str:
     return each.way if named else f"{each.place}={each.way}"
 
 
-def refused_promises(probed: Probed) -> list[Difference]:
+def refused_promises(probed: Probed) -> list[MeasuredDifference]:
     """What is listed and refused, each refusal listed once: cells; data types that are never accepted together; other promises; what is left."""
     states = probed.promises()
     valid = [(each, answer) for each, answer in probed.answers if each.promises]
@@ -72,24 +72,24 @@ def refused_promises(probed: Probed) -> list[Difference]:
     found = []
     for table, ways in _refused_cells(cells).items():
         messages = (answer.message for each, answer in by_cell if any(_promised(label) == table for label in each.promises))
-        found.append(Difference(table, ways, message=_most(messages)))
+        found.append(MeasuredDifference(table, ways, message=_most(messages)))
     if together:
         found.append(replace(_combined("support", together), ways=()))
     promised: dict[str, dict[str, str]] = {}
-    combined: dict[str, list[tuple[Probe, Answer]]] = {}
+    combined: dict[str, list[tuple[Probe, ProbeAnswer]]] = {}
     for each, answer in rest:
         labels = [label for label in each.promises if states[label] == REFUSED]
         for label in labels:
             promised.setdefault(_promised(label), {}).setdefault(label.rpartition("/")[2], answer.message)
         if not labels:
             combined.setdefault(f"{each.what}/{each.place}".rstrip("/"), []).append((each, answer))
-    found += [Difference(what, _sorted(tuple(ways)), message=_most(ways.values())) for what, ways in promised.items()]
+    found += [MeasuredDifference(what, _sorted(tuple(ways)), message=_most(ways.values())) for what, ways in promised.items()]
     return found + [_combined(what, answers) for what, answers in combined.items()]
 
 
-def unanswered(probed: Probed) -> list[Difference]:
+def unanswered(probed: Probed) -> list[MeasuredDifference]:
     """What the backend gave no answer about, with the first evidence of each."""
-    found: dict[tuple[str, str], list[tuple[Probe, Answer]]] = {}
+    found: dict[tuple[str, str], list[tuple[Probe, ProbeAnswer]]] = {}
     for each, answer in probed.answers:
         if answer.status == UNKNOWN:
             what = f"{each.what}/{each.place}".rstrip("/")
@@ -133,9 +133,9 @@ def ranges(numbers: Iterable[int]) -> str:
     return ",".join("-".join(map(str, part)) for part in parts)
 
 
-def _combined(what: str, answers: list[tuple[Probe, Answer]]) -> Difference:
+def _combined(what: str, answers: list[tuple[Probe, ProbeAnswer]]) -> MeasuredDifference:
     ways, types = (tuple(dict.fromkeys(values)) for values in zip(*((each.way, each.types) for each, _ in answers), strict=True))
-    return Difference(what, ways, types, _most(answer.message for _, answer in answers))
+    return MeasuredDifference(what, ways, types, _most(answer.message for _, answer in answers))
 
 
 def _most(messages: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.probing.findings import accepted_beyond, counts, refused_promises, unanswered
 from dmlcts.conformance.probing.probe import CONFIRMED, Probed
 from dmlcts.spec.model.abi import abi
-from dmlcts.spec.model.measurement import ALL, Difference, Measurement
+from dmlcts.spec.model.measurement import ALL, MeasuredDifference, Measurement
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.document import read
 from dmlcts.spec.reading.loader import load
@@ -81,7 +81,7 @@ def _private(text: str) -> bool:
     return bool(_PATH.search(text)) or bool(user and re.search(rf"\b{re.escape(user)}\b", text))
 
 
-def _public_difference(difference: Difference) -> Difference:
+def _public_difference(difference: MeasuredDifference) -> MeasuredDifference:
     return replace(difference, message=_public(difference.message))
 
 
@@ -174,10 +174,10 @@ def tensors_of(operator: Operator) -> tuple[str, ...]:
     return tuple(field.name for field in operator.fields if field.is_tensor)
 
 
-def _folded(differences: Iterable[Difference], tensors: Sequence[str]) -> list[Difference]:
+def _folded(differences: Iterable[MeasuredDifference], tensors: Sequence[str]) -> list[MeasuredDifference]:
     """Differences, those that are alike for every tensor as one about ``*``."""
     every = list(map(_shortened, differences))
-    found: dict[Difference, None] = {}
+    found: dict[MeasuredDifference, None] = {}
     for each in every:
         named = next((part for part in each.what.split("/") if part in tensors), "")
         pattern = _renamed(each, named, "*") if named else each
@@ -186,24 +186,26 @@ def _folded(differences: Iterable[Difference], tensors: Sequence[str]) -> list[D
     return list(found)
 
 
-def _renamed(difference: Difference, old: str, new: str) -> Difference:
+def _renamed(difference: MeasuredDifference, old: str, new: str) -> MeasuredDifference:
     """The difference with another tensor's name, in what it is about and in its ways."""
     word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(old)}(?![A-Za-z0-9])")
     what = word.sub(new, difference.what, count=1)
     return replace(difference, what=what, ways=tuple(word.sub(new, way) for way in difference.ways))
 
 
-def _usual(lists: Sequence[Sequence[Difference]]) -> list[Difference]:
+def _usual(lists: Sequence[Sequence[MeasuredDifference]]) -> list[MeasuredDifference]:
     """What more than a third of the operators have of what is about every tensor, once for each thing."""
     counted = Counter(each for entries in lists for each in entries if "*" in each.what and not each.waived)
-    usual: dict[str, Difference] = {}
+    usual: dict[str, MeasuredDifference] = {}
     for each, number in counted.most_common():
         if 3 * number > len(lists) > 1:
             usual.setdefault(each.what, each)
     return list(usual.values())
 
 
-def _own(folded: Sequence[Difference], usual: Sequence[Difference], tensors: Sequence[str]) -> list[Difference]:
+def _own(
+    folded: Sequence[MeasuredDifference], usual: Sequence[MeasuredDifference], tensors: Sequence[str]
+) -> list[MeasuredDifference]:
     """What an operator has besides the usual. Of a thing about which it has more than one difference, it says all."""
     known = [replace(each, what=name) for each in usual for name in expanded(each.what, tensors)]
     number = Counter(name for each in folded for name in expanded(each.what, tensors))
@@ -212,14 +214,14 @@ def _own(folded: Sequence[Difference], usual: Sequence[Difference], tensors: Seq
 
 
 def _unusual(
-    usual: Mapping[str, Sequence[Difference]], folded: Mapping[str, Sequence[Difference]], tensors: Sequence[str]
+    usual: Mapping[str, Sequence[MeasuredDifference]], folded: Mapping[str, Sequence[MeasuredDifference]], tensors: Sequence[str]
 ) -> list[str]:
     """What is usual and was not found of an operator."""
     found = {name for entries in folded.values() for each in entries for name in expanded(each.what, tensors)}
     return [name for entries in usual.values() for each in entries for name in expanded(each.what, tensors) if name not in found]
 
 
-def _entry(what: str, difference: Difference) -> dict[str, object]:
+def _entry(what: str, difference: MeasuredDifference) -> dict[str, object]:
     entry: dict[str, object] = {what: difference.what}
     if difference.ways:
         entry["ways"] = [int(way) if way == "0" or re.fullmatch("[1-9][0-9]{0,8}", way) else way for way in difference.ways]
@@ -229,7 +231,7 @@ def _entry(what: str, difference: Difference) -> dict[str, object]:
     return entry | ({"waived": True} if difference.waived else {})
 
 
-def _shortened(difference: Difference) -> Difference:
+def _shortened(difference: MeasuredDifference) -> MeasuredDifference:
     """A difference as it is written: of ways and data types the first dozen, where they waive nothing."""
     if difference.waived:
         return difference
@@ -312,10 +314,10 @@ def differences(probed: Probed, measurement: Measurement) -> Iterator[tuple[str,
     return ((kind, text) for kind, entries in kinds for text in _in_words(probed, entries))
 
 
-def _in_words(probed: Probed, entries: Iterable[Difference]) -> Iterator[str]:
+def _in_words(probed: Probed, entries: Iterable[MeasuredDifference]) -> Iterator[str]:
     tensors = {field.name for field in probed.operator.fields if field.is_tensor}
-    alike: dict[Difference, list[Difference]] = {}
-    named: dict[Difference, str] = {}
+    alike: dict[MeasuredDifference, list[MeasuredDifference]] = {}
+    named: dict[MeasuredDifference, str] = {}
     for entry in entries:
         named[entry] = next((part for part in entry.what.split("/") if part in tensors), "")
         pattern = _renamed(entry, named[entry], "*") if named[entry] else entry
@@ -326,7 +328,7 @@ def _in_words(probed: Probed, entries: Iterable[Difference]) -> Iterator[str]:
         yield _words(pattern.what.replace("*", names), pattern if len(same) > 1 else same[0])
 
 
-def _words(what: str, difference: Difference) -> str:
+def _words(what: str, difference: MeasuredDifference) -> str:
     text = f"{what}: {', '.join(_short(difference.ways)) or 'in every way that was tried'}"
     types = f", with {', '.join(_short(difference.types))}" if difference.types and difference.types != ALL else ""
     return text + types + (f" ({difference.message})" if difference.message else "")

@@ -76,7 +76,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProbeAnswer:
     """What a backend made of a probe: ACCEPTED, REFUSED (``message`` is stage and code) or UNKNOWN (``message`` is the evidence)."""
 
     status: str
@@ -90,7 +90,7 @@ class Probed:
 
     operator: Operator
     level: FeatureLevel
-    answers: tuple[tuple[Probe, Answer], ...]
+    answers: tuple[tuple[Probe, ProbeAnswer], ...]
 
     def promises(self) -> dict[str, str]:
         """What became of each promise: CONFIRMED if a probe of it was accepted, REFUSED if all were refused, UNKNOWN otherwise."""
@@ -122,17 +122,17 @@ def probe(operator: Operator, backend: Backend, level: str, timeout: float | Non
     return Probed(operator, at, tuple((each, ask(backend, each.case, timeout)) for each in probes(operator, at)))
 
 
-def ask(backend: Backend, case: Case, timeout: float | None = None) -> Answer:
+def ask(backend: Backend, case: Case, timeout: float | None = None) -> ProbeAnswer:
     """Whether a backend runs a case's dispatch; what it computes is not looked at."""
     dispatch = lay_out(case, {}, {}, timeout).dispatch
     outcome = attempt(backend, _from_the_start(dispatch) if case.kind == _KIND else dispatch)
     if outcome is None:
-        return Answer(ACCEPTED)
+        return ProbeAnswer(ACCEPTED)
     if outcome.status == FAIL:
         stage, code = outcome.evidence["stage"], outcome.evidence["code"]
-        return Answer(REFUSED, f"{stage} {code}".strip(), stage)
+        return ProbeAnswer(REFUSED, f"{stage} {code}".strip(), stage)
     evidence = str(outcome.evidence.get("fault", ""))
-    return Answer(UNKNOWN, f"{outcome.message}\n{evidence}".strip())
+    return ProbeAnswer(UNKNOWN, f"{outcome.message}\n{evidence}".strip())
 
 
 def _from_the_start(dispatch: Dispatch) -> Dispatch:

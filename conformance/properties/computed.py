@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.execution.answers import computed_answers
-from dmlcts.conformance.execution.judge.bounds import CLASSES, Given, local
+from dmlcts.conformance.execution.judge.bounds import CLASSES, BoundInputs, local
 from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.generator.case.case import Case
 from dmlcts.reference.answer import Answer
@@ -110,7 +110,7 @@ def computed(case: Case, name: str, inputs: Mapping[str, Array], actual: Array, 
 
     def allowed(answer: Answer) -> Array:
         """Any error where the answer is not defined, or may be infinite."""
-        bound = CLASSES[tolerance.judge](Given(actual, local(answer.value), answer, tolerance, of, info))
+        bound = CLASSES[tolerance.judge](BoundInputs(actual, local(answer.value), answer, tolerance, of, info))
         found = np.zeros(actual.shape) + (bound.allowed if bound.right is None else 0.0 if bound.width is None else bound.width)
         anything = bound.overflow() if bound.overflow is not None else ()
         for where in (*anything, *(() if answer.defined is None else (~local(answer.defined),))):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.properties.law_dispatch import Trial, all_types, in_rows
+from dmlcts.conformance.properties.law_dispatch import LawTrial, all_types, in_rows
 from dmlcts.conformance.properties.laws import relation_of
 from dmlcts.generator.case.case import AGREEMENT, REFERENCE, RELATION, Case, Data
 from dmlcts.generator.case.inputs import inputs as case_inputs
@@ -46,7 +46,7 @@ class Draft:
     layouts: Mapping[str, str] = field(default_factory=dict)
 
 
-def draft_case(trial: Trial, draft: Draft) -> Case:
+def draft_case(trial: LawTrial, draft: Draft) -> Case:
     """The example as a separate case with literal data."""
     case = trial.case
     if case.expect == AGREEMENT:
@@ -58,25 +58,25 @@ def draft_case(trial: Trial, draft: Draft) -> Case:
     return replace(case, id=f"{case.id}/example", desc=desc, expect=expect, data=data, covers=())
 
 
-def draft_desc(trial: Trial, choice: Mapping[str, object], run: tuple[int, ...], layouts: Mapping[str, str]) -> OperatorDesc:
+def draft_desc(trial: LawTrial, choice: Mapping[str, object], run: tuple[int, ...], layouts: Mapping[str, str]) -> OperatorDesc:
     """The case's desc with other sizes and layouts. Raises NotGenerable."""
     desc = trial.plan.desc(all_types(trial.plan, trial.case.desc), run, choice)
     return desc.with_tensors({name: laid_out(desc.tensor(name), layout) for name, layout in layouts.items()})
 
 
-def variable_types(trial: Trial) -> dict[str, str]:
+def variable_types(trial: LawTrial) -> dict[str, str]:
     """The data type of each variable of the case's law."""
     given = relation_of(trial.operator, trial.case.relation).given
     return {variable: trial.case.desc.tensor(name).data_type for variable, name in given.items()}
 
 
-def layouts_of(trial: Trial) -> dict[str, tuple[str, ...]]:
+def layouts_of(trial: LawTrial) -> dict[str, tuple[str, ...]]:
     """The layouts that each tensor of the case may have."""
     operator = trial.operator
     return {name: layouts_for(operator, operator.field(field)) for field, name, _ in trial.case.desc.by_field()}
 
 
-def agreement_cases(trial: Trial, examples: int, seed: str) -> Iterator[tuple[Draft, Case]]:
+def agreement_cases(trial: LawTrial, examples: int, seed: str) -> Iterator[tuple[Draft, Case]]:
     """Drafts of agreement examples, each with its case, whose data depend on its id as usual. Generated one by one, with empty ``arrays``."""
     case, layouts = trial.case, layouts_of(trial)
     choice = choice_of(trial.plan, case.desc)
@@ -95,7 +95,7 @@ def with_data(draft: Draft, case: Case) -> Draft:
     return replace(draft, arrays=case_inputs(case))
 
 
-def relation_draft(trial: Trial, examples: int, seed: str) -> Draft:
+def relation_draft(trial: LawTrial, examples: int, seed: str) -> Draft:
     """All examples of a relation: each variable has the sizes (examples, ROW)."""
     types = variable_types(trial)
     arrays = {}
@@ -106,21 +106,21 @@ def relation_draft(trial: Trial, examples: int, seed: str) -> Draft:
     return Draft(arrays)
 
 
-def variable_data(trial: Trial) -> dict[str, Data]:
+def variable_data(trial: LawTrial) -> dict[str, Data]:
     """The random data of each variable of the case's law: the relation's own, or its tensor's."""
     relation = relation_of(trial.operator, trial.case.relation)
     own = {variable: Data(data.recipe, data.parameters) for variable, data in relation.data.items()}
     return {variable: own.get(variable) or trial.case.data[name] for variable, name in relation.given.items()}
 
 
-def variable_tensors(trial: Trial, run: tuple[int, ...]) -> tuple[Mapping[str, object], dict[str, TensorDesc]]:
+def variable_tensors(trial: LawTrial, run: tuple[int, ...]) -> tuple[Mapping[str, object], dict[str, TensorDesc]]:
     """A desc's fields, and the tensor of each variable of the case's law, of the sizes that ``run`` gives. Raises NotGenerable."""
     desc = draft_desc(trial, choice_of(trial.plan, trial.case.desc), run, {})
     given = relation_of(trial.operator, trial.case.relation).given
     return desc.fields, {variable: desc.tensor(name) for variable, name in given.items()}
 
 
-def sized_draft(trial: Trial, seed: str) -> Draft:
+def sized_draft(trial: LawTrial, seed: str) -> Draft:
     """One example of a relation whose variables have their tensors' sizes."""
     count = next(trial.case.desc.tensors())[1].DimensionCount
     run = tuple(1 + byte % MOST_SIZE for byte in stream(seed, count))
@@ -136,7 +136,7 @@ def sized_draft(trial: Trial, seed: str) -> Draft:
 # Simplification
 
 
-def simpler(trial: Trial, draft: Draft) -> Iterator[Draft]:
+def simpler(trial: LawTrial, draft: Draft) -> Iterator[Draft]:
     """Every draft that is one step simpler: with a layout replaced by packed, or one half of a dimension."""
     if trial.case.expect != AGREEMENT and in_rows(trial.operator):
         yield from _halves(draft)

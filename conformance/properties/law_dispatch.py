@@ -41,7 +41,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class LawTrial:
     """What a property case runs on."""
 
     case: Case
@@ -79,7 +79,7 @@ class _Called:
     sizes: tuple[int, ...] | None
 
 
-def dispatching(trial: Trial, relation: Relation, sizes: tuple[int, ...] | None) -> dict[str, Callable[..., Computed]]:
+def dispatching(trial: LawTrial, relation: Relation, sizes: tuple[int, ...] | None) -> dict[str, Callable[..., Computed]]:
     """``f``, and the other operators that the relation uses. ``sizes`` are those of all variables, None if they differ."""
     desc = trial.case.desc
     count = next(desc.tensors())[1].DimensionCount
@@ -102,7 +102,7 @@ def in_rows(operator: Operator) -> bool:
     return plan_of(operator).uniform and bool(operator.inputs())
 
 
-def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Computed:
+def _on_rows(trial: LawTrial, called: _Called, *arguments: Any) -> Computed:
     """One dispatch of tensors that have the variables' sizes."""
     operator, sizes = called.plan.operator, called.sizes
     assert sizes is not None
@@ -124,7 +124,7 @@ def _on_rows(trial: Trial, called: _Called, *arguments: Any) -> Computed:
     return _dispatched(trial, operator, desc, given, output).moved(lambda array: array.reshape(own))
 
 
-def _on_tensors(trial: Trial, called: _Called, *arguments: Any, output: str = "", **named: Any) -> Computed:
+def _on_tensors(trial: LawTrial, called: _Called, *arguments: Any, output: str = "", **named: Any) -> Computed:
     """One dispatch of tensors with different sizes.
 
     ``named`` are further inputs, attributes in place of the case's, and the sizes of outputs that do not follow from the inputs'.
@@ -175,7 +175,7 @@ def _by_tensor(field: Field, argument: Any) -> dict[str, Any]:
     )
 
 
-def _dispatched(trial: Trial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Computed:
+def _dispatched(trial: LawTrial, operator: Operator, desc: OperatorDesc, given: Mapping[str, Array], name: str) -> Computed:
     """What one dispatch writes to the output ``name``, as values for a law. Raises Incomplete."""
     case: Case = replace(trial.case, desc=desc, operator=operator, expect=REFERENCE, data={})
     prefix = "" if operator is trial.operator else f"{operator.name}, which the law uses: "

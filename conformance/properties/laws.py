@@ -41,12 +41,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.execution.answers import holds_bits
-from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, Given
+from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, BoundInputs
 from dmlcts.conformance.execution.judge.compare import within
 from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.properties.computed import moving
-from dmlcts.conformance.properties.law_dispatch import Incomplete, Trial, dispatching, in_rows
+from dmlcts.conformance.properties.law_dispatch import Incomplete, LawTrial, dispatching, in_rows
 from dmlcts.reference.answer import Answer
 from dmlcts.reports.record.record import FAIL, PASS
 from dmlcts.spec.model.abi import data_type
@@ -66,7 +66,7 @@ def relation_of(operator: Operator, label: str) -> Relation:
     raise KeyError(f"{operator.name} has no relation {label!r}")
 
 
-def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
+def law_outcome(trial: LawTrial, arrays: Mapping[str, Array]) -> Outcome:
     """Evaluates the case's law once, on variables of any valid sizes; a row is the last dimension.
 
     ``arrays`` maps each variable to values of its tensor's type. The outcome fails at the first element for which the law does not hold
@@ -110,7 +110,7 @@ def law_outcome(trial: Trial, arrays: Mapping[str, Array]) -> Outcome:
     return Outcome(FAIL, f"{relation.law.text} does not hold for {values_text}", evidence={"law": law})
 
 
-def _broken(trial: Trial, relation: Relation, scope: Mapping[str, object], sizes: tuple[int, ...] | None) -> Array:
+def _broken(trial: LawTrial, relation: Relation, scope: Mapping[str, object], sizes: tuple[int, ...] | None) -> Array:
     """Where the law does not hold although its ``where`` does. Raises Incomplete, IndexError, and SpecError as ``law_outcome``."""
     part = "where"
     try:
@@ -140,7 +140,7 @@ def _shown(value: Any) -> str:
     return f"{value} ({value:#x})" if isinstance(value, np.unsignedinteger) else repr(value.item())
 
 
-def _functions(trial: Trial) -> dict[str, Callable[..., Any]]:
+def _functions(trial: LawTrial) -> dict[str, Callable[..., Any]]:
     """What a law may call besides the operators: the ``RELATION_FUNCTIONS`` of spec/reading/building/law."""
     output = trial.operator.outputs()[0].name
     type_name = trial.case.desc.tensor(output).data_type
@@ -177,7 +177,7 @@ def _rounded(type_name: str, value: Any) -> Array:
     return rounded.astype(np.float64) if data_type(type_name).is_float else rounded.astype(np.int64)
 
 
-def _near(trial: Trial, output: str, type_name: str, a: Any, b: Any, factor: float = 1.0) -> Array:
+def _near(trial: LawTrial, output: str, type_name: str, a: Any, b: Any, factor: float = 1.0) -> Array:
     """Whether ``a`` and ``b`` may both represent the same number in an output: NaN matches NaN, and an infinity one of its sign.
 
     Each may be off by the tolerance class's bound for it. Classes ``ulp`` and ``mixed`` have such a bound; the others' results are
@@ -190,9 +190,9 @@ def _near(trial: Trial, output: str, type_name: str, a: Any, b: Any, factor: flo
         return np.asarray(np.equal(a, b))
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
 
-    def given(actual: Array, expected: Array) -> Given:
+    def given(actual: Array, expected: Array) -> BoundInputs:
         answer = Answer(expected, argument=np.log(np.abs(expected)))
-        return Given(actual, expected, answer, tolerance, data_type(type_name), trial.info)
+        return BoundInputs(actual, expected, answer, tolerance, data_type(type_name), trial.info)
 
     bounded = tolerance.judge in ("ulp", "mixed")
     allowed = factor * sum(CLASSES[tolerance.judge](given(x, x)).allowed for x in (a, b)) if bounded else 0.0

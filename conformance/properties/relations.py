@@ -26,7 +26,7 @@ from dmlcts.conformance.properties.examples import (
     sized_draft,
     with_data,
 )
-from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
+from dmlcts.conformance.properties.law_dispatch import LawTrial, in_rows
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.generator.case.case import AGREEMENT, HUGE, RELATION, Case, to_json
 from dmlcts.reports.record.record import FAIL, PASS, UNSUPPORTED, Result
@@ -50,7 +50,7 @@ def execute_property(
         SpecError: the law cannot be evaluated: the spec is wrong, not the backend.
     """
     started = perf_counter()
-    trial = Trial(case, backend, info, timeout)
+    trial = LawTrial(case, backend, info, timeout)
     excluded = undeclared(case, info)
     if excluded is not None:
         outcome = excluded
@@ -61,14 +61,14 @@ def execute_property(
     return result_of(case, outcome, perf_counter() - started)
 
 
-def _outcome(trial: Trial, example: Case) -> Outcome:
+def _outcome(trial: LawTrial, example: Case) -> Outcome:
     """The outcome of an example with literal data."""
     if example.expect != RELATION:
         return outcome_of(example, trial.backend, trial.info, trial.timeout)
     return law_outcome(trial, {name: literal_array(data.literal) for name, data in example.data.items() if data.literal})
 
 
-def _tried(trial: Trial, examples: int, seed: str) -> Outcome:
+def _tried(trial: LawTrial, examples: int, seed: str) -> Outcome:
     """The outcome of all examples: a pass, or the outcome of the first failing one after shrinking."""
     draft, outcome = first_failure(trial, examples, seed)
     law = trial.case.relation or "agreement"
@@ -90,12 +90,12 @@ def _tried(trial: Trial, examples: int, seed: str) -> Outcome:
     return _with_example(example, outcome, remark if steady else _UNSTEADY.format(law))
 
 
-def first_failure(trial: Trial, examples: int, seed: str) -> tuple[Draft, Outcome]:
+def first_failure(trial: LawTrial, examples: int, seed: str) -> tuple[Draft, Outcome]:
     """The first draft that does not pass, or the last one that does, with its outcome. Nothing is shrunk."""
     return (_first_of_agreement if trial.case.expect == AGREEMENT else _batch)(trial, examples, seed)
 
 
-def _first_of_agreement(trial: Trial, examples: int, seed: str) -> tuple[Draft, Outcome]:
+def _first_of_agreement(trial: LawTrial, examples: int, seed: str) -> tuple[Draft, Outcome]:
     """The first example that does not pass, a pass if all do."""
     for draft, case in agreement_cases(trial, _fewer(trial, examples), seed):
         outcome = outcome_of(case, trial.backend, trial.info, trial.timeout)
@@ -104,11 +104,11 @@ def _first_of_agreement(trial: Trial, examples: int, seed: str) -> tuple[Draft, 
     return Draft({}), Outcome(PASS)
 
 
-def _fewer(trial: Trial, examples: int) -> int:
+def _fewer(trial: LawTrial, examples: int) -> int:
     return examples if in_rows(trial.operator) else -(-examples // _SHARE)
 
 
-def _batch(trial: Trial, examples: int, seed: str) -> tuple[Draft, Outcome]:
+def _batch(trial: LawTrial, examples: int, seed: str) -> tuple[Draft, Outcome]:
     """All examples of a relation at once; if its tensors have different sizes, fewer of them, one by one."""
     if in_rows(trial.operator):
         draft = relation_draft(trial, examples, seed)
@@ -121,7 +121,7 @@ def _batch(trial: Trial, examples: int, seed: str) -> tuple[Draft, Outcome]:
     return draft, outcome
 
 
-def _cut_down(trial: Trial, draft: Draft, outcome: Outcome) -> tuple[Case, Outcome, bool]:
+def _cut_down(trial: LawTrial, draft: Draft, outcome: Outcome) -> tuple[Case, Outcome, bool]:
     """The last of a chain of simpler drafts that all fail: as a case, its outcome, and whether the first one failed again."""
     example = draft_case(trial, draft)
     again = _outcome(trial, example)

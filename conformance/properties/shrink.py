@@ -25,7 +25,7 @@ from dmlcts.conformance.properties.examples import (
     variable_tensors,
     variable_types,
 )
-from dmlcts.conformance.properties.law_dispatch import Trial, in_rows
+from dmlcts.conformance.properties.law_dispatch import LawTrial, in_rows
 from dmlcts.generator.case.case import AGREEMENT, Case, Data
 from dmlcts.generator.case.inputs import recipe_array, recipe_bytes, same_where_broadcast
 from dmlcts.generator.sweeps.properties import choice_of
@@ -55,7 +55,7 @@ class _Stopped(BaseException):
         self.example, self.outcome = example, outcome
 
 
-def search(trial: Trial, attempt: Callable[[Case], Outcome], examples: int, seed: str) -> tuple[Case, Outcome, bool] | None:
+def search(trial: LawTrial, attempt: Callable[[Case], Outcome], examples: int, seed: str) -> tuple[Case, Outcome, bool] | None:
     """A shrunken example that fails or is an error, its outcome, and whether it failed every time. None if ``examples`` of them pass or are unsupported."""
     failures: list[_Broken] = []
 
@@ -93,7 +93,7 @@ def _quietly(check: Callable[[Draft], None], strategy: st.SearchStrategy[Draft],
     seeded(number)(configured(given(strategy)(check)))()
 
 
-def _agreement_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
+def _agreement_drafts(trial: LawTrial) -> st.SearchStrategy[Draft]:
     case, layouts = trial.case, layouts_of(trial)
     choice = choice_of(trial.plan, case.desc)
     count = next(case.desc.tensors())[1].DimensionCount
@@ -115,7 +115,7 @@ def _agreement_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
     return drafts()
 
 
-def _relation_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
+def _relation_drafts(trial: LawTrial) -> st.SearchStrategy[Draft]:
     types, recipes = variable_types(trial), variable_data(trial)
     if not in_rows(trial.operator):
         return _sized_drafts(trial, types, recipes)
@@ -132,7 +132,7 @@ def _relation_drafts(trial: Trial) -> st.SearchStrategy[Draft]:
     return drafts()
 
 
-def _sized_drafts(trial: Trial, types: Mapping[str, str], recipes: Mapping[str, Data]) -> st.SearchStrategy[Draft]:
+def _sized_drafts(trial: LawTrial, types: Mapping[str, str], recipes: Mapping[str, Data]) -> st.SearchStrategy[Draft]:
     """Drafts with variables of their tensors' sizes."""
     count = next(trial.case.desc.tensors())[1].DimensionCount
 

@@ -12,7 +12,7 @@ from dmlcts.generator.case.case import AGREEMENT, LEVELS, REJECTION, RELATION, C
 from dmlcts.generator.covering.cases import is_stale
 from dmlcts.generator.facts.explanations import Conditions, Facts, Flags, conditions, facts_of, shared_facts
 from dmlcts.generator.plan.attributes import NotGenerable
-from dmlcts.generator.random.fuzz_cases import Seen, find_numbered
+from dmlcts.generator.random.fuzz_cases import SeenTriples, find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reports.explain.explanation import DISPATCHES, LAWS, REJECTIONS, UNKNOWN, Explanation
@@ -126,7 +126,7 @@ def _cases(operator: str, level: str) -> dict[str, Case]:
     try:
         if is_stale(load(operator)):
             return {}
-        cases = Seen(operator).draw(0, _AHEAD, lambda case: True) if level == SEARCH else operator_cases(operator, level)
+        cases = SeenTriples(operator).draw(0, _AHEAD, lambda case: True) if level == SEARCH else operator_cases(operator, level)
         return {case.id: case for case in cases}
     except (SpecError, NotGenerable):
         return {}

@@ -18,9 +18,9 @@ from dmlcts.conformance.runner.folder.manifest import manifest_of, now, resumed,
 from dmlcts.conformance.runner.folder.out_folder import claimed
 from dmlcts.conformance.runner.screen.progress import Progress
 from dmlcts.conformance.runner.work.options import RunOptions, UsageError
-from dmlcts.conformance.runner.work.plan import Plan
+from dmlcts.conformance.runner.work.plan import RunPlan
 from dmlcts.conformance.runner.work.selection import Selection, no_case
-from dmlcts.conformance.runner.workers.late_failure import Blame
+from dmlcts.conformance.runner.workers.late_failure import LateFailure
 from dmlcts.conformance.runner.workers.pool import Pool
 from dmlcts.conformance.runner.workers.search import work_of
 from dmlcts.conformance.runner.workers.session import Session
@@ -85,7 +85,7 @@ class _Begun:
     opened: _Opened
     manifest: Manifest
     folder: Path
-    plan: Plan
+    plan: RunPlan
     here: Worker
 
     def add_version(self) -> None:
@@ -159,7 +159,7 @@ def _close(run: _Begun, pool: Pool | None, interrupted: bool) -> bool:
     session, plan = run.opened.session, run.plan
     try:
         problem = "" if interrupted else session.close()  # after a signal the reports come first
-        if not problem or not Blame(session, run.opened.selection, run.folder).on(run.here.last, problem, plan):
+        if not problem or not LateFailure(session, run.opened.selection, run.folder).on(run.here.last, problem, plan):
             _print(problem)
         if pool is not None:
             pool.end(None if interrupted else plan)
@@ -218,7 +218,7 @@ def _print(problem: str) -> None:
         print(f"dmlcts: {problem}", file=sys.stderr)
 
 
-def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object]) -> None:
+def _run_here(plan: RunPlan, worker: Worker, after_the_first: Callable[[], object]) -> None:
     """Runs a plan in this process."""
     with worker:
         first = True
@@ -235,7 +235,7 @@ def _run_here(plan: Plan, worker: Worker, after_the_first: Callable[[], object])
             first = False
 
 
-def _list_left(plan: Plan, worker: Worker) -> None:
+def _list_left(plan: RunPlan, worker: Worker) -> None:
     """Lists the operators that a run which was stopped has not come to; none of their cases is run."""
     with worker:
         for operator in plan.not_listed:
@@ -246,7 +246,7 @@ _LISTING = 5.0
 """Seconds of this process for listing the cases that an interrupted run did not reach: `docker stop` waits for 10 s."""
 
 
-def _list_rest(plan: Plan, selection: Selection, folder: Path) -> None:
+def _list_rest(plan: RunPlan, selection: Selection, folder: Path) -> None:
     """Lists the cases that an interrupted run did not reach as not run, as long as time allows; another Ctrl-C ends it."""
     until = process_time() + _LISTING
     with contextlib.suppress(KeyboardInterrupt):

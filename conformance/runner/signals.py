@@ -11,7 +11,7 @@ NAMES = ("SIGTERM", "SIGHUP", "SIGBREAK")
 """The signals, where the platform has them. SIGINT is Python's own."""
 
 
-class Stopped:
+class StopSignal:
     """Which signal came first; 0 for none, or for Ctrl-C alone."""
 
     number = 0
@@ -22,12 +22,12 @@ class Stopped:
 
 
 @contextmanager
-def as_interrupt() -> Iterator[Stopped]:
+def as_interrupt() -> Iterator[StopSignal]:
     """Within, each of the signals raises KeyboardInterrupt in the main thread, once; later ones are ignored.
 
     A signal that is ignored already, as SIGHUP under nohup, stays so.
     """
-    stopped = Stopped()
+    stopped = StopSignal()
 
     def raise_interrupt(number: int, frame: FrameType | None) -> None:
         if not stopped.number:

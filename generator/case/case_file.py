@@ -22,7 +22,7 @@ from dmlcts.spec.model.operator import Literal, Operator
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
-from dmlcts.spec.untrusted.files import MIB, ForeignError, at, check, parse_json, read_text, shortened, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, at, check, parse_json, read_text, shortened, validator
 
 LARGEST = 4 * MIB
 """The most bytes of a file."""
@@ -39,16 +39,16 @@ def read_case_file(file: Path) -> Case:
     """A case from a JSON file that ``repro`` or a failed property case wrote. Raises CaseError, with the file in its message."""
     try:
         text = read_text(file, LARGEST)
-    except ForeignError as error:
+    except InputError as error:
         raise CaseError(f"{file}: {error}") from None
     try:
         return parse_case(text)
-    except (CaseError, ForeignError) as error:
+    except (CaseError, InputError) as error:
         raise CaseError(f"{file}: not a case: {error}") from None
 
 
 def parse_case(text: str) -> Case:
-    """A case from JSON. Raises ForeignError if the text is not JSON, CaseError if that is not a case."""
+    """A case from JSON. Raises InputError if the text is not JSON, CaseError if that is not a case."""
     data = parse_json(text)
     check(validator("dmlcts.generator.case", "case"), data, lambda path, problem: CaseError(f"{at(path) or 'it'}: {problem}"))
     try:

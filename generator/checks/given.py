@@ -12,7 +12,7 @@ from dmlcts.spec.model.operator import Operator
 
 
 @dataclass(frozen=True)
-class Given:
+class OperatorCases:
     """An operator with all its cases, of all levels and bases."""
 
     operator: Operator
@@ -33,7 +33,7 @@ class Given:
         return [case for case in self.negative if f"rejects/{rule}" in case.covers]
 
 
-Check = Callable[[Given], Iterator[str]]
+Check = Callable[[OperatorCases], Iterator[str]]
 """Yields what is wrong, a sentence each."""
 
 

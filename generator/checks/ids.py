@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from dmlcts.generator.case.case import LONGEST_ID, Case, from_json, to_json
 from dmlcts.generator.case.id_filter import may_match
-from dmlcts.generator.checks.given import Check, Given, some
+from dmlcts.generator.checks.given import Check, OperatorCases, some
 from dmlcts.spec.reading.loader import load
 
 PART = r"[A-Za-z0-9_.+=,\[\]-]+"
@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"(?:FLOAT|U?INT)\d+|\d+")
 """A number in an id, or a data type, which is a name."""
 
 
-def short_and_unique(given: Given) -> Iterator[str]:
+def short_and_unique(given: OperatorCases) -> Iterator[str]:
     """An id becomes the name of a file, on file systems too for which upper and lower case are one."""
     for case in given.cases:
         if not ID.fullmatch(case.id):
@@ -32,7 +32,7 @@ def short_and_unique(given: Given) -> Iterator[str]:
             yield f"{case_id}: {count} cases have this id; names in a spec must differ in more than upper and lower case"
 
 
-def true_to_the_case(given: Given) -> Iterator[str]:
+def true_to_the_case(given: OperatorCases) -> Iterator[str]:
     """An id begins with operator, types of data and kind."""
     for case in given.cases:
         operator, types, kind, *_ = (*case.id.split("/"), "", "")
@@ -44,7 +44,7 @@ def true_to_the_case(given: Given) -> Iterator[str]:
             yield f"{case.id}: is called {kind} and is a case of kind {case.kind}"
 
 
-def found_by_words(given: Given) -> Iterator[str]:
+def found_by_words(given: OperatorCases) -> Iterator[str]:
     """``-k`` reads specs' texts: a part of an id that none has would lose the case. Of parts that differ in numbers alone, one is tried."""
     parts = {_NUMBER.sub(_any_number, part): part for case in given.cases for part in case.id.split("/")}
     for part in sorted(parts.values()):
@@ -57,7 +57,7 @@ def _any_number(found: re.Match[str]) -> str:
     return "0" if found[0].isdecimal() else found[0]
 
 
-def survive_json(given: Given) -> Iterator[str]:
+def survive_json(given: OperatorCases) -> Iterator[str]:
     """A case goes to other processes, and into emitted tests, as JSON."""
     for case in some(given.cases):
         text = json.dumps(to_json(case), allow_nan=False)

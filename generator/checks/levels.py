@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from dmlcts.generator.case.case import LEVELS, Case, beyond
 from dmlcts.generator.case.emit import TITLES
-from dmlcts.generator.checks.given import Check, Given
+from dmlcts.generator.checks.given import Check, OperatorCases
 from dmlcts.generator.checks.promises import at_its_level, of_fields
 from dmlcts.spec.model.abi import abi
 
 
-def smoke_is_small_and_has_every_type(given: Given) -> Iterator[str]:
+def smoke_is_small_and_has_every_type(given: OperatorCases) -> Iterator[str]:
     """Smoke takes a moment, and tries each data type."""
     name = given.operator.name
     smoke = [case for case in given.cases if case.level == "smoke"]
@@ -29,7 +29,7 @@ def smoke_is_small_and_has_every_type(given: Given) -> Iterator[str]:
             yield f"{name}: no case has level {level}"
 
 
-def every_width_and_a_large_tensor_are_tried(given: Given) -> Iterator[str]:
+def every_width_and_a_large_tensor_are_tried(given: OperatorCases) -> Iterator[str]:
     """Core finds what depends on the width of elements, and full what depends on sizes above what one thread group or 16 bits hold.
 
     Laws and gaps, of which core has each once, have all widths in full.
@@ -56,7 +56,7 @@ def _largest(case: Case) -> int:
     return max(tensor.count for _, tensor in case.desc.tensors())
 
 
-def core_has_each_rule_law_and_gap(given: Given) -> Iterator[str]:
+def core_has_each_rule_law_and_gap(given: OperatorCases) -> Iterator[str]:
     """Of what full tries with other types and places too, core has each once."""
     for kind, about in (("negative", "rejects/"), ("property", "relation/"), ("gaps", "gaps/")):
         cases = [case for case in given.cases if case.kind == kind]
@@ -66,7 +66,7 @@ def core_has_each_rule_law_and_gap(given: Given) -> Iterator[str]:
                 yield f"{given.operator.name}: level core has no {kind} case of {label}"
 
 
-def simplest_first(given: Given) -> Iterator[str]:
+def simplest_first(given: OperatorCases) -> Iterator[str]:
     """What a person understands first runs first."""
     order = list(TITLES)
     for before, case in zip(given.cases, given.cases[1:], strict=False):
@@ -74,7 +74,7 @@ def simplest_first(given: Given) -> Iterator[str]:
             yield f"{case.id}: a {case.kind} case comes after one of {before.kind}"
 
 
-def each_feature_level_tests_its_tables(given: Given) -> Iterator[str]:
+def each_feature_level_tests_its_tables(given: OperatorCases) -> Iterator[str]:
     """A run at a feature level leaves out the cases of newer ones: what its table lists must have a case without these."""
     there = {of_fields(label) for case in given.positive for label in at_its_level(case)}
     covered = dict.fromkeys(of_fields(label) for case in given.positive for label in case.covers)

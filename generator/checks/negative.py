@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from math import prod
 
-from dmlcts.generator.checks.given import Check, Given
+from dmlcts.generator.checks.given import Check, OperatorCases
 from dmlcts.generator.negative.cases import unenforced
 from dmlcts.generator.plan.tensor_names import tensor_names
 from dmlcts.spec.model.abi import feature_level
@@ -31,7 +31,7 @@ def _accepted_at(operator: Operator, rule: str, tensor: str) -> bool:
     )
 
 
-def break_what_they_say(given: Given) -> Iterator[str]:
+def break_what_they_say(given: OperatorCases) -> Iterator[str]:
     """A case that breaks more than it says would hide that an implementation does not see its rule."""
     for case in given.negative:
         if f"rejects/{case.rule}" not in case.covers:
@@ -54,7 +54,7 @@ def unlike_covers(case_id: str, covers: Iterable[str], broken: Set[str]) -> Iter
         yield f"{case_id}: breaks {breaks}, and says that it covers {says}"
 
 
-def are_different(given: Given) -> Iterator[str]:
+def are_different(given: OperatorCases) -> Iterator[str]:
     """No two negative cases are the same."""
     seen: dict[str, str] = {}
     for case in given.negative:
@@ -63,7 +63,7 @@ def are_different(given: Given) -> Iterator[str]:
             yield f"{case.id}: is {first} again"
 
 
-def constraints_are_broken_alone(given: Given) -> Iterator[str]:
+def constraints_are_broken_alone(given: OperatorCases) -> Iterator[str]:
     """Where a constraint is broken with others only, an implementation that knows the others alone would pass."""
     in_part = {entry.rule for entry in given.operator.accepts}  # the cases that break it alone may be those that were accepted
     for constraint in given.operator.constraints:
@@ -92,7 +92,7 @@ def _implied(operator: Operator, constraint: Constraint) -> bool:
     return constraint.same == "DimensionCount" and (one_count or any(set(constraint.tensors) <= tensors for tensors in same))
 
 
-def constraints_are_broken_at_each_tensor(given: Given) -> Iterator[str]:
+def constraints_are_broken_at_each_tensor(given: OperatorCases) -> Iterator[str]:
     """An implementation may compare some of the tensors, or some of their sizes, or the product of these."""
     constraints = given.operator.constraints
     lenient = {  # which cannot be changed without breaking what nobody need refuse
@@ -134,7 +134,7 @@ def _changed_everywhere(sizes: tuple[int, ...]) -> set[tuple[int, ...]]:
     return larger | ({tuple(reversed(sizes))} - {sizes})
 
 
-def table_rules_are_broken_by_tied_tensors(given: Given) -> Iterator[str]:
+def table_rules_are_broken_by_tied_tensors(given: OperatorCases) -> Iterator[str]:
     """A data type or a dimension count that no table has: in all tensors that must have the same, and in no other."""
     for what, same in TABLE_RULES.items():
         for group in _tied(given.operator, same):
@@ -169,7 +169,7 @@ def _fixed(operator: Operator, names: Iterable[str]) -> bool:
     return not any(size.startswith("*") for row in rows for size in row)
 
 
-def general_rules_are_broken_alone(given: Given) -> Iterator[str]:
+def general_rules_are_broken_alone(given: OperatorCases) -> Iterator[str]:
     """Rules of every operator: tensor descs, bindings, fields that must be there, enumerations, domains."""
     found: dict[str, list[set[str]]] = {}
     for case in given.negative:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from dmlcts.generator.case.inputs import inputs
-from dmlcts.generator.checks.given import Check, Given, small
+from dmlcts.generator.checks.given import Check, OperatorCases, small
 from dmlcts.spec.model.abi import abi, feature_level
 from dmlcts.spec.model.dtypes import numpy_dtype
 from dmlcts.spec.rules.rules import allowed_at, violations
@@ -15,7 +15,7 @@ MOST_ELEMENTS = 17 << 20
 """Of one tensor: what a backend, the reference and the judge can hold several times over."""
 
 
-def valid_at_its_level_and_not_below(given: Given) -> Iterator[str]:
+def valid_at_its_level_and_not_below(given: OperatorCases) -> Iterator[str]:
     """A case runs from its level on: a higher one would leave it out where it is promised."""
     levels = sorted(abi().feature_levels.values())
     below = {newer: older for older, newer in pairwise(levels)}
@@ -34,7 +34,7 @@ def valid_at_its_level_and_not_below(given: Given) -> Iterator[str]:
             yield f"{case.id}: is promised before {level}; see the levels of the tables and of `optional`"
 
 
-def not_too_large(given: Given) -> Iterator[str]:
+def not_too_large(given: OperatorCases) -> Iterator[str]:
     """Tensors can be had several times over."""
     for case in given.positive:
         largest = max(tensor.count for _, tensor in case.desc.tensors())
@@ -42,7 +42,7 @@ def not_too_large(given: Given) -> Iterator[str]:
             yield f"{case.id}: a tensor has {largest:,} elements, at most {MOST_ELEMENTS:,} are wanted; see cases.sizes and domains"
 
 
-def data_fit(given: Given) -> Iterator[str]:
+def data_fit(given: OperatorCases) -> Iterator[str]:
     """Each input has data, of its tensor's sizes and type."""
     always = {field.name for field in given.operator.inputs()}
     for case in given.positive:

@@ -59,7 +59,7 @@ def _wanted(space: Factors, level: str) -> Iterator[tuple[Tuples, float]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Has:
+class Coverage:
     """What a case has: the values of the factors, and the promises of the spec that it covers."""
 
     values: Row
@@ -69,9 +69,9 @@ class Has:
 def fewest(
     space: Factors,
     array: CoveringArray,
-    rows: Sequence[Has],
+    rows: Sequence[Coverage],
     costs: Sequence[int],
-    others: Sequence[Has],
+    others: Sequence[Coverage],
     *,
     is_grown: bool = False,
 ) -> CoveringArray:

@@ -27,7 +27,7 @@ from dmlcts.spec.rules.rules import Violation, violations
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class InvalidChange:
     """A valid desc changed in one place: ``label`` names the place, ``desc`` or ``bindings`` is the result.
 
     ``way`` is the change itself, with the new value: ``sizes/OutputTensor=1,2,3,5``. If the change breaks a rule of the operator's own, the
@@ -92,7 +92,7 @@ def _of_one_tensor(plan: Plan, most: str, made: set[str]) -> Iterator[tuple[Case
                 yield _case(choice, base, change, level), change.way
 
 
-def _demanded(choice: TypeChoice, base: OperatorDesc, change: Change, made: set[str]) -> bool:
+def _demanded(choice: TypeChoice, base: OperatorDesc, change: InvalidChange, made: set[str]) -> bool:
     """Whether a change is new (``made`` has the earlier ones), and DirectML.dll is not known to accept it."""
     what = f"{change.desc} {change.bindings}"
     if what in made:
@@ -102,7 +102,7 @@ def _demanded(choice: TypeChoice, base: OperatorDesc, change: Change, made: set[
     return not (accepts and _accepted(accepts, change, choice, _level(choice, base, change)))
 
 
-def _case(choice: TypeChoice, base: OperatorDesc, change: Change, level: str) -> Case:
+def _case(choice: TypeChoice, base: OperatorDesc, change: InvalidChange, level: str) -> Case:
     operator = choice.plan.operator
     return Case(
         id=f"{operator.name}/{choice.label}/negative/{change.label}",
@@ -122,7 +122,7 @@ def _case(choice: TypeChoice, base: OperatorDesc, change: Change, level: str) ->
     )
 
 
-def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
+def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, InvalidChange]]:
     """The changes of the default desc, and of descs with the tensors that it omits: those about these tensors, or about rules not broken so far."""
     plan = choice.plan
     bases = [(attributes, choice.usual_desc(RUN, attributes)) for attributes in choice.presences]
@@ -147,7 +147,7 @@ def _all_changes(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
         met |= new
 
 
-def _changes_of_one(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]:
+def _changes_of_one(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, InvalidChange]]:
     """The changes of one tensor where others follow the same rule: of the default desc, and of others what it cannot have."""
     met: set[str] = set()
     for attributes in mixes(choice):
@@ -156,7 +156,7 @@ def _changes_of_one(choice: TypeChoice) -> Iterator[tuple[OperatorDesc, Change]]
             broken = [] if label in met else violations(choice.plan.operator, desc)
             if broken:
                 met.add(label)
-                yield base, Change(label, desc, {}, frozenset(v.label for v in broken), _basis(broken), label)
+                yield base, InvalidChange(label, desc, {}, frozenset(v.label for v in broken), _basis(broken), label)
 
 
 def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
@@ -168,7 +168,7 @@ def _data(operator: Operator, desc: OperatorDesc) -> dict[str, Data]:
     }
 
 
-def _level(choice: TypeChoice, valid: OperatorDesc, change: Change) -> FeatureLevel:
+def _level(choice: TypeChoice, valid: OperatorDesc, change: InvalidChange) -> FeatureLevel:
     """The lowest feature level, from that of the valid desc on, at which the change breaks exactly its rules."""
     plan = choice.plan
     base = plan.level_of(valid) or choice.level
@@ -179,12 +179,12 @@ def _level(choice: TypeChoice, valid: OperatorDesc, change: Change) -> FeatureLe
     return next(level for level in levels if change.rules == {v.label for v in violations(plan.operator, change.desc, level)})
 
 
-def _rule(change: Change) -> str:
+def _rule(change: InvalidChange) -> str:
     """The rule that a change is about: a constraint if one is broken, else the first by name."""
     return min(change.rules, key=lambda label: (not label.startswith(_OWN), label))
 
 
-def _accepted(accepts: Iterable[Acceptance], change: Change, choice: TypeChoice, level: FeatureLevel) -> bool:
+def _accepted(accepts: Iterable[Acceptance], change: InvalidChange, choice: TypeChoice, level: FeatureLevel) -> bool:
     """Whether DirectML.dll is known to accept exactly this change, whichever rules it breaks, so that a rejection is not required."""
     return change.rules <= {known.rule for known in accepts if known.holds(change.way, choice.label, level)}
 
@@ -202,10 +202,10 @@ def unenforced(operator: Operator) -> frozenset[str]:
 
 def _changes(
     plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object], elsewhere: Mapping[str, TensorDesc]
-) -> Iterator[Change]:
+) -> Iterator[InvalidChange]:
     """The changes to keep: all that break general rules, and for each rule of the operator and each place the one that breaks the fewest others."""
-    best: dict[tuple[str, str], Change] = {}
-    late: list[Change] = []
+    best: dict[tuple[str, str], InvalidChange] = {}
+    late: list[InvalidChange] = []
     emptied = False
     for label, place, desc in wrong_descs(plan, base, usual, elsewhere):
         broken = violations(plan.operator, desc)
@@ -219,13 +219,13 @@ def _changes(
                 known = best.get((rule, place))
                 if known is None or len(rules) < len(known.rules):
                     own = f"{rule.removeprefix('constraint/')}/{place}"
-                    best[rule, place] = Change(own, desc, {}, rules, basis, _way(label, desc))
+                    best[rule, place] = InvalidChange(own, desc, {}, rules, basis, _way(label, desc))
         # An unlisted type and a size of 0 are tested even where a constraint is about types or sizes too.
         unlisted = label.startswith("data-type/") and any(rule.startswith("support/") for rule in rules)
         if unlisted or not any(rule.startswith(_OWN) for rule in rules):
-            yield Change(label, desc, {}, rules, basis, _way(label, desc))
+            yield InvalidChange(label, desc, {}, rules, basis, _way(label, desc))
         elif label.startswith("sizes/zero/"):
-            late.append(Change(label, desc, {}, rules, basis, _way(label, desc)))
+            late.append(InvalidChange(label, desc, {}, rules, basis, _way(label, desc)))
     yield from best.values()
     yield from _alone(plan, base, usual, {rule for (rule, _), change in best.items() if len(change.rules) == 1})
     yield from late
@@ -238,7 +238,7 @@ def _basis(broken: Iterable[Violation]) -> str:
     return MEASURED if all(violation.basis == MEASURED for violation in broken) else DOCUMENTED
 
 
-def _alone(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object], known: Set[str]) -> Iterator[Change]:
+def _alone(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object], known: Set[str]) -> Iterator[InvalidChange]:
     """Tensors that must have the same sizes, changed together: what breaks a constraint alone that no change of one tensor does (``known``)."""
     for group in groups_in(base, plan.tied("Sizes")):
         sizes, names, made = base.tensor(group[0]).sizes, "+".join(group), set[str]()
@@ -253,7 +253,7 @@ def _alone(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object], know
             broken = violations(plan.operator, desc)
             own = f"{broken[0].label.removeprefix('constraint/')}/{place}" if broken else ""
             if len(broken) == 1 and broken[0].label.startswith(_OWN) and broken[0].label not in known and own not in made:
-                yield Change(own, desc, {}, frozenset({broken[0].label}), broken[0].basis, _way(label, desc))
+                yield InvalidChange(own, desc, {}, frozenset({broken[0].label}), broken[0].basis, _way(label, desc))
                 made.add(own)
 
 
@@ -270,7 +270,7 @@ def _only_zeros(rules: frozenset[str]) -> bool:
     return all(rule.startswith("tensor/") and rule.endswith("/sizes") for rule in rules)
 
 
-def _consistent_zero(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[Change]:
+def _consistent_zero(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object]) -> Iterator[InvalidChange]:
     """The first desc with a size of 0 that no other rule forbids, such as an empty batch: all tensors that share a size have it."""
     name = plan.leading
     for index, size in enumerate(base.tensor(name).sizes):
@@ -284,7 +284,7 @@ def _consistent_zero(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, obj
             desc = plan.recomputed(base.with_tensors(emptied), usual)
             rules = frozenset(v.label for v in violations(plan.operator, desc))
             if rules and _only_zeros(rules):
-                yield Change(f"sizes/zero/{name}-size{index}", desc, {}, rules, way=_way(f"sizes/zero/{name}", desc))
+                yield InvalidChange(f"sizes/zero/{name}-size{index}", desc, {}, rules, way=_way(f"sizes/zero/{name}", desc))
                 return
 
 
@@ -292,7 +292,7 @@ _OWN = ("constraint/", "shape/")
 """Prefixes of an operator's own rules: one change may break several of them, and several changes the same one."""
 
 
-def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
+def _binding_changes(base: OperatorDesc) -> Iterator[InvalidChange]:
     """A tensor unbound, bound to too few bytes, or bound at a misaligned offset."""
     for name, _ in base.tensors():
         for way, binding, rule in (
@@ -300,4 +300,4 @@ def _binding_changes(base: OperatorDesc) -> Iterator[Change]:
             (f"binding/size/{name}-4", Binding(short=4), f"binding/{name}/size"),
             *((f"binding/offset/{name}+{offset}", Binding(offset=offset), f"binding/{name}/offset") for offset in (4, 8)),
         ):
-            yield Change(way, base, {name: binding}, frozenset({rule}), way=way)
+            yield InvalidChange(way, base, {name: binding}, frozenset({rule}), way=way)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dmlcts.generator.case.case import Case, beyond
 from dmlcts.generator.checks.promises import at_its_level, of_fields, promised
-from dmlcts.generator.covering.choose_rows import Has, fewest
+from dmlcts.generator.covering.choose_rows import Coverage, fewest
 from dmlcts.generator.covering.sizes import is_bounded
 from dmlcts.generator.covering.space import CASE, Combinations, space_of
 from dmlcts.generator.covering.stored import WITH_DEAR, CoveringArray
@@ -65,7 +65,7 @@ def with_random(plan: Plan, array: CoveringArray, choose: Choose = chosen, older
     return replace(array, random=found, random_core=len(core))
 
 
-def _with_new_values(space: Combinations, cases: Mapping[int, Case], older: Sequence[Has]) -> Iterator[tuple[int, Case]]:
+def _with_new_values(space: Combinations, cases: Mapping[int, Case], older: Sequence[Coverage]) -> Iterator[tuple[int, Case]]:
     """The cases with a value of some factor that no older case has."""
     values = Tuples.among(space, 1)
     known = values.flags(has.values for has in older)
@@ -103,6 +103,6 @@ def _cost(space: Combinations, case: Case) -> int:
     )
 
 
-def _has(wanted: Set[str], row: Row, case: Case) -> Has:
+def _has(wanted: Set[str], row: Row, case: Case) -> Coverage:
     labels = set(at_its_level(case))
-    return Has(row, frozenset(wanted & (labels | set(map(of_fields, labels)))))
+    return Coverage(row, frozenset(wanted & (labels | set(map(of_fields, labels)))))

@@ -132,7 +132,7 @@ def _may_be_alike(model: Model, name: str, data: Data) -> bool:
     return model.plan.operator.field(field_of(name)).may_overlap and not RECIPES[data.recipe].differ
 
 
-class Seen:
+class SeenTriples:
     """Which threes of values of an operator's factors occurred together so far, and the next number to draw."""
 
     def __init__(self, operator: str) -> None:

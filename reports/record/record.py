@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from dmlcts.reports.record.atomic import replacing
 from dmlcts.spec.untrusted import sanitize
-from dmlcts.spec.untrusted.files import MIB, ForeignError, at, check, parse_json_line, read_lines, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, at, check, parse_json_line, read_lines, validator
 
 PASS, FAIL, WAIVED, UNEXPECTED_PASS, UNSUPPORTED, ERROR, NOT_RUN = (
     "pass", "fail", "waived", "unexpected_pass", "unsupported", "error", "not_run",
@@ -277,7 +277,7 @@ def read_entries(file: Path, known: Container[str] = ()) -> Iterator[tuple[int, 
         for number, text in enumerate(read_lines(file, LARGEST, LONGEST), start=1):
             try:
                 entry = parse_json_line(text)
-            except ForeignError as error:
+            except InputError as error:
                 if not text.endswith("\n"):
                     return  # the run was cut off while this line was written
                 raise RecordError(f"{file}:{number}: not a line of a results file: {error}") from None
@@ -287,7 +287,7 @@ def read_entries(file: Path, known: Container[str] = ()) -> Iterator[tuple[int, 
             check(checked, entry, wrong)
             ((kind, data),) = entry.items()
             yield number, kind, data if _is_clean(text) else _cleaned(data)
-    except ForeignError as error:
+    except InputError as error:
         raise RecordError(f"{file}{f':{error.line}' if error.line else ''}: {error}") from None
 
 

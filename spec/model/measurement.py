@@ -43,7 +43,7 @@ ORACLE = "DirectML"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MeasuredDifference:
     """Where an implementation and the documentation differ. ``what`` is the rule that it does not enforce, or what it refuses.
 
     ``ways`` are the tested ways to break the rule or to use the feature, empty for all; ``types`` the combinations of data types, empty
@@ -77,6 +77,6 @@ class Measurement:
     suite: str = ""
     command: str = ""
     rejections: Mapping[str, int] = field(default_factory=dict)
-    accepts: tuple[Difference, ...] = ()
-    refuses: tuple[Difference, ...] = ()
-    unknown: tuple[Difference, ...] = ()
+    accepts: tuple[MeasuredDifference, ...] = ()
+    refuses: tuple[MeasuredDifference, ...] = ()
+    unknown: tuple[MeasuredDifference, ...] = ()

@@ -34,7 +34,7 @@ from dmlcts.spec.pages.tables import PageTable, PageTensor
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class PageDifference:
     """A difference between page and spec. ``erratum`` is the label of the spec's erratum that explains it, if any.
 
     ``line`` is the page's, where there is one.
@@ -48,17 +48,17 @@ class Difference:
     line: int | None = None
 
 
-def compare(page: Page, operator: Operator) -> list[Difference]:
+def compare(page: Page, operator: Operator) -> list[PageDifference]:
     """Every difference, each key once, in the order of the table above."""
     explained = {key: erratum.id for erratum in operator.errata for key in erratum.differences}
-    found: dict[str, Difference] = {}
+    found: dict[str, PageDifference] = {}
     for text in (page, page.original):
         for difference in _differences(text, operator) if text else ():
             found.setdefault(difference.key, replace(difference, erratum=explained.get(difference.key)))
     return list(found.values())
 
 
-def _differences(page: Page, operator: Operator) -> Iterator[Difference]:
+def _differences(page: Page, operator: Operator) -> Iterator[PageDifference]:
     if page.operator != operator.name:
         yield _difference("operator", "the page is about another operator", page.operator, operator.name)
         return
@@ -77,8 +77,8 @@ def _differences(page: Page, operator: Operator) -> Iterator[Difference]:
     yield from _examples(page, operator)
 
 
-def _difference(key: str, message: str, page_says: str, spec_says: str, line: int | None = None) -> Difference:
-    return Difference(key, message, page_says, spec_says, line=line)
+def _difference(key: str, message: str, page_says: str, spec_says: str, line: int | None = None) -> PageDifference:
+    return PageDifference(key, message, page_says, spec_says, line=line)
 
 
 # Fields: (C++ type, pointer, with _Field_size_) of what a spec file writes in short.
@@ -92,7 +92,7 @@ _DECLARED = {
 }
 
 
-def _fields(place: str, page_fields: Sequence[PageField], operator: Operator) -> Iterator[Difference]:
+def _fields(place: str, page_fields: Sequence[PageField], operator: Operator) -> Iterator[PageDifference]:
     on_page, in_spec = [entry.name for entry in page_fields], [field.name for field in operator.fields]
     more = [entry for entry in page_fields if entry.name not in in_spec]
     missing = [field for field in operator.fields if field.name not in on_page]
@@ -131,7 +131,7 @@ def _written(field: Field) -> str:
 _Finding = tuple[str, str, str, str, int | None]  # the key's end, message, page says, spec says, line
 
 
-def _support(page: Page, operator: Operator) -> Iterator[Difference]:
+def _support(page: Page, operator: Operator) -> Iterator[PageDifference]:
     in_spec = sorted(operator.support, key=lambda table: table.basis == MEASURED)  # measured tables apply only where no other does
     on_page: list[tuple[PageTable, str, dict[str, tuple[str, ...]]]] = []
     for table in page.support:
@@ -228,7 +228,7 @@ def _kind(optional: bool, kind: str) -> str:
 _LABELS = {"DataType": "same-data-type", "DimensionCount": "same-dimension-count", "Sizes": "same-sizes"}
 
 
-def _constraints(page: Page, operator: Operator) -> Iterator[Difference]:
+def _constraints(page: Page, operator: Operator) -> Iterator[PageDifference]:
     every = tuple(field.name for field in operator.fields if field.is_tensor)
     binding = (*page.same, *page.member_rules)
     for prop, label in _LABELS.items():
@@ -266,7 +266,7 @@ def _listed(classes: Iterable[set[str]]) -> str:
     return "; ".join(", ".join(sorted(each)) for each in classes) or "nothing"
 
 
-def _in_place(page: Page, operator: Operator) -> Iterator[Difference]:
+def _in_place(page: Page, operator: Operator) -> Iterator[PageDifference]:
     inputs, outputs = ({field.name for field in fields} for fields in (operator.inputs(), operator.outputs()))
     excepted = {name for rule in page.aliases if rule.exception for name in rule.names}
     on_page: set[tuple[str, str]] = set()
@@ -304,7 +304,7 @@ def _aliases(pairs: Iterable[tuple[str, str]]) -> str:
     return "; ".join(f"{output} may alias {', '.join(names)}" for output, names in by_output.items()) or "nothing"
 
 
-def _examples(page: Page, operator: Operator) -> Iterator[Difference]:
+def _examples(page: Page, operator: Operator) -> Iterator[PageDifference]:
     ours = {example.id.removeprefix("page-"): example for example in operator.examples if example.basis != MEASURED}
     theirs = {str(shown.number): shown for shown in page.examples}
     for number, shown in list(theirs.items()):
@@ -321,7 +321,7 @@ def _examples(page: Page, operator: Operator) -> Iterator[Difference]:
         yield _example(theirs.get(page_label or ""), ours.get(label or ""), label or page_label or "", operator)
 
 
-def _example(shown: PageExample | None, ours: Example | None, label: str, operator: Operator) -> Difference:
+def _example(shown: PageExample | None, ours: Example | None, label: str, operator: Operator) -> PageDifference:
     spec_says = f"example {ours.id}" if ours else "no such example"
     if shown is None:
         return _difference(f"example/{label}", f"the page has no example {label}", "nothing", spec_says)

@@ -101,10 +101,10 @@ def read_page(text: str, file: Path | None = None) -> Page:
     """
     published, english = translations(text.removeprefix("\ufeff"))
     language = front_matter(published)[0].get("ms.contentlocale", "en-us").lower()
-    page = _Reader(published, file, language).page()
+    page = _PageReader(published, file, language).page()
     if english is None:
         return page
-    original = _Reader(english, file, "en-us").page()
+    original = _PageReader(english, file, "en-us").page()
     # Both texts have the same lines. In an unknown language, what could be read in English does not count as unread.
     known, in_english = language.startswith(LANGUAGES), {_line(entry) for entry in original.unread}
     kept = [entry for entry in page.unread if known or _line(entry) in in_english]
@@ -117,7 +117,7 @@ def _line(unread: str) -> str:
 
 
 @dataclass(slots=True)
-class _Reader:
+class _PageReader:
     """Reads one text of a page. Each method reads one part, and leaves in ``unread`` what it cannot."""
 
     text: str

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from dmlcts.spec.untrusted.files import MIB, ForeignError, read_text
+from dmlcts.spec.untrusted.files import MIB, InputError, read_text
 
 Path_ = tuple[str | int, ...]
 """A value's path in a document: ``("support", 0, "tensors", "ATensor")``."""
@@ -95,7 +95,7 @@ def read(file: Path) -> str:
     """The text of a YAML file. Raises SpecError if it cannot be read, is larger than LARGEST or is not UTF-8; the error names the line."""
     try:
         return read_text(file, LARGEST)
-    except ForeignError as error:
+    except InputError as error:
         raise SpecError(file, error.line, (), str(error)) from None
 
 

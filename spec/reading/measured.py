@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dmlcts.spec.model.abi import abi
-from dmlcts.spec.model.measurement import Difference, Measurement, types_of
+from dmlcts.spec.model.measurement import MeasuredDifference, Measurement, types_of
 from dmlcts.spec.reading.document import Document, parse, read
 from dmlcts.spec.reading.schema import validate
 
@@ -86,7 +86,7 @@ def measurement(found: Document, operator: str, tensors: Sequence[str]) -> Measu
 
 def _differences(
     usual: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]], what: str, tensors: Sequence[str], excepted: set[str]
-) -> Iterator[Difference]:
+) -> Iterator[MeasuredDifference]:
     """An operator's own differences, then the usual ones that they do not replace."""
     known = {name for entry in own for name in expanded(entry[what], tensors)} | excepted
     for entry in own:
@@ -100,9 +100,11 @@ def expanded(what: str, tensors: Sequence[str]) -> list[str]:
     return [what.replace("*", tensor) for tensor in tensors] if "*" in what else [what]
 
 
-def _of_each_tensor(entry: Mapping[str, Any], what: str, tensors: Sequence[str]) -> Iterator[Difference]:
+def _of_each_tensor(entry: Mapping[str, Any], what: str, tensors: Sequence[str]) -> Iterator[MeasuredDifference]:
     """An entry of a list as differences: where it is about ``*``, one a tensor, which ``*`` stands for in the ways too."""
     types, message, waived = types_of(entry), entry.get("message", ""), entry.get("waived", False)
     ways = tuple(map(str, entry.get("ways", ())))
     for name in tensors if "*" in entry[what] else ("*",):
-        yield Difference(entry[what].replace("*", name), tuple(way.replace("*", name) for way in ways), types, message, waived)
+        yield MeasuredDifference(
+            entry[what].replace("*", name), tuple(way.replace("*", name) for way in ways), types, message, waived
+        )

@@ -1,6 +1,6 @@
 """Input that others wrote (files and messages), read within limits of size, depth and count, and checked against a JSON Schema.
 
-All readers of such input use this module, and turn ``ForeignError`` into their own error, which names the file. YAML is read by
+All readers of such input use this module, and turn ``InputError`` into their own error, which names the file. YAML is read by
 spec/reading/document, text is made safe to show by spec/untrusted/sanitize.
 """
 
@@ -26,7 +26,7 @@ DEEPEST = 64
 """Lists and objects inside each other, in JSON."""
 
 
-class ForeignError(ValueError):
+class InputError(ValueError):
     """The input is wrong; the message says what, and where in it. ``line`` is the line, from 1, where that is known."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
@@ -41,21 +41,21 @@ def open_file(file: Path, most: int) -> BinaryIO:
     """Opens a regular file of at most ``most`` bytes. A pipe or a device, which may never end, is refused without waiting for it.
 
     Raises:
-        ForeignError: it is not such a file, or cannot be opened.
+        InputError: it is not such a file, or cannot be opened.
     """
     try:
         # Without O_NONBLOCK, opening a pipe waits for a writer.
         descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
-        raise ForeignError(f"cannot be read: {error.strerror or error}") from None
+        raise InputError(f"cannot be read: {error.strerror or error}") from None
     except ValueError as error:  # a NUL or a lone surrogate in the name
-        raise ForeignError(f"cannot be read: {error}") from None
+        raise InputError(f"cannot be read: {error}") from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ForeignError("cannot be read: it is a folder, a pipe or a device, not a file")
+            raise InputError("cannot be read: it is a folder, a pipe or a device, not a file")
         _check_size(status.st_size, most)
-    except ForeignError:
+    except InputError:
         os.close(descriptor)
         raise
     return os.fdopen(descriptor, "rb")
@@ -65,7 +65,7 @@ _PART = 1 << 24
 
 
 def read_bytes(file: Path, most: int) -> bytes:
-    """The content of a regular file of at most ``most`` bytes. Raises ForeignError."""
+    """The content of a regular file of at most ``most`` bytes. Raises InputError."""
     parts, left = list[bytes](), most + 1  # the size may not be known, or may grow
     with open_file(file, most) as stream:
         try:
@@ -73,13 +73,13 @@ def read_bytes(file: Path, most: int) -> bytes:
                 parts.append(part)
                 left -= len(part)
         except OSError as error:
-            raise ForeignError(f"cannot be read: {error.strerror or error}") from None
+            raise InputError(f"cannot be read: {error.strerror or error}") from None
     _check_size(most + 1 - left, most)
     return b"".join(parts)
 
 
 def read_text(file: Path, most: int) -> str:
-    """The text of a regular file of at most ``most`` bytes of UTF-8, without a byte order mark. Raises ForeignError."""
+    """The text of a regular file of at most ``most`` bytes of UTF-8, without a byte order mark. Raises InputError."""
     return decode(read_bytes(file, most)).removeprefix(_MARK)
 
 
@@ -87,34 +87,34 @@ def read_lines(file: Path, most: int, longest: int) -> Iterator[str]:
     """The lines of a regular file of UTF-8, without a byte order mark, each with its ``\\n``, which the last one may lack. Only ``\\n`` ends a line.
 
     Raises:
-        ForeignError: as ``read_text``, or a line has more than ``longest`` bytes.
+        InputError: as ``read_text``, or a line has more than ``longest`` bytes.
     """
     with open_file(file, most) as stream:
         for number in range(1, most + 2):
             try:
                 data = stream.readline(longest + 1)
             except OSError as error:
-                raise ForeignError(f"cannot be read: {error.strerror or error}") from None
+                raise InputError(f"cannot be read: {error.strerror or error}") from None
             if not data:
                 return
             if len(data) > longest:
-                raise ForeignError(f"a line of more than {longest:,} bytes", number)
+                raise InputError(f"a line of more than {longest:,} bytes", number)
             yield decode(data, number).removeprefix(_MARK if number == 1 else "")
 
 
 def decode(data: bytes, line: int = 1) -> str:
-    """UTF-8 as text; ``line`` is the number of the first line. Raises ForeignError."""
+    """UTF-8 as text; ``line`` is the number of the first line. Raises InputError."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ForeignError(
+        raise InputError(
             f"not UTF-8: the byte 0x{data[error.start]:02X}; save the file as UTF-8", line + data.count(b"\n", 0, error.start)
         ) from None
 
 
 def _check_size(size: int, most: int) -> None:
     if size > most:
-        raise ForeignError(f"too large: {size:,} bytes; at most {most:,} are read")
+        raise InputError(f"too large: {size:,} bytes; at most {most:,} are read")
 
 
 # JSON
@@ -124,7 +124,7 @@ def parse_json(text: str) -> Any:
     """JSON as plain data. Lone surrogates, which are no text, become U+FFFD.
 
     Raises:
-        ForeignError: not JSON (NaN and Infinity are not), a number too large for a float, a key twice in one object, or nested deeper
+        InputError: not JSON (NaN and Infinity are not), a number too large for a float, a key twice in one object, or nested deeper
             than DEEPEST.
     """
     return _parsed(text, _STRICT)
@@ -139,13 +139,13 @@ def _parsed(text: str, decoder: json.JSONDecoder) -> Any:
     try:
         value = decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise ForeignError(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}", error.lineno) from None
+        raise InputError(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}", error.lineno) from None
     except RecursionError:
-        raise ForeignError(f"nested deeper than {DEEPEST} levels") from None
-    except ForeignError:
+        raise InputError(f"nested deeper than {DEEPEST} levels") from None
+    except InputError:
         raise
     except ValueError as error:  # a number with too many digits for Python
-        raise ForeignError(f"not JSON: {error}") from None
+        raise InputError(f"not JSON: {error}") from None
     if text.count("[") + text.count("{") > DEEPEST:
         check_depth(value)
     may_have_surrogates = "\\u" in text or not text.isascii()  # quicker than the search
@@ -153,7 +153,7 @@ def _parsed(text: str, decoder: json.JSONDecoder) -> Any:
 
 
 def check_depth(value: Any) -> None:
-    """Raises ForeignError if lists and mappings are nested deeper than DEEPEST."""
+    """Raises InputError if lists and mappings are nested deeper than DEEPEST."""
     level = [value]
     for _ in range(DEEPEST + 1):
         level = [
@@ -165,7 +165,7 @@ def check_depth(value: Any) -> None:
         ]
         if not level:
             return
-    raise ForeignError(f"nested deeper than {DEEPEST} levels")
+    raise InputError(f"nested deeper than {DEEPEST} levels")
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
@@ -185,19 +185,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise ForeignError(f"the key {shortened(next(key for key in keys if keys.count(key) > 1))!r} is given twice in one object")
+        raise InputError(f"the key {shortened(next(key for key in keys if keys.count(key) > 1))!r} is given twice in one object")
     return found
 
 
 def _float(text: str) -> float:
     value = float(text)
     if isinf(value):
-        raise ForeignError(f'{shortened(text)} is too large for a number; write "inf" for infinity')
+        raise InputError(f'{shortened(text)} is too large for a number; write "inf" for infinity')
     return value
 
 
 def _constant(name: str) -> NoReturn:
-    raise ForeignError(f'{name} is not JSON; write "nan", "inf" or "-inf"')
+    raise InputError(f'{name} is not JSON; write "nan", "inf" or "-inf"')
 
 
 _STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)

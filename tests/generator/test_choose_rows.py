@@ -6,7 +6,7 @@ import pytest
 
 from dmlcts.generator.covering import set_cover
 from dmlcts.generator.covering.cases import array_of
-from dmlcts.generator.covering.choose_rows import SHARES, Has, cheapest, fewest
+from dmlcts.generator.covering.choose_rows import SHARES, Coverage, cheapest, fewest
 from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.covering.stored import CoveringArray
 from dmlcts.generator.facts.tuples import NONE, Row, Tuples
@@ -65,8 +65,8 @@ def test_a_level_may_have_rows_that_were_made_for_a_higher_one() -> None:
 def beside(rows: list[Row], others: list[Row], *having: Row, elsewhere: str = "") -> tuple[Row, ...]:
     """The rows of level full that stay; the first row is of level core. Some rows have a promise, and all others or none."""
     array = CoveringArray("digest", {"core": 1, "full": len(rows)}, {"full": len(rows)}, tuple(rows))
-    own = [Has(row, frozenset({"support/3_0"} if row in having else ())) for row in rows]
-    return fewest(Factors(), array, own, [1] * len(rows), [Has(row, frozenset(elsewhere.split())) for row in others]).rows  # type: ignore[arg-type]
+    own = [Coverage(row, frozenset({"support/3_0"} if row in having else ())) for row in rows]
+    return fewest(Factors(), array, own, [1] * len(rows), [Coverage(row, frozenset(elsewhere.split())) for row in others]).rows  # type: ignore[arg-type]
 
 
 def test_rows_that_other_cases_replace_are_left_out_but_not_those_of_lower_levels() -> None:
@@ -82,8 +82,8 @@ def test_a_row_that_alone_covers_a_promise_stays() -> None:
 def test_of_rows_with_promises_the_one_with_the_most_stays() -> None:
     array = CoveringArray("digest", {"core": 1, "full": len(EVERY)}, {"full": len(EVERY)}, tuple(EVERY))
     promises = {7: "a", 8: "a b c", 9: "b"}
-    own = [Has(row, frozenset(promises.get(at, "").split())) for at, row in enumerate(EVERY)]
-    others = [Has(row, frozenset()) for row in EVERY]
+    own = [Coverage(row, frozenset(promises.get(at, "").split())) for at, row in enumerate(EVERY)]
+    others = [Coverage(row, frozenset()) for row in EVERY]
     found = fewest(Factors(), array, own, [1] * len(EVERY), others)  # type: ignore[arg-type]
     assert found.rows == (EVERY[0], EVERY[8])
 
@@ -98,8 +98,8 @@ def test_pairs_with_a_dear_value_are_of_level_full_whatever_other_cases_have() -
     core = found.rows[: found.ends["core"]]
     assert {row[1:] for row in core} == set(product(range(2), range(3)))
     assert pairs(core) < pairs(found.rows) == pairs(tuple(EVERY))
-    others = [Has((NONE, *row[1:]), frozenset()) for row in EVERY]  # all but the dear value
-    kept = fewest(WithDear(), found, [Has(row, frozenset()) for row in found.rows], [1] * len(found.rows), others)  # type: ignore[arg-type]
+    others = [Coverage((NONE, *row[1:]), frozenset()) for row in EVERY]  # all but the dear value
+    kept = fewest(WithDear(), found, [Coverage(row, frozenset()) for row in found.rows], [1] * len(found.rows), others)  # type: ignore[arg-type]
     assert pairs(kept.rows) == pairs(tuple(EVERY))
 
 

@@ -16,7 +16,7 @@ from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import RESOURCES, SLACK, model_of
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.fuzz_cases import Seen, case_of, find_numbered, genes_of, number_in, numbered
+from dmlcts.generator.random.fuzz_cases import SeenTriples, case_of, find_numbered, genes_of, number_in, numbered
 from dmlcts.generator.random.random_dispatch import LARGEST, SizeRule, number_of, size_of
 from dmlcts.generator.random.reduce import Simplifier
 from dmlcts.generator.suite.suite import find_case
@@ -32,7 +32,7 @@ def any_case(case: Case) -> bool:
 
 
 def drawn(operator: str, seed: int, count: int) -> list[Case]:
-    return list(Seen(operator).draw(seed, count, any_case))
+    return list(SeenTriples(operator).draw(seed, count, any_case))
 
 
 @pytest.mark.parametrize("operator", [ADD, GEMM, CONVOLUTION])
@@ -77,7 +77,7 @@ def test_an_id_that_is_not_of_a_number_is_not_found() -> None:
 
 def test_a_search_goes_on_where_its_state_was_saved(tmp_path: Path) -> None:
     whole = [case.id for case in drawn(ADD, 7, 12)]
-    first, second = Seen(ADD), Seen(ADD)
+    first, second = SeenTriples(ADD), SeenTriples(ADD)
     before = [case.id for case in first.draw(7, 5, any_case)]
     first.save(tmp_path / "state")
     second.restore(tmp_path / "state")
@@ -87,7 +87,7 @@ def test_a_search_goes_on_where_its_state_was_saved(tmp_path: Path) -> None:
 
 
 def test_combinations_that_were_not_seen_are_preferred() -> None:
-    chosen, plain = Seen(ADD), Seen(ADD)
+    chosen, plain = SeenTriples(ADD), SeenTriples(ADD)
     cases = list(chosen.draw(1, 60, any_case))
     every = (numbered(ADD, 1, number) for number in range(10_000))
     for case in islice(filter(None, every), 60):
@@ -97,10 +97,10 @@ def test_combinations_that_were_not_seen_are_preferred() -> None:
 
 
 def test_only_what_is_wanted_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    documented = list(Seen(ADD).draw(1, 20, lambda case: case.basis == DOCUMENTED and case.data_type == "FLOAT16"))
+    documented = list(SeenTriples(ADD).draw(1, 20, lambda case: case.basis == DOCUMENTED and case.data_type == "FLOAT16"))
     assert {case.data_type for case in documented} == {"FLOAT16"}
     monkeypatch.setattr("dmlcts.generator.random.fuzz_cases._TRIES", 50)
-    assert not list(Seen(ADD).draw(1, 20, lambda case: False))
+    assert not list(SeenTriples(ADD).draw(1, 20, lambda case: False))
 
 
 def test_every_kind_of_factor_is_drawn() -> None:

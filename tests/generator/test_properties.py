@@ -13,7 +13,7 @@ import pytest
 from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.conformance.properties.law_dispatch import Trial
+from dmlcts.conformance.properties.law_dispatch import LawTrial
 from dmlcts.conformance.properties.laws import relation_of
 from dmlcts.conformance.properties.relations import execute_property, first_failure
 from dmlcts.conformance.runner.work.options import RunOptions
@@ -244,7 +244,7 @@ def test_each_law_can_be_broken(name: str) -> None:
 
     def broken(case: Case, change: Callable[[OperatorDesc, Inputs, np.ndarray], np.ndarray]) -> bool:
         backend = Wrong(name, change)
-        return first_failure(Trial(case, backend, backend.info, None), 25, case.id)[1].status == FAIL
+        return first_failure(LawTrial(case, backend, backend.info, None), 25, case.id)[1].status == FAIL
 
     cases = list(property_cases(plan_of(load(name))))
     for relation in load(name).relations:

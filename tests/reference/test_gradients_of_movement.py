@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from dmlcts.reference.operators.resampling.coordinates import Axis
+from dmlcts.reference.operators.resampling.coordinates import ScaledAxis
 from dmlcts.reference.operators.resampling.gradients import returned
 from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
@@ -53,7 +53,7 @@ def test_resample_grad(forward: str, gradient: str, more: dict[str, object], mod
 
 def test_what_lies_between_two_axes_is_no_larger_than_both_ends() -> None:
     """One axis becomes 3,000 elements long, the other one short: taken in the other order, 72 MB lie between."""
-    axes = [Axis(0, 3000, 1, 1.0, 0.0, 0.0), Axis(1, 1, 3000, 1.0, 0.0, 0.0)]
+    axes = [ScaledAxis(0, 3000, 1, 1.0, 0.0, 0.0), ScaledAxis(1, 1, 3000, 1.0, 0.0, 0.0)]
     gradient, grows, shrinks = np.arange(3000.0)[None], np.ones((1, 3000)), np.ones((3000, 1))
     tracemalloc.start()
     found = returned(np, gradient, axes, [grows, shrinks])

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from dmlcts.reference.operators.recurrent.computed import Arithmetic, Computed, Weights
+from dmlcts.reference.operators.recurrent.computed import Arithmetic, Weights, WithError
 from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 
 ARITHMETIC = Arithmetic(np, half=False)
 
 
-def computed(value: float, error: float) -> Computed:
-    return Computed(np.array([value]), np.array([error]))
+def computed(value: float, error: float) -> WithError:
+    return WithError(np.array([value]), np.array([error]))
 
 
 def activation(name: str, **fields: float) -> OperatorDesc:
@@ -41,7 +41,7 @@ def test_the_error_of_a_product_has_both_errors():
 
 
 def test_weights_carry_an_error_on_by_their_absolute_values():
-    left = Computed(np.array([[1.0, 2.0]]), np.array([[0.5, 0.25]]))
+    left = WithError(np.array([[1.0, 2.0]]), np.array([[0.5, 0.25]]))
     found = ARITHMETIC.weighted(left, Weights.of(np.array([[2.0], [-4.0]])))
     assert (found.value, found.magnitude, found.error) == ([[-6]], [[10]], [[2]])
 

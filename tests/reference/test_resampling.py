@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dmlcts.reference.operators.resampling.antialiased import steps
-from dmlcts.reference.operators.resampling.coordinates import Axis, coordinates
+from dmlcts.reference.operators.resampling.coordinates import ScaledAxis, coordinates
 from dmlcts.reference.operators.resampling.resample import shrinking_first
 from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
@@ -70,9 +70,9 @@ def test_rounded_by_direction(direction: str, elements: list[int]):
 
 
 def test_only_coordinates_that_every_order_of_operations_gives_are_exact():
-    assert not np.any(coordinates(np, Axis(0, 4, 8, 0.25, 0.5, -0.5)).error)
-    assert np.all(coordinates(np, Axis(0, 4, 8, 3.0, 0.5, -0.5)).error > 0)
-    assert np.all(coordinates(np, Axis(0, 4, 8, 2.0, 0.1, 0.0)).error > 0)
+    assert not np.any(coordinates(np, ScaledAxis(0, 4, 8, 0.25, 0.5, -0.5)).error)
+    assert np.all(coordinates(np, ScaledAxis(0, 4, 8, 3.0, 0.5, -0.5)).error > 0)
+    assert np.all(coordinates(np, ScaledAxis(0, 4, 8, 2.0, 0.1, 0.0)).error > 0)
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ def test_only_coordinates_that_every_order_of_operations_gives_are_exact():
     [(20, 4, [16, 8, 4]), (20, 3, [16, 8, 4, 3]), (16, 4, [8, 4]), (8, 4, [4, 4]), (6, 3, [3, 3]), (2, 3, [3, 3])],
 )
 def test_steps_of_antialiasing(size: int, count: int, sizes: list[int]):
-    assert [step.count for step in steps([Axis(0, size, count, 0.2, 0.5, -0.5)])] == sizes
+    assert [step.count for step in steps([ScaledAxis(0, size, count, 0.2, 0.5, -0.5)])] == sizes
 
 
 def test_all_dimensions_take_as_many_steps():
-    found = steps([Axis(0, 20, 2, 0.1, 0.5, -0.5), Axis(1, 8, 3, 0.4, 0.5, -0.5)])
+    found = steps([ScaledAxis(0, 20, 2, 0.1, 0.5, -0.5), ScaledAxis(1, 8, 3, 0.4, 0.5, -0.5)])
     assert [step.count for step in found if step.axis == 1] == [4, 3, 3, 3]
 
 
@@ -101,9 +101,9 @@ def test_where_the_stretched_filter_leaves_the_input_any_number_among_the_elemen
 
 def test_nothing_in_between_is_larger_than_both_ends():
     axes = [
-        Axis(0, 1, 40, 40.0, 0.5, -0.5),
-        Axis(1, 64, 8, 0.125, 0.5, -0.5),
-        Axis(1, 8, 1, 0.125, 0.5, -0.5),
-        Axis(2, 6, 3, 0.5, 0.5, -0.5),
+        ScaledAxis(0, 1, 40, 40.0, 0.5, -0.5),
+        ScaledAxis(1, 64, 8, 0.125, 0.5, -0.5),
+        ScaledAxis(1, 8, 1, 0.125, 0.5, -0.5),
+        ScaledAxis(2, 6, 3, 0.5, 0.5, -0.5),
     ]
     assert [(axis.axis, axis.count) for axis in shrinking_first(axes)] == [(1, 8), (1, 1), (2, 3), (0, 40)]

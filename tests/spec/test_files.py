@@ -12,7 +12,7 @@ import pytest
 from dmlcts.reports.record.record import STATUSES, Manifest, Mismatch, Result
 from dmlcts.spec.untrusted.files import (
     DEEPEST,
-    ForeignError,
+    InputError,
     parse_json,
     parse_json_line,
     read_bytes,
@@ -34,7 +34,7 @@ def test_a_file_within_its_limit_is_read_and_a_larger_one_refused(tmp_path: Path
     file = tmp_path / "x"
     file.write_bytes(b"12345")
     assert read_bytes(file, 5) == b"12345"
-    with pytest.raises(ForeignError, match="too large: 5 bytes; at most 4 are read"):
+    with pytest.raises(InputError, match="too large: 5 bytes; at most 4 are read"):
         read_bytes(file, 4)
 
 
@@ -43,7 +43,7 @@ def test_text_is_utf_8_with_or_without_a_mark(tmp_path: Path) -> None:
     file.write_bytes(b"\xef\xbb\xbfa\n\xc3\xa4")
     assert read_text(file, 100) == "a\nä"
     file.write_bytes(b"a\n\xff")
-    with pytest.raises(ForeignError, match="not UTF-8: the byte 0xFF") as error:
+    with pytest.raises(InputError, match="not UTF-8: the byte 0xFF") as error:
         read_text(file, 100)
     assert error.value.line == 2
 
@@ -53,19 +53,19 @@ def test_lines_end_with_a_line_feed_alone_and_have_a_limit(tmp_path: Path) -> No
     file.write_bytes("a\u2028\rb\nc".encode())
     assert list(read_lines(file, 100, 50)) == ["a\u2028\rb\n", "c"]
     file.write_bytes(b"a\n" + b"x" * 60)
-    with pytest.raises(ForeignError, match="a line of more than 50 bytes") as error:
+    with pytest.raises(InputError, match="a line of more than 50 bytes") as error:
         list(read_lines(file, 100, 50))
     assert error.value.line == 2
 
 
 @pytest.mark.parametrize("name", ["missing", "a\0b", "\ud800"])
 def test_a_name_of_no_file(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ForeignError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_bytes(tmp_path / name, 10)
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ForeignError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         read_bytes(tmp_path, 10)
 
 
@@ -73,7 +73,7 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 def test_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(ForeignError, match="a pipe or a device"):
+        with pytest.raises(InputError, match="a pipe or a device"):
             read_bytes(file, 10)
 
 
@@ -92,7 +92,7 @@ def test_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_json_that_is_read(text: str, message: str) -> None:
-    with pytest.raises(ForeignError, match=message):
+    with pytest.raises(InputError, match=message):
         parse_json(text)
 
 
@@ -107,7 +107,7 @@ def test_surrogates_become_replacement_characters_and_pairs_stay() -> None:
 
 def test_a_line_of_results_may_have_a_key_twice_and_nothing_else_more() -> None:
     assert parse_json_line('{"a": 1, "a": 2}') == {"a": 2}
-    with pytest.raises(ForeignError, match="NaN"):
+    with pytest.raises(InputError, match="NaN"):
         parse_json_line("NaN")
 
 

@@ -137,7 +137,7 @@ def answers() -> Reader:
         MAGIC,
         PREFIX,
         ProtocolError,
-        Source,
+        RawStream,
         answer_views,
         raise_status,
         read_header,
@@ -149,7 +149,7 @@ def answers() -> Reader:
 
     def read(data: bytes, folder: Path) -> object:
         framed = data if data.startswith(MAGIC[:6]) else PREFIX.pack(MAGIC, len(data), 4) + data
-        header, length = read_header(Source(io.BytesIO(framed)))  # type: ignore[arg-type]
+        header, length = read_header(RawStream(io.BytesIO(framed)))  # type: ignore[arg-type]
         for ask in (lambda: read_info(header), lambda: (answer_views(header, length, 7, dispatch), raise_status(header))):
             try:
                 ask()
@@ -233,14 +233,14 @@ def captured() -> Reader:
 
 def pages() -> Reader:
     from dmlcts.spec.pages.page import PageError, read_page
-    from dmlcts.spec.untrusted.files import ForeignError, read_text
+    from dmlcts.spec.untrusted.files import InputError, read_text
 
     def read(data: bytes, folder: Path) -> object:
         file = _file(folder, "page.md", data)
         return read_page(read_text(file, 1 << 22), file)
 
     valid = tuple(file.read_bytes() for file in (ROOT / "tests" / "pages").glob("*.md"))
-    return Reader(read, (PageError, ForeignError), valid, tree=False)
+    return Reader(read, (PageError, InputError), valid, tree=False)
 
 
 def options() -> Reader:

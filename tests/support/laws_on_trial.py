@@ -11,7 +11,7 @@ from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.properties.examples import relation_draft
-from dmlcts.conformance.properties.law_dispatch import Trial
+from dmlcts.conformance.properties.law_dispatch import LawTrial
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.conformance.properties.relations import execute_property
 from dmlcts.generator.case.case import Case, from_json
@@ -82,7 +82,7 @@ def judged(operator: Operator, backend: Any, types: str, /, **arrays: Any) -> Ou
         name: np.asarray(array, numpy_dtype(case.desc.tensor(operator.relations[0].given[name]).data_type))
         for name, array in arrays.items()
     }
-    return law_outcome(Trial(case, backend, backend.info, None), given)
+    return law_outcome(LawTrial(case, backend, backend.info, None), given)
 
 
 def tried(case: str | Case, backend: Any, examples: int = 25) -> Result:
@@ -95,5 +95,5 @@ def example_of(result: Result) -> Case:
 
 def draft_of(label: str, examples: int = 25) -> dict[str, Array]:
     case = find_case(label)
-    trial = Trial(case, ReferenceBackend(), ReferenceBackend().info, None)
+    trial = LawTrial(case, ReferenceBackend(), ReferenceBackend().info, None)
     return dict(relation_draft(trial, examples, case.id).arrays)

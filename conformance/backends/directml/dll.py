@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.directml.releases import release_of
-from dmlcts.spec.untrusted.files import MIB, ForeignError, read_bytes
+from dmlcts.spec.untrusted.files import MIB, InputError, read_bytes
 
 _AMD64, _IS_DLL = 0x8664, 0x2000
 _FIXED_FILE_INFO = struct.pack("<II", 0xFEEF04BD, 0x00010000)
@@ -52,7 +52,7 @@ def read_dll(path: Path) -> Dll:
     """
     try:
         data = read_bytes(path, LARGEST)
-    except ForeignError as error:
+    except InputError as error:
         raise BackendUnavailable(f"{path}: {error}; give the path of a DirectML.dll") from None
     if problem := _problem(data):
         raise BackendUnavailable(f"{path} {problem}; give the path of a DirectML.dll for x86-64 Windows")

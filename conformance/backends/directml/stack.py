@@ -33,7 +33,7 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.directml.dll import Dll
-from dmlcts.spec.untrusted.files import MIB, ForeignError, parse_json, read_text
+from dmlcts.spec.untrusted.files import MIB, InputError, parse_json, read_text
 
 NATIVE = Path(__file__).resolve().parent / "native"
 """The host's sources, in a checkout and in an installed package alike."""
@@ -213,7 +213,7 @@ _MARKED = {"dll": str, "sha256": str, "seal": dict}
 
 def recorded(file: Path) -> Mapping[str, Any]:
     """What a file that setup wrote says; nothing where it is not there, or holds no JSON object any more."""
-    with suppress(OSError, ForeignError):
+    with suppress(OSError, InputError):
         found = parse_json(read_text(file, MIB))
         if isinstance(found, dict):
             return found

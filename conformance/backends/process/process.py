@@ -38,7 +38,7 @@ from dmlcts.conformance.backends.process.protocol import (
     WORKING,
     Header,
     ProtocolError,
-    Source,
+    RawStream,
     answer_views,
     frame,
     no_views,
@@ -248,7 +248,7 @@ class _Host:
         stdin, stdout, stderr = (cast(FileIO, s) for s in (self.popen.stdin, self.popen.stdout, self.popen.stderr))
         _widen(stdin)
         _widen(stdout)
-        self.source = Source(stdout)
+        self.source = RawStream(stdout)
         self.stderr = StandardError(stderr)
         self.answered = 0
         self.reports_progress = False
@@ -391,7 +391,7 @@ def _write(stream: FileIO, pieces: Pieces) -> None:
             view = view[stream.write(view) :]
 
 
-def _read(source: Source, place: Place, is_progress: Callable[[Header, int], bool]) -> Header:
+def _read(source: RawStream, place: Place, is_progress: Callable[[Header, int], bool]) -> Header:
     header, length = read_header(source)
     while is_progress(header, length):
         header, length = read_header(source)

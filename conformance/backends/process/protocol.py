@@ -21,7 +21,7 @@ from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import Field, Operator
 from dmlcts.spec.untrusted import sanitize
-from dmlcts.spec.untrusted.files import ForeignError, decode, parse_json
+from dmlcts.spec.untrusted.files import InputError, decode, parse_json
 
 MAGIC = b"DMLCTS\x01\n"
 PREFIX = struct.Struct("<8sIQ")
@@ -52,7 +52,7 @@ class WireError(ValueError):
 # Frames
 
 
-class Source:
+class RawStream:
     """The bytes of a raw stream, with those that were read but not yet used (``unread``).
 
     A BufferedReader would wait for a whole prefix; this one reports the first wrong byte at once, and the beginning of an answer that
@@ -99,7 +99,7 @@ def frame(header: Mapping[str, Any], payload_length: int = 0) -> bytes:
     return PREFIX.pack(MAGIC, len(text), payload_length) + text
 
 
-def read_header(source: Source) -> tuple[Header, int]:
+def read_header(source: RawStream) -> tuple[Header, int]:
     """The next frame's header and the length of its payload, which stays unread. Raises ProtocolError."""
     while len(source.unread) < PREFIX.size:
         _check_magic(source.unread)
@@ -112,7 +112,7 @@ def read_header(source: Source) -> tuple[Header, int]:
     text = source.take(header_length, "header")
     try:
         header = parse_json(decode(text))
-    except ForeignError as error:
+    except InputError as error:
         raise ProtocolError(f"a header is not JSON: {error}", text) from None
     if not isinstance(header, dict):
         raise ProtocolError("a header is not a JSON object", text)

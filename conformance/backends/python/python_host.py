@@ -33,7 +33,7 @@ from dmlcts.conformance.backends.backend import (
     Unsupported,
 )
 from dmlcts.conformance.backends.process.process import ProcessBackend
-from dmlcts.conformance.backends.process.protocol import Header, ProtocolError, Source, frame, read_header
+from dmlcts.conformance.backends.process.protocol import Header, ProtocolError, RawStream, frame, read_header
 from dmlcts.conformance.backends.python.in_process import Watched
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.untrusted import sanitize
@@ -81,7 +81,7 @@ def main(spec: str) -> None:
     """Answers requests on standard input until it ends, then closes the backend. The backend's prints go to standard error."""
     _end_with_the_suite()
     answers = _answers_alone()
-    source = Source(FileIO(0, closefd=False))
+    source = RawStream(FileIO(0, closefd=False))
     backend: Backend | None = None
     process = os.getpid()
     while (request := _next(source)) is not None and request[0]["request"] != "close":
@@ -128,7 +128,7 @@ def _answers_alone() -> FileIO:
     return FileIO(own, "wb")
 
 
-def _next(source: Source) -> tuple[Header, bytearray] | None:
+def _next(source: RawStream) -> tuple[Header, bytearray] | None:
     try:
         header, length = read_header(source)
         payload = bytearray(length)

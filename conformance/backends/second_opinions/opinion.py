@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.array_backend import ArrayBackend
 from dmlcts.conformance.backends.backend import BackendFault, BackendUnavailable, Unsupported
-from dmlcts.conformance.backends.second_opinions.table import Call, Choice, Either, Node, Several, Table, chosen, float32
+from dmlcts.conformance.backends.second_opinions.table import Call, Either, EitherNode, Node, Several, Table, chosen, float32
 from dmlcts.spec.model.abi import data_type
 from dmlcts.spec.model.desc import OperatorDesc, ScaleBias, TensorDesc, field_of
 from dmlcts.spec.model.dtypes import numpy_dtype
@@ -61,7 +61,7 @@ def evaluate(node: Node, scope: Mapping[str, Any], tensors: Mapping[str, Any], l
         arguments = [first, *(evaluate(argument, scope, tensors, library) for argument in node.arguments[1:])]
         keywords = {name: expression.evaluate(scope) for name, expression in node.keywords}
         return library.call(node.function, arguments, keywords, node.result)
-    if isinstance(node, Choice):
+    if isinstance(node, EitherNode):
         return evaluate(node.nodes[0 if node.test.evaluate(scope) else 1], scope, tensors, library)
     if isinstance(node, Either | Several):
         values = (evaluate(part, scope, tensors, library) for part in node.nodes)

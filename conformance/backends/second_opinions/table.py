@@ -79,18 +79,18 @@ class Several:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class EitherNode:
     """The first of two nodes where ``test`` holds, else the second."""
 
     test: Expression
     nodes: tuple[Node, Node]
 
 
-Node = Call | Either | Several | Choice | Expression
+Node = Call | Either | Several | EitherNode | Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class NodeMapping:
     """One way in which an operator maps: a node for each output."""
 
     nodes: tuple[Node, ...]
@@ -117,7 +117,7 @@ class Way:
         for node in self.parts():
             if isinstance(node, Call):
                 yield from (expression for _, expression in node.keywords)
-            elif isinstance(node, Choice):
+            elif isinstance(node, EitherNode):
                 yield node.test
             elif isinstance(node, Expression):
                 yield node
@@ -139,9 +139,9 @@ class Way:
 class Table:
     """A library's table. ``scale_bias`` is what DML_SCALE_BIAS does to ``InputTensor`` before the operator."""
 
-    operators: Mapping[str, tuple[Way, ...]]
+    operators: Mapping[str, tuple[NodeMapping, ...]]
     not_mapped: Mapping[str, str]
-    scale_bias: Way
+    scale_bias: NodeMapping
 
 
 def float32(value: Any) -> Any:
@@ -159,14 +159,14 @@ def read_table(name: str) -> Table:
     return Table(operators, raw["not_mapped"], read_way(name, raw["scale_bias"]))
 
 
-def read_way(table: str, way: str | Mapping[str, str]) -> Way:
+def read_way(table: str, way: str | Mapping[str, str]) -> NodeMapping:
     """A way as it stands in the table of that name, whose ``names`` and ``parts`` it knows."""
     names, parts = _shared(table)
     fields = {"call": way} if isinstance(way, str) else way
     tree = _parsed(fields["call"])
     nodes = tuple(_node(output, parts) for output in (tree.elts if isinstance(tree, ast.Tuple) else [tree]))
     when = compile_expression(fields["when"]) if "when" in fields else None
-    found = Way(nodes, when, fields.get("bits", ""), fields.get("refuses", ""))
+    found = NodeMapping(nodes, when, fields.get("bits", ""), fields.get("refuses", ""))
     reads = {name for expression in found.expressions() for name in expression.names}
     for name in reversed(tuple(names)):
         if name in reads:
@@ -208,7 +208,7 @@ def _node(tree: ast.expr, parts: Mapping[str, Node], result: tuple[int, int] | N
     if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Call):
         return _node(tree.value, parts, _result(tree.slice))
     if isinstance(tree, ast.IfExp):
-        return Choice(compile_expression(ast.unparse(tree.test)), (_node(tree.body, parts), _node(tree.orelse, parts)))
+        return EitherNode(compile_expression(ast.unparse(tree.test)), (_node(tree.body, parts), _node(tree.orelse, parts)))
     if isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.Or):
         return Either(tuple(_node(value, parts) for value in tree.values))
     if isinstance(tree, ast.List) and any(
@@ -224,7 +224,7 @@ def _result(tree: ast.expr) -> tuple[int, int]:
     return which if isinstance(which, tuple) else (which, which + 1)
 
 
-def chosen(table: Table, desc: OperatorDesc, library: str) -> Way:
+def chosen(table: Table, desc: OperatorDesc, library: str) -> NodeMapping:
     """The way in which ``desc`` maps. Raises Unsupported where there is none, and says why."""
     for way in table.operators.get(desc.type, ()):
         if way.when is None or way.when.evaluate(way.scope(desc)):

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from dmlcts.conformance.client.capture.reading import CaptureError
 from dmlcts.conformance.client.capture.records import Capture, Piece
-from dmlcts.spec.untrusted.files import MIB, ForeignError, open_file
+from dmlcts.spec.untrusted.files import MIB, InputError, open_file
 
 LARGEST = 1 << 40
 """The most bytes of a data file: it is never read as a whole."""
@@ -28,7 +28,7 @@ class CapturedData:
         if self._file.exists():
             try:
                 self._stream = open_file(self._file, LARGEST)
-            except ForeignError as error:
+            except InputError as error:
                 raise CaptureError(f"{self._file}: {error}") from None
             self._size = self._stream.seek(0, 2)
 

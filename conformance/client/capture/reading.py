@@ -34,7 +34,7 @@ from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.shape import FAILURES
 from dmlcts.spec.untrusted import sanitize
 from dmlcts.spec.untrusted.desc_json import read_desc
-from dmlcts.spec.untrusted.files import MIB, ForeignError, at, check, parse_json, read_lines, shortened, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, at, check, parse_json, read_lines, shortened, validator
 
 VERSION = 1
 LARGEST = 1024 * MIB
@@ -67,7 +67,7 @@ def read_capture(file: Path) -> Capture:
                 reader.cut(number)
                 break
             reader.read(number, line)
-    except ForeignError as error:
+    except InputError as error:
         raise CaptureError(f"{file}:{error.line}: {error}" if error.line else f"{file}: {error}") from None
     except _Wrong as wrong:
         raise CaptureError(f"{file}:{number}: {wrong}") from None
@@ -101,10 +101,10 @@ class _Reader:
         self._immediate: set[int] = set()  # devices whose queues were not seen: what they record counts as executed
 
     def read(self, number: int, text: str) -> None:
-        """One line. Raises _Wrong and ForeignError."""
+        """One line. Raises _Wrong and InputError."""
         try:
             record = parse_json(text)
-        except ForeignError as error:
+        except InputError as error:
             raise _Wrong(str(error).removeprefix("line 1, ")) from None
         _check("any", record)
         event: str = record["event"]

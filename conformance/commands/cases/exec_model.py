@@ -15,7 +15,7 @@ from dmlcts.conformance.commands.common import Seconds, json_option
 from dmlcts.conformance.dxdispatch.contested import SOURCES, ContestedReference
 from dmlcts.conformance.dxdispatch.model_json import UnsupportedOperator, dumps
 from dmlcts.conformance.dxdispatch.read import read_model
-from dmlcts.conformance.dxdispatch.run import State, Stopped, Values, Written, save, text, to_json
+from dmlcts.conformance.dxdispatch.run import ResourceValues, State, StoppedDispatch, Written, save, text, to_json
 from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.reports.record.record import ERROR, FAIL, UNSUPPORTED
@@ -58,7 +58,7 @@ def command(
     try:
         read = read_model(model, read_outside)
     except UnsupportedOperator as error:
-        report.step(Stopped(error.where, Outcome(UNSUPPORTED, str(error))))
+        report.step(StoppedDispatch(error.where, Outcome(UNSUPPORTED, str(error))))
         if as_json:
             click.echo(dumps({"model": model.as_posix(), **report.to_json({})}))
         raise click.exceptions.Exit(1) from None
@@ -99,13 +99,13 @@ class _Report:
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
-        self.printed: list[Values] = []
+        self.printed: list[ResourceValues] = []
         self.files: list[Path] = []
-        self.stopped: Stopped | None = None
+        self.stopped: StoppedDispatch | None = None
         self.notes: list[str] = []
 
-    def step(self, step: Values | Written | Stopped) -> None:
-        if isinstance(step, Values):
+    def step(self, step: ResourceValues | Written | StoppedDispatch) -> None:
+        if isinstance(step, ResourceValues):
             self.printed.append(step)
             self.say(text(step))
         elif isinstance(step, Written):
@@ -124,7 +124,7 @@ class _Report:
         for note in notes:
             click.echo(f"note: {note}", err=True)
 
-    def output(self, values: Values, out: Path | None) -> None:
+    def output(self, values: ResourceValues, out: Path | None) -> None:
         """An output at the end of the run: into a file, or printed."""
         if out is not None:
             self.files.append(save(values, out))
@@ -136,7 +136,7 @@ class _Report:
         if not self.as_json:
             click.echo(line)
 
-    def to_json(self, resources: dict[str, Values]) -> dict[str, Any]:
+    def to_json(self, resources: dict[str, ResourceValues]) -> dict[str, Any]:
         stopped = self.stopped
         status = {"status": "completed"}
         if stopped is not None:
@@ -150,7 +150,7 @@ class _Report:
         }
 
 
-def _same(values: Values, printed: Values) -> bool:
+def _same(values: ResourceValues, printed: ResourceValues) -> bool:
     """Whether a print command has printed the same already."""
     alike = values.resource == printed.resource and values.data_type == printed.data_type
     return alike and values.array.tobytes() == printed.array.tobytes()

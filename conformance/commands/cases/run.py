@@ -15,7 +15,7 @@ from dmlcts.generator.case.case import LEVELS
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from dmlcts.conformance.runner.signals import Stopped
+    from dmlcts.conformance.runner.signals import StopSignal
     from dmlcts.conformance.runner.work.options import RunOptions
     from dmlcts.reports.record.record import Record
 
@@ -188,7 +188,7 @@ def command(
 
 def reported(
     options: RunOptions, processes: int, terminal: Console, quiet: bool, resume: bool = False, endless: bool = False
-) -> tuple[Record, Stopped]:
+) -> tuple[Record, StopSignal]:
     """Runs what options describe, writes the reports to the output folder, and prints the summary.
 
     Returns the record, and which signal stopped the run. A search is ``endless``. Raises as ``running``, and Exit if there is no record.

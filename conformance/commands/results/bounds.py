@@ -43,7 +43,7 @@ _PREFACE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RunErrors:
     """The errors of one run for an operator and output data type.
 
     ``worst`` is the largest error of the ``passed`` cases in ULP, ``share`` the largest relative to the allowed error, None if
@@ -67,7 +67,7 @@ class Row:
     operator: str
     data_type: str
     bound: str
-    runs: tuple[Seen | None, ...]
+    runs: tuple[RunErrors | None, ...]
 
     @property
     def would_do(self) -> str:
@@ -189,13 +189,13 @@ def operator_of(result: Result) -> Operator:
         raise UsageError(f"{problem}; use the version of the suite that ran it") from None
 
 
-def seen(results: Sequence[Result]) -> Seen | None:
+def seen(results: Sequence[Result]) -> RunErrors | None:
     """The summary of one run's measured results; None if there are none."""
     if not results:
         return None
     passed, failed = ([result for result in results if result.status == status] for status in (PASS, FAIL))
     worst = max(passed, key=_error, default=None)
-    return Seen(
+    return RunErrors(
         passed=len(passed),
         worst=_error(worst) if worst else 0.0,
         share=_share(passed),
@@ -343,7 +343,7 @@ def excused_text(one: Excused) -> str:
     return f"{one.elements:,} of {one.judged:,} elements, {counted(one.cases, 'case')}"
 
 
-def seen_text(run: Seen | None) -> str:
+def seen_text(run: RunErrors | None) -> str:
     """``3.2 ULP (20 %), 41 cases``; failures are listed separately."""
     if run is None:
         return "-"

@@ -15,7 +15,7 @@ from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.generator.case.case import LEVELS
 
 if TYPE_CHECKING:
-    from dmlcts.conformance.faults.hunt.explained import Trial
+    from dmlcts.conformance.faults.hunt.explained import PlantedCondition
 
 
 @click.command("explain")
@@ -67,7 +67,7 @@ def _self_test(count: int, as_json: bool) -> int:
     from dmlcts.conformance.faults.hunt.explained import trials
     from dmlcts.spec.reading.loader import operator_names
 
-    found: list[Trial] = []
+    found: list[PlantedCondition] = []
     for trial in trials(operator_names(), count, SEED):
         found.append(trial)
         if not as_json and not trial.right:
@@ -80,7 +80,7 @@ def _self_test(count: int, as_json: bool) -> int:
     return 0 if right >= ENOUGH * len(found) and unsteady >= ENOUGH_UNSTEADY * len(found) else 1
 
 
-def _print_shares(found: Sequence[Trial]) -> None:
+def _print_shares(found: Sequence[PlantedCondition]) -> None:
     """How many were named first, by the number of properties."""
     for parts in sorted({len(trial.planted) for trial in found}):
         own = [trial for trial in found if len(trial.planted) == parts]
@@ -88,7 +88,7 @@ def _print_shares(found: Sequence[Trial]) -> None:
     click.echo(f"together: {_share(found)}")
 
 
-def _share(found: Sequence[Trial]) -> str:
+def _share(found: Sequence[PlantedCondition]) -> str:
     from dmlcts.conformance.faults.hunt.explained import HIDDEN
 
     right, unsteady, half, asked = (

@@ -31,7 +31,7 @@ from dmlcts.spec.reading.document import LARGEST, SpecError, read
 from dmlcts.spec.reading.loader import load_document, load_file, measured_folder, operators_folder, profiles_folder
 from dmlcts.spec.reading.measured import checked
 from dmlcts.spec.reading.promises import plain
-from dmlcts.spec.untrusted.files import ForeignError, read_text
+from dmlcts.spec.untrusted.files import InputError, read_text
 from dmlcts.spec.writing.yaml_writer import yaml_text
 
 
@@ -172,7 +172,7 @@ def compare_(pages: tuple[Path, ...], as_json: bool) -> None:
     for file in pages:
         try:
             page = read_page(read_text(file, LARGEST), file)
-        except ForeignError as error:
+        except InputError as error:
             raise UsageError(f"{file}: {error}") from None
         except PageError as error:
             raise UsageError(str(error)) from None

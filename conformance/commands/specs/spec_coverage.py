@@ -17,7 +17,7 @@ from dmlcts.conformance.commands.common import json_option, mapper, names_given,
 from dmlcts.conformance.execution import binding_checks
 from dmlcts.conformance.runner.screen.terminal import console
 from dmlcts.generator.checks import CHECKS
-from dmlcts.generator.checks.given import Given
+from dmlcts.generator.checks.given import OperatorCases
 from dmlcts.generator.checks.hints import hints
 from dmlcts.generator.checks.promises import COLUMNS, Coverage, coverage
 from dmlcts.generator.suite.interactions import KINDS, Covered, interactions
@@ -79,7 +79,7 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
 
 def _found(name: str, together: bool) -> Found:
     operator = load(name)
-    given = Given(operator, operator_cases(name))
+    given = OperatorCases(operator, operator_cases(name))
     problems = tuple(problem for check in (*CHECKS, *binding_checks.CHECKS) for problem in _first(list(check(given))))
     covered = coverage(operator, given.cases, reference_of(operator.name) is not None)
     return Found(covered, problems, tuple(hints(operator)), interactions(operator, given.cases) if together else {})

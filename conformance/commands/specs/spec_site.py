@@ -11,7 +11,7 @@ from dmlcts.conformance.commands.common import Mapper, mapper, names_given, proc
 from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reference.registry import reference_of
-from dmlcts.reports.site import CaseLine, Page, write_site
+from dmlcts.reports.site import CaseLine, OperatorPage, write_site
 from dmlcts.spec.reading.loader import load
 
 LEVEL = "core"
@@ -40,9 +40,9 @@ def command(operators: tuple[str, ...], out: Path, processes: int) -> None:
     click.echo(f"{len(pages)} operators: {index}")
 
 
-def _pages(names: list[str], mapped: Mapper) -> list[Page]:
+def _pages(names: list[str], mapped: Mapper) -> list[OperatorPage]:
     found = zip(names, mapped(_cases, names), strict=True)
-    return [Page(load(name), _formula(name), lines, tested_by) for name, (lines, tested_by) in found]
+    return [OperatorPage(load(name), _formula(name), lines, tested_by) for name, (lines, tested_by) in found]
 
 
 def _cases(name: str) -> tuple[list[CaseLine], dict[str, str]]:

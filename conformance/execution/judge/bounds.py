@@ -1,6 +1,6 @@
 """The allowed distance from the reference: one function for each tolerance class, and their table, ``CLASSES``.
 
-Each takes a ``Given`` and returns a ``Bound``; the comparison itself (compare.py) is the same for all.
+Each takes a ``BoundInputs`` and returns a ``Bound``; the comparison itself (compare.py) is the same for all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dmlcts.spec.model.operator import Tolerance
 Array = NDArray[Any]
 
 
-class Given:
+class BoundInputs:
     """The inputs of a bound.
 
     ``actual`` and ``expected`` have the output's sizes; ``expected`` is None where the answer is a property (class check).
@@ -150,7 +150,7 @@ def bits(array: Array, data_type: DataType) -> Array:
     return array.view(f"u{width}")
 
 
-def exact(given: Given) -> Bound:
+def exact(given: BoundInputs) -> Bound:
     """Equal numbers, or equal bit patterns where the spec says ``compare: bits``."""
     assert given.expected is not None
     if given.tolerance.compare == "bits":
@@ -160,12 +160,12 @@ def exact(given: Given) -> Bound:
     return Bound(right=None if given.format else equal(given.actual, given.expected), says=lambda _: "exact")
 
 
-def ulps(given: Given) -> Bound:
+def ulps(given: BoundInputs) -> Bound:
     """``n * ulp_T(|r| + d) + d``."""
     return _with_slack(given, given.parameter("ulps", 1.0) * _unit(given))
 
 
-def mixed(given: Given) -> Bound:
+def mixed(given: BoundInputs) -> Bound:
     """The larger of ``n * ulp_T(r)`` and ``a``, for exp and pow also of ``|r| * 2^-p * (b + 1 + |x|)``; all at ``|r| + d``, and ``d``."""
     count, absolute = given.parameter("ulps", 1.0), given.parameter("absolute", 0.0)
     unit = _unit(given)
@@ -185,12 +185,12 @@ def mixed(given: Given) -> Bound:
     return _with_slack(given, np.maximum(allowed, grown), because)
 
 
-def _unit(given: Given) -> Array:
+def _unit(given: BoundInputs) -> Array:
     """``ulp_T(|r| + d)``: a result may be rounded at the end of the slack."""
     return given.ulp if given.answer.slack is None else ulp(given.reach, given.form)
 
 
-def _with_slack(given: Given, allowed: Array, because: str = "") -> Bound:
+def _with_slack(given: BoundInputs, allowed: Array, because: str = "") -> Bound:
     """A bound that also allows ``d``, with a remark; with a warning where that accepts every number."""
     spare = given.spare
     if not np.any(spare):
@@ -202,7 +202,7 @@ def _with_slack(given: Given, allowed: Array, because: str = "") -> Bound:
     )
 
 
-def accumulate(given: Given) -> Bound:
+def accumulate(given: BoundInputs) -> Bound:
     """The composed bound of a sum of ``L`` terms: rounding while accumulating, then rounding to the output's type, and ``d``."""
     form, p_acc = given.form, accumulator(given)
     sums = accumulator_format(p_acc)
@@ -235,7 +235,7 @@ def accumulate(given: Given) -> Bound:
     )
 
 
-def _long_sums(given: Given, smallest: Any, p_acc: int, magnitude: Array, terms: Array) -> LongSums | None:
+def _long_sums(given: BoundInputs, smallest: Any, p_acc: int, magnitude: Array, terms: Array) -> LongSums | None:
     """The statistics of long sums, but where terms are off themselves: what they are off by may have one sign."""
     if not given.parameter("together", 1):
         return None
@@ -248,7 +248,7 @@ def _vacuous(where: Array, cause: str) -> tuple[str, ...]:
     return (f"the bound is vacuous ({cause}): {hit} of {where.size} elements could not be judged",) if hit else ()
 
 
-def product(given: Given) -> Bound:
+def product(given: BoundInputs) -> Bound:
     """``|r| * ((1+u)^n - 1)`` for ``n`` factors, and the rounding to the output's type."""
     form, p_acc = given.form, accumulator(given)
     factors = given.needs("terms")
@@ -262,7 +262,7 @@ ROUNDINGS = (np.rint, np.trunc, np.floor, np.ceil)
 """The values of ``rounding``: to nearest even, toward zero, down, up."""
 
 
-def discrete(given: Given) -> Bound:
+def discrete(given: BoundInputs) -> Bound:
     """Every integer that rounding some value in ``[v - d, v + d]`` gives; an integer type saturates."""
     rounded = ROUNDINGS[int(given.parameter("rounding", 0.0))]
     value = given.reference
@@ -275,7 +275,7 @@ def discrete(given: Given) -> Bound:
     return Bound(right=right, says=lambda i: f"an integer from {low.flat[i]:.20g} to {high.flat[i]:.20g}", width=(high - low) / 2)
 
 
-def check(given: Given) -> Bound:
+def check(given: BoundInputs) -> Bound:
     """The elements that the property in ``Answer.value`` marks; without one, exact where ``Answer.defined`` says so."""
     if given.expected is not None:
         return exact(given)
@@ -283,7 +283,7 @@ def check(given: Given) -> Bound:
     return Bound(right=right, says=lambda _: property_text(given.answer))
 
 
-CLASSES: dict[str, Callable[[Given], Bound]] = {
+CLASSES: dict[str, Callable[[BoundInputs], Bound]] = {
     "exact": exact,
     "ulp": ulps,
     "mixed": mixed,
@@ -300,7 +300,7 @@ def property_text(answer: Answer) -> str:
     return str(words).strip().splitlines()[0]
 
 
-def accumulator(given: Given) -> int:
+def accumulator(given: BoundInputs) -> int:
     """``p_acc``: from the backend's description, else from the spec, else FLOAT32 (FLOAT64 for FLOAT64)."""
     # A backend's value is for FLOAT32 and FLOAT16 only; FLOAT64 is always accumulated in FLOAT64.
     if given.info.accumulator and given.data_type.name != "FLOAT64":
@@ -313,6 +313,6 @@ def accumulator_format(p_acc: int) -> Format:
     return next((form for form in FORMATS.values() if p_acc <= form.p), FORMATS["FLOAT64"])
 
 
-def unit_roundoff(given: Given, p_acc: int) -> float:
+def unit_roundoff(given: BoundInputs, p_acc: int) -> float:
     """``u``: half a unit in the last place if the backend rounds to nearest, a whole one if it may truncate."""
     return float(2.0 ** -(p_acc + given.info.nearest))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, Given, bits, equal, local, property_text
+from dmlcts.conformance.execution.judge.bounds import CLASSES, Bound, BoundInputs, bits, equal, local, property_text
 from dmlcts.conformance.execution.judge.error_map import error_map
 from dmlcts.conformance.execution.judge.formats import steps
 from dmlcts.conformance.execution.judge.verdict import CORRECTLY_ROUNDED, Verdict, mismatch_message, value_text
@@ -97,7 +97,7 @@ def judge(
     if name in ("exact", "check") and expected is not None and _all_equal(actual, expected, tolerance, output, checks):
         return Verdict(True, 0, _count(answer, actual))
     with np.errstate(all="ignore"):
-        given = Given(actual, expected, answer, tolerance, output, info)
+        given = BoundInputs(actual, expected, answer, tolerance, output, info)
         bound = CLASSES[name](given)
         bound = bound if terms_vary else replace(bound, long_sums=None)
         found = within(given, bound, checks) if bound.right is None else Comparison(bound.right)
@@ -111,7 +111,7 @@ def _all_equal(actual: Array, expected: Array, tolerance: Tolerance, data_type: 
     return bool(equal(actual, expected).all()) and not (data_type.is_float and ZERO_SIGN in checks)
 
 
-def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
+def within(given: BoundInputs, bound: Bound, checks: Collection[str]) -> Comparison:
     """Compares real numbers: ``|actual - r| <= allowed``, and the values that are not finite."""
     form, reference = given.form, given.reference
     actual = given.actual.astype(given.wide)
@@ -156,7 +156,7 @@ def within(given: Given, bound: Bound, checks: Collection[str]) -> Comparison:
     return Comparison(right, ulps, signed, excused, unsigned, shares)
 
 
-def _stored(given: Given, bound: Bound) -> Array | float:
+def _stored(given: BoundInputs, bound: Bound) -> Array | float:
     """The allowed error, plus what the store and the reference may add. Where no error is allowed, nothing is added."""
     allowed = bound.allowed
     # Direct3D lets a FLOAT16 store truncate.
@@ -168,7 +168,7 @@ def _stored(given: Given, bound: Bound) -> Array | float:
     return allowed
 
 
-def _verdict(given: Given, bound: Bound, found: Comparison, name: str, tensor: str, limit: int) -> Verdict:
+def _verdict(given: BoundInputs, bound: Bound, found: Comparison, name: str, tensor: str, limit: int) -> Verdict:
     defined = None if given.answer.defined is None else local(given.answer.defined).astype(bool)
     if defined is not None:
         found = replace(found, right=found.right | ~defined)
@@ -190,7 +190,7 @@ def _verdict(given: Given, bound: Bound, found: Comparison, name: str, tensor: s
     return Verdict(False, wrong, elements, mismatches, worst, share, "", bound.warnings, message, vacuous, shown)
 
 
-def _vacuous(given: Given, bound: Bound, defined: Array | None) -> int:
+def _vacuous(given: BoundInputs, bound: Bound, defined: Array | None) -> int:
     """How many judged elements have a vacuous bound: more than half the largest magnitude in the reference.
 
     Not the range from minimum to maximum: outputs of one element, or of equal ones, have no range, and the fault that a wide bound usually
@@ -209,7 +209,9 @@ def _vacuous(given: Given, bound: Bound, defined: Array | None) -> int:
     return int(np.count_nonzero(judged & (width > scale / 2)))
 
 
-def _right(given: Given, bound: Bound, found: Comparison, name: str, tensor: str, elements: int, defined: Array | None) -> Verdict:
+def _right(
+    given: BoundInputs, bound: Bound, found: Comparison, name: str, tensor: str, elements: int, defined: Array | None
+) -> Verdict:
     """The verdict if every single element is right."""
     warnings, remark = bound.warnings, ""
     if bound.long_sums is not None and found.signed is not None:
@@ -245,7 +247,7 @@ def _worst(found: Comparison, defined: Array | None) -> tuple[float | None, floa
     return worst, share if np.isfinite(share) else None
 
 
-def _mismatch(given: Given, bound: Bound, found: Comparison, tensor: str, i: int) -> Mismatch:
+def _mismatch(given: BoundInputs, bound: Bound, found: Comparison, tensor: str, i: int) -> Mismatch:
     as_bits = given.tolerance.compare == "bits"
     index = tuple(int(x) for x in np.unravel_index(i, given.actual.shape))
     actual = value_text(given.actual.flat[i], given.data_type, as_bits)
@@ -255,7 +257,7 @@ def _mismatch(given: Given, bound: Bound, found: Comparison, tensor: str, i: int
     return Mismatch(tensor, index, expected, actual, error, _allowed(given, bound, found, i))
 
 
-def _allowed(given: Given, bound: Bound, found: Comparison, i: int) -> str:
+def _allowed(given: BoundInputs, bound: Bound, found: Comparison, i: int) -> str:
     if found.unsigned is not None and found.unsigned.flat[i]:
         return "a zero of the expected sign"
     if bound.says is not None:

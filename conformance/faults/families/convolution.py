@@ -43,7 +43,7 @@ def is_forward(desc: OperatorDesc) -> bool:
 # Where windows lie
 
 
-class Axis(NamedTuple):
+class SpatialAxis(NamedTuple):
     """What an operator desc says about a spatial dimension, and the size of the window."""
 
     start: int
@@ -53,13 +53,13 @@ class Axis(NamedTuple):
     window: int
 
 
-def _start(change: Callable[[Axis], int]) -> Desc:
+def _start(change: Callable[[SpatialAxis], int]) -> Desc:
     """Another StartPadding, of each dimension."""
 
     def misread(desc: OperatorDesc) -> OperatorDesc:
         numbers: list[Any] = [desc.fields[name] for name in ("StartPadding", "EndPadding", "Strides", "Dilations")]
         axes = zip(*numbers, desc.tensor("FilterTensor").sizes[2:], strict=True)
-        return desc.with_fields(StartPadding=tuple(change(Axis(*axis)) for axis in axes))
+        return desc.with_fields(StartPadding=tuple(change(SpatialAxis(*axis)) for axis in axes))
 
     return misread
 

@@ -26,7 +26,7 @@ from dmlcts.conformance.faults.model.fault import (
     with_attributes,
     with_input,
 )
-from dmlcts.reference.operators.pooling.windows import Axis, axes
+from dmlcts.reference.operators.pooling.windows import WindowAxis, axes
 from dmlcts.reference.stage import Instead
 from dmlcts.spec.model.desc import OperatorDesc
 
@@ -36,7 +36,7 @@ from dmlcts.spec.model.desc import OperatorDesc
 def _around(start: Any, end: Any) -> Mapping[str, Instead]:
     """Elements of the input instead of padding at the start or at the end: modes of ``numpy.pad``, of which ``constant`` is right."""
 
-    def taps(right: Callable[..., Iterator[Array]], xp: Any, axis: Axis, x: Array, outside: float) -> Iterator[Array]:
+    def taps(right: Callable[..., Iterator[Array]], xp: Any, axis: WindowAxis, x: Array, outside: float) -> Iterator[Array]:
         reach = (axis.count - 1) * axis.stride + (axis.window - 1) * axis.dilation + 1
         for mode, width in ((start, (axis.padding, 0)), (end, (0, reach))):
             filled = {"constant_values": x.dtype.type(outside)} if mode == "constant" else {}

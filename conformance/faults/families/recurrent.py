@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.faults.model.fault import SINGLE, Array, Fault, Faults, Table, with_input
-from dmlcts.reference.operators.recurrent.computed import Arithmetic, Computed
+from dmlcts.reference.operators.recurrent.computed import Arithmetic, WithError
 from dmlcts.reference.operators.recurrent.layer import Direction
 from dmlcts.reference.stage import Instead
 from dmlcts.spec.model.desc import OperatorDesc
@@ -22,7 +22,7 @@ def _carried(change: Callable[[Array], Array], at: int = 0) -> dict[str, Instead
 
     def step(right: Callable[..., Any], *arguments: Any) -> Any:
         *others, state = arguments
-        changed = Computed(change(state[at].value), state[at].error)
+        changed = WithError(change(state[at].value), state[at].error)
         return right(*others, (*state[:at], changed, *state[at + 1 :]))
 
     return dict.fromkeys(_STEPS, step)
@@ -100,7 +100,9 @@ _FAULTS: Faults = {
 }
 
 
-def _exchanged(right: Callable[..., Computed], arithmetic: Arithmetic, share: Computed, one: Computed, other: Computed) -> Computed:
+def _exchanged(
+    right: Callable[..., WithError], arithmetic: Arithmetic, share: WithError, one: WithError, other: WithError
+) -> WithError:
     return right(arithmetic, share, other, one)
 
 

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 
 from dmlcts.conformance.faults.model.fault import Array, Fault, Faults, Table
-from dmlcts.reference.operators.resampling.coordinates import Axis, Coordinates
+from dmlcts.reference.operators.resampling.coordinates import Coordinates, ScaledAxis
 from dmlcts.reference.stage import Instead
 from dmlcts.spec.model.desc import OperatorDesc
 
 
-def _at(does: str, change: Callable[[Array, Axis], Array]) -> Fault:
+def _at(does: str, change: Callable[[Array, ScaledAxis], Array]) -> Fault:
     """Other coordinates: a function of the right ones and of the axis."""
 
-    def coordinates(right: Callable[..., Coordinates], xp: Any, axis: Axis) -> Coordinates:
+    def coordinates(right: Callable[..., Coordinates], xp: Any, axis: ScaledAxis) -> Coordinates:
         found = right(xp, axis)
         return replace(found, at=change(found.at, axis))
 
     return Fault(does, stages={"resampling.coordinates": coordinates})
 
 
-def _index(does: str, change: Callable[[Array, Axis], Array]) -> Fault:
+def _index(does: str, change: Callable[[Array, ScaledAxis], Array]) -> Fault:
     """Another index in place of the nearest, of which nothing is limited to the input so far."""
     instead: Instead = lambda right, xp, axis, index: right(xp, axis, change(index, axis))  # noqa: E731
     return Fault(does, stages={"resampling.nearest": instead}, when=_nearest)
@@ -34,7 +34,7 @@ def _nearest(desc: OperatorDesc) -> bool:
     return desc.fields["InterpolationMode"] == "NEAREST_NEIGHBOR"
 
 
-def _to_the_corners(at: Array, axis: Axis) -> Array:
+def _to_the_corners(at: Array, axis: ScaledAxis) -> Array:
     return np.arange(axis.count) * ((axis.size - 1) / max(1, axis.count - 1))
 
 

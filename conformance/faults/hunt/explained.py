@@ -35,7 +35,7 @@ _ROUNDS, _EACH = 3, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class PlantedCondition:
     """A condition that was planted, and what was named first.
 
     ``inside`` cases met it, and so failed. ``right``: what was named holds for these alone, of all cases. ``unsteady``: so does what is named
@@ -131,7 +131,7 @@ class Planter:
         sign, holds = random.choice(((">", left > right), ("=", left == right), ("<", left < right)))
         return Property(f"{one} {sign} {other}", holds, f"{one} {other}")
 
-    def trial(self, parts: int, random: Random) -> Trial | None:
+    def trial(self, parts: int, random: Random) -> PlantedCondition | None:
         """Plants a condition and explains it; None if none could be planted."""
         planted = self.planted(parts, random)
         if planted is None:
@@ -150,7 +150,7 @@ class Planter:
                 break
             seen[following] = True
             _, asked, following = self._named(true, seen)
-        return Trial(
+        return PlantedCondition(
             self.operator,
             tuple(each.text for each in planted),
             named,
@@ -182,7 +182,7 @@ def _raw(symbols: dict[str, object]) -> Iterator[tuple[str, int]]:
                     yield f"{symbol}{place}", size[at]
 
 
-def trials(operators: Sequence[str], count: int, seed: int, level: str = "core") -> Iterator[Trial]:
+def trials(operators: Sequence[str], count: int, seed: int, level: str = "core") -> Iterator[PlantedCondition]:
     """So many trials, a few each of operators drawn from these, on one, two and three properties in turn."""
     random = Random(seed)  # noqa: S311 (reproducible, no secret)
     drawn = random.sample(operators, min(len(operators), -(-count // _EACH)))

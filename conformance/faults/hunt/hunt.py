@@ -64,7 +64,7 @@ class Cost:
 
 
 @dataclass(slots=True)
-class Trial:
+class HuntedCase:
     """A case, and what a hunt knows of it: its inputs and right outputs (None before they are needed, or where they are large), what it found,
     what that took, and the elements of its tensors.
     """
@@ -98,18 +98,18 @@ class Hunter:
     level: str
     basis: str
     folder: str
-    trials: list[Trial] = field(default_factory=list)
+    trials: list[HuntedCase] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         cases = select(operator_cases(self.operator, self.level), level=self.level, basis=self.basis)
-        self.trials = [Trial(case) for case in cases]
+        self.trials = [HuntedCase(case) for case in cases]
 
     @property
     def kinds(self) -> list[str]:
         """The kinds that its cases are of."""
         return list(dict.fromkeys(trial.case.kind for trial in self.trials))
 
-    def hunt(self, mutant: Mutant, *kinds: str, meets: Callable[[Trial], bool] = lambda trial: True) -> Kill | None:
+    def hunt(self, mutant: Mutant, *kinds: str, meets: Callable[[HuntedCase], bool] = lambda trial: True) -> Kill | None:
         """The first case, of these kinds or of any, that fails or ends in an error on the mutant; None if there is none.
 
         ``meets`` says in which cases the fault may show. What is unsupported neither finds a mutant nor clears it. Raises ReferenceFails.
@@ -117,7 +117,7 @@ class Hunter:
         chosen = (trial for trial in self._in_order(mutant) if (not kinds or trial.case.kind in kinds) and meets(trial))
         return next((kill for trial in chosen if (kill := self.try_one(mutant, trial)) is not None), None)
 
-    def try_one(self, mutant: Mutant, trial: Trial) -> Kill | None:
+    def try_one(self, mutant: Mutant, trial: HuntedCase) -> Kill | None:
         """What one case finds; None if it passes, or if the mutant cannot show in it. Raises ReferenceFails."""
         if not mutant.fault.may_show(trial.case):
             return None
@@ -150,7 +150,7 @@ class Hunter:
             cost.seconds += trial.seconds
         return found
 
-    def _in_order(self, mutant: Mutant) -> Iterator[Trial]:
+    def _in_order(self, mutant: Mutant) -> Iterator[HuntedCase]:
         """The most promising first; those of level full only where the few of core find nothing."""
         kinds = mutant.fault.kinds
         rejections = mutant.fault.accepts is not None
@@ -162,7 +162,7 @@ class Hunter:
                 fitting, key=lambda trial: (trial.case.kind == PROPERTY, trial.case.kind not in kinds, -trial.promise)
             )
 
-    def _computes_right(self, trial: Trial, backend: MutantBackend) -> bool:
+    def _computes_right(self, trial: HuntedCase, backend: MutantBackend) -> bool:
         """Whether the mutant, whose fault is in what it computes alone, gives the right outputs bit for bit."""
         fault, case = backend.mutant.fault, trial.case
         elsewhere = (fault.read, fault.write, fault.around, fault.accepts, fault.refuses)

@@ -17,7 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from dmlcts.conformance.faults.hunt.hunt import PROPERTY, Hunter, Trial
+from dmlcts.conformance.faults.hunt.hunt import PROPERTY, HuntedCase, Hunter
 from dmlcts.conformance.faults.model.mutant import Mutant
 from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.writing.files import writing_to
@@ -70,7 +70,7 @@ def hardest(hunter: Hunter, mutants: Sequence[Mutant]) -> list[str]:
     return [mutant.label for mutant in mutants if mutant.label in labels]
 
 
-def _shown(mutant: Mutant, trials: Sequence[Trial]) -> list[int]:
+def _shown(mutant: Mutant, trials: Sequence[HuntedCase]) -> list[int]:
     """The cases in which a fault may show: first small ones from everywhere, which cost little, and the largest last."""
     shown = [at for at, trial in enumerate(trials) if mutant.fault.may_show(trial.case)]
     step = max(1, len(shown) // _SAMPLE)

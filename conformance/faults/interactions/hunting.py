@@ -12,7 +12,7 @@ from itertools import islice
 from random import Random
 from tempfile import TemporaryDirectory
 
-from dmlcts.conformance.faults.hunt.hunt import PROPERTY, Cost, Hunter, Kill, ReferenceFails, Trial
+from dmlcts.conformance.faults.hunt.hunt import PROPERTY, Cost, HuntedCase, Hunter, Kill, ReferenceFails
 from dmlcts.conformance.faults.interactions.planting import Planted, planted
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.facts.factors import Model, model_of
@@ -106,7 +106,7 @@ def _of_survivor(hunter: Hunter, one: Planted, model: Model) -> Fate:
         if _bytes(case) > _RUNNABLE:
             return _fate(one, SURVIVES, witness=case)
         try:
-            if hunter.try_one(one.mutant, Trial(case)) is not None:
+            if hunter.try_one(one.mutant, HuntedCase(case)) is not None:
                 return _fate(one, SURVIVES, witness=case)
         except ReferenceFails:  # the desc is valid, but its data are none that the operator's answer is known for
             continue

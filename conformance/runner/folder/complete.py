@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dmlcts.conformance.runner.work.plan import Plan
+from dmlcts.conformance.runner.work.plan import RunPlan
 from dmlcts.reports.record.record import FAILURES, NOT_RUN, SEARCH, Record, RecordError, Result
 
 
-def completed(record: Record, plan: Plan) -> Record:
+def completed(record: Record, plan: RunPlan) -> Record:
     """The record of a run that reached its end: a result for each case of the plan and no other.
 
     Raises:

@@ -20,7 +20,7 @@ class Watcher(Protocol):
         """A case has a result."""
 
 
-class Plan:
+class RunPlan:
     """The work of a run.
 
     ``unlisted`` are the operators whose cases nobody has made yet or is making; ``ids`` are the cases that were made, by operator, and

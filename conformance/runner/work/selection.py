@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dmlcts.conformance.runner.work.breaker import Breaker
 from dmlcts.conformance.runner.work.options import RunOptions, UsageError, read_case, shard_of
-from dmlcts.conformance.runner.work.plan import Plan, Watcher
+from dmlcts.conformance.runner.work.plan import RunPlan, Watcher
 from dmlcts.generator.case.case import LEVELS, Case
 from dmlcts.generator.case.id_filter import matcher, may_match, words_of
 from dmlcts.generator.suite.suite import find_case, operator_cases, select
@@ -54,9 +54,9 @@ class Selection:
         """Whether the operator's results of that status are kept; ``is_known`` is true of a failure whose cause an earlier one shows."""
         return True
 
-    def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> Plan:
+    def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> RunPlan:
         """The plan that runs the cases; ``done`` are those with a result from before. ``folder`` is the journal."""
-        return Plan(self.operators, watcher, done, self.options.maxfail, None if self.options.keep_going else Breaker())
+        return RunPlan(self.operators, watcher, done, self.options.maxfail, None if self.options.keep_going else Breaker())
 
     def _at_level(self, operator: str, level: str) -> list[Case]:
         given = self.options

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.work.plan import Plan
+from dmlcts.conformance.runner.work.plan import RunPlan
 from dmlcts.conformance.runner.work.selection import Selection
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import Ran, not_run
@@ -15,14 +15,14 @@ from dmlcts.reports.record.record import ERROR, FAILURES
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
+class LateFailure:
     """Makes errors of cases that passed. ``session`` need not be open; ``folder`` is the journal."""
 
     session: Session
     selection: Selection
     folder: Path
 
-    def on(self, last: Ran | None, problem: str, plan: Plan) -> bool:
+    def on(self, last: Ran | None, problem: str, plan: RunPlan) -> bool:
         """Whether the case that ran last is, or has become, a failure; not if there is none, or enough cases failed anyway."""
         if last is None or plan.stopped:
             return False

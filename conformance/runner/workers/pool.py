@@ -26,9 +26,9 @@ from dmlcts.conformance.backends.python.python_host import child_environment
 from dmlcts.conformance.execution.outcome import HOST
 from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.work.breaker import KINDS, Ending, ending_of
-from dmlcts.conformance.runner.work.plan import Plan
+from dmlcts.conformance.runner.work.plan import RunPlan
 from dmlcts.conformance.runner.work.selection import Selection
-from dmlcts.conformance.runner.workers.late_failure import Blame
+from dmlcts.conformance.runner.workers.late_failure import LateFailure
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.threads import one_thread
 from dmlcts.conformance.runner.workers.worker import GRACE, Ran
@@ -111,13 +111,13 @@ class Pool:
         self.selection, self.count, self.session = selection, processes, session
         self.options = selection.options
         self.folder = Path(self.options.out) / journal.FOLDER
-        self.blame = Blame(session, selection, self.folder)
+        self.blame = LateFailure(session, selection, self.folder)
         self.started = 0
         self.processes: list[_Process] = []
         self.heard: SimpleQueue[tuple[_Process, list[Any]]] = SimpleQueue()
         self.died: Counter[str] = Counter()
 
-    def run(self, plan: Plan) -> None:
+    def run(self, plan: RunPlan) -> None:
         """Runs all of a plan, or what it runs until it is stopped: then there may be operators that are not listed.
 
         Raises:
@@ -144,7 +144,7 @@ class Pool:
             if not messages:
                 self._bury(process, plan)
 
-    def _find_dead(self, plan: Plan) -> None:
+    def _find_dead(self, plan: RunPlan) -> None:
         """Processes that died and whose output does not end: something that they left holds it open. It is killed, if it is in their group."""
         for process in [process for process in self.processes if process.popen.poll() is not None]:
             if process.killed:
@@ -152,7 +152,7 @@ class Pool:
             else:
                 process.kill()
 
-    def _give(self, process: _Process, plan: Plan) -> None:
+    def _give(self, process: _Process, plan: RunPlan) -> None:
         """Gives a process something to do: more of its operator, another operator, or a part of another's."""
         if process.operator not in plan.left and plan.unlisted:
             process.operator, process.listing = plan.unlisted.popleft(), True
@@ -171,7 +171,7 @@ class Pool:
         process.indices.extend(taken)
         process.tell("run", process.operator, taken)
 
-    def _hear(self, process: _Process, message: list[Any], plan: Plan) -> None:
+    def _hear(self, process: _Process, message: list[Any], plan: RunPlan) -> None:
         match message:
             case ["ready"]:
                 process.ready = True
@@ -197,7 +197,7 @@ class Pool:
             case _:
                 process.kill()  # a backend in it wrote to where it should not
 
-    def _ran(self, process: _Process, index: int, status: str, ending: Ending, plan: Plan, is_known: bool = False) -> None:
+    def _ran(self, process: _Process, index: int, status: str, ending: Ending, plan: RunPlan, is_known: bool = False) -> None:
         """A case has a result. What was handed out of an operator that is left with it is taken back."""
         operator = process.operator
         left = plan.leaves(operator)
@@ -215,7 +215,7 @@ class Pool:
             process.indices.clear()
             process.kill()
 
-    def _bury(self, process: _Process, plan: Plan) -> None:
+    def _bury(self, process: _Process, plan: RunPlan) -> None:
         """A process died. Its case becomes an error, the one before if it was at none; what it had not begun is for others."""
         code = process.popen.wait()
         process.kill()
@@ -246,7 +246,7 @@ class Pool:
                 f"a process that made the cases of {process.operator} ended with exit code {code}, again and again"
             )
 
-    def _blame_dead(self, process: _Process, plan: Plan) -> None:
+    def _blame_dead(self, process: _Process, plan: RunPlan) -> None:
         """Of a process with a backend in it that died, the last case is an error: the backend may have done damage a while before."""
         if is_in_process(self.options.backend):
             self.blame.on(process.last, f"its process died, with exit code {process.popen.returncode}", plan)
@@ -297,7 +297,7 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def end(self, plan: Plan | None = None) -> None:
+    def end(self, plan: RunPlan | None = None) -> None:
         """Ends the processes: they finish the case that they are at, and close their backends.
 
         With a ``plan``, which has run, the last case of one that dies, or whose backend does not close, becomes an error.

@@ -15,12 +15,12 @@ from time import monotonic
 from dmlcts.conformance.properties.causes import Cause, Causes
 from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.work.options import RunOptions, UsageError
-from dmlcts.conformance.runner.work.plan import Plan, Watcher
+from dmlcts.conformance.runner.work.plan import RunPlan, Watcher
 from dmlcts.conformance.runner.work.selection import Selection, operators_named, selection_of
 from dmlcts.generator.case.case import LEVELS, Case
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.fuzz_cases import Seen, find_numbered, number_in
+from dmlcts.generator.random.fuzz_cases import SeenTriples, find_numbered, number_in
 from dmlcts.generator.random.reduce import traits_of
 from dmlcts.generator.suite.suite import select
 from dmlcts.reports.record.record import FAILURES, PASS, SEARCH, UNSUPPORTED, WAIVED
@@ -90,7 +90,7 @@ class Search(Selection):
         """Whether a batch's results of that status are kept."""
         return not (status in _SAYS_LITTLE or is_known) or _batch(operator) < max(_LEAST_KEPT, _KEPT // len(self.operators))
 
-    def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> Plan:
+    def plan(self, watcher: Watcher, folder: Path, done: dict[str, str]) -> RunPlan:
         """The plan of the search."""
         return SearchPlan(self, watcher, folder)
 
@@ -104,8 +104,8 @@ def _passed_over(case: Case, causes: list[Cause]) -> bool:
 
 
 @cache
-def _seen(operator: str) -> Seen:
-    return Seen(operator)
+def _seen(operator: str) -> SeenTriples:
+    return SeenTriples(operator)
 
 
 def _operator(batch: str) -> str:
@@ -116,7 +116,7 @@ def _batch(batch: str) -> int:
     return int(batch.rpartition("/")[2])
 
 
-class SearchPlan(Plan):
+class SearchPlan(RunPlan):
     """The batches of a search, one of each operator in turn, until its time is over."""
 
     def __init__(self, search: Search, watcher: Watcher, folder: Path) -> None:

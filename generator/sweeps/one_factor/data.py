@@ -56,7 +56,7 @@ class DataKind(NamedTuple):
     checks: tuple[str, ...] = ()
 
 
-class Form(NamedTuple):
+class DataForm(NamedTuple):
     """Sizes with their label, and the dimension that is long, if any."""
 
     label: str
@@ -121,7 +121,7 @@ def _dispatches(plan: Plan, sweep: DataSweep) -> Iterator[tuple[str, list[Callab
         yield form.label, [once_a_way(partial(_desc, plan, form=form, along=each)) for each in along]
 
 
-def _desc(plan: Plan, way: Way, form: Form, along: bool | None) -> OperatorDesc | None:
+def _desc(plan: Plan, way: Way, form: DataForm, along: bool | None) -> OperatorDesc | None:
     """The desc with these sizes, where there is one; ``along`` says whether the operator's axes have the long dimension."""
     desc = even_desc(plan, way, form.sizes)
     if desc is None or form.long is None or along is None:
@@ -138,15 +138,15 @@ def _laid_out(plan: Plan, layout: str, way: Way) -> OperatorDesc | None:
     return allowed(plan, desc.with_tensors({own: laid_out(tensor, layout) for own, tensor in free}))
 
 
-def _forms(plan: Plan, sizes: str) -> Iterator[Form]:
+def _forms(plan: Plan, sizes: str) -> Iterator[DataForm]:
     """The sizes that a row of the table names, each with its label."""
     model = model_of(plan)
     if sizes == "even":
-        yield Form("", even_sizes(model, {}))
+        yield DataForm("", even_sizes(model, {}))
     elif sizes == "uneven ends":
         side = table.UNEVEN_ENDS
         last = {at: side for at in model.dimensions.values() if at[1] in (-1, -2) and may_be(model, at, side)}
-        yield Form(f"{side}x{side}.", beside_all(model, 2, last))
+        yield DataForm(f"{side}x{side}.", beside_all(model, 2, last))
     elif sizes == "plane":
         yield from _planes(model)
     else:
@@ -154,21 +154,21 @@ def _forms(plan: Plan, sizes: str) -> Iterator[Form]:
         yield from _long(model, _LAST_TWO if plan.uniform and plan.operator.turning is None else _ALL, length)
 
 
-def _long(model: Model, farthest: int, length: int) -> Iterator[Form]:
+def _long(model: Model, farthest: int, length: int) -> Iterator[DataForm]:
     """Each dimension so long, of several the last so many: beside even sizes, or beside 2 where it is far longer; a window is never long."""
     for name, at in model.dimensions.items():
         if at[1] >= farthest and may_be(model, at, length):
             long = {at: length}
             is_far = length >= table.BEYOND_16_BITS
-            yield Form(f"{name}={length}.", beside_all(model, 2, long) if is_far else even_sizes(model, long) | long, at)
+            yield DataForm(f"{name}={length}.", beside_all(model, 2, long) if is_far else even_sizes(model, long) | long, at)
 
 
-def _planes(model: Model) -> Iterator[Form]:
+def _planes(model: Model) -> Iterator[DataForm]:
     """The last two sizes of each symbol that stands for several, all others 2."""
     sizes = table.PLANE_BEYOND_16_BITS
     for at in model.dimensions.values():
         if at[1] == -2 and may_be(model, at, max(sizes)):
-            yield Form(f"{label_of_ends(at[0], sizes)}.", beside_all(model, 2, ends(at[0], sizes)), at)
+            yield DataForm(f"{label_of_ends(at[0], sizes)}.", beside_all(model, 2, ends(at[0], sizes)), at)
 
 
 # Data

@@ -38,7 +38,7 @@ _TRIES_OF_SUMS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SizeForm:
     """Sizes of a dispatch: what is unusual about them in words, the sizes that it must have, and those that others have if possible."""
 
     label: str
@@ -67,7 +67,7 @@ def _of_configuration(plan: Plan, ways: Sequence[Way], *, is_first: bool) -> Ite
             yield from islice(filter(None, made), form.ways if is_first else 1)
 
 
-def _case(plan: Plan, way: Way, form: Form, has_layout: bool) -> Case | None:
+def _case(plan: Plan, way: Way, form: SizeForm, has_layout: bool) -> Case | None:
     """The case with these sizes, if it is valid; with channels last if the operator has such a layout and ``has_layout``."""
     if not form.wanted.keys() <= dimensions_of(plan, way):
         return None
@@ -78,7 +78,7 @@ def _case(plan: Plan, way: Way, form: Form, has_layout: bool) -> Case | None:
     return size_case(way, desc, form.label, layout)
 
 
-def _is_asked_for(plan: Plan, desc: OperatorDesc, form: Form) -> bool:
+def _is_asked_for(plan: Plan, desc: OperatorDesc, form: SizeForm) -> bool:
     """Whether a desc is what a form asks for, and no larger."""
     found, outputs = sizes_of(plan, desc), {field.name for field in plan.operator.outputs()}
     if not has_sizes(plan, desc, form.wanted) or element_count(desc) > form.cap:
@@ -95,7 +95,7 @@ def _is_asked_for(plan: Plan, desc: OperatorDesc, form: Form) -> bool:
 # The rows of the table as forms of an operator's sizes
 
 
-def forms(model: Model) -> Iterator[Form]:
+def forms(model: Model) -> Iterator[SizeForm]:
     """Every form of sizes that an operator's dispatches may have."""
     for name, at in model.dimensions.items():
         yield from chain.from_iterable(_forms_of_one(model, name, at, row) for row in table.ONE_SIZE)
@@ -108,7 +108,7 @@ def forms(model: Model) -> Iterator[Form]:
             yield _form(label_of_all(row.sizes), wanted, even_sizes(model, wanted), row.ways, row.cap)
 
 
-def _forms_of_one(model: Model, name: str, at: Dimension, row: OneSize) -> Iterator[Form]:
+def _forms_of_one(model: Model, name: str, at: Dimension, row: OneSize) -> Iterator[SizeForm]:
     label, wanted = f"{name}={row.size}", dict[Dimension, int]()
     if isinstance(row.size, tuple):
         label, wanted = label_of_ends(at[0], row.size), ends(at[0], row.size)
@@ -144,7 +144,9 @@ def _beside(model: Model, wanted: Sizes, beside: str | int) -> dict[Dimension, i
     return {at: min(int(beside), model.largest(at[0])) if size > 1 else 1 for at, size in few.items()}
 
 
-def _forms_of_two(model: Model, names: Mapping[Dimension, str], one: Dimension, other: Dimension, row: TwoSizes) -> Iterator[Form]:
+def _forms_of_two(
+    model: Model, names: Mapping[Dimension, str], one: Dimension, other: Dimension, row: TwoSizes
+) -> Iterator[SizeForm]:
     first, second = row.sizes
     if not row.in_batches and names[one] > names[other]:
         return
@@ -177,8 +179,10 @@ def label_of_ends(symbol: str, sizes: Sequence[int]) -> str:
     return f"{symbol}={'x'.join(map(str, sizes))}"
 
 
-def _form(label: str, wanted: Sizes, others: Sizes, ways: int, cap: int = table.TYPICAL_CAP, *, is_summed: bool = False) -> Form:
-    return Form(f"{label}.beside-{max(others.values(), default=1)}", wanted, others, ways, cap, is_summed)
+def _form(
+    label: str, wanted: Sizes, others: Sizes, ways: int, cap: int = table.TYPICAL_CAP, *, is_summed: bool = False
+) -> SizeForm:
+    return SizeForm(f"{label}.beside-{max(others.values(), default=1)}", wanted, others, ways, cap, is_summed)
 
 
 def even_sizes(model: Model, wanted: Sizes) -> dict[Dimension, int]:

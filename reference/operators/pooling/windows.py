@@ -22,7 +22,7 @@ from dmlcts.spec.model.desc import OperatorDesc
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class WindowAxis:
     """The window along one dimension of the tensors: that of number ``axis``, ``size`` elements long in the input, ``count`` in the output."""
 
     axis: int
@@ -51,7 +51,7 @@ class Axis:
 
 
 @stage("pooling.taps")
-def taps(xp: Any, axis: Axis, x: Array, outside: float | int) -> Iterator[Array]:
+def taps(xp: Any, axis: WindowAxis, x: Array, outside: float | int) -> Iterator[Array]:
     """What each tap of the window finds, for all output elements of this dimension at once; ``outside`` in the padding.
 
     The arrays have ``count`` elements along the axis, and the sizes of ``x`` along the others.
@@ -68,7 +68,7 @@ def taps(xp: Any, axis: Axis, x: Array, outside: float | int) -> Iterator[Array]
 
 
 @stage("pooling.scattered")
-def scattered(xp: Any, axis: Axis, y: Array) -> Array:
+def scattered(xp: Any, axis: WindowAxis, y: Array) -> Array:
     """The adjoint of ``taps``: each of the ``count`` elements along the axis added to all that its window holds. Padding gets nothing.
 
     The result has the ``size`` of the input along the axis, and the sizes of ``y`` along the others.
@@ -89,13 +89,13 @@ def forward(desc: OperatorDesc) -> OperatorDesc:
     return desc.with_fields(InputTensor=desc.tensor("OutputGradientTensor"), OutputTensor=desc.tensor("InputGradientTensor"))
 
 
-def axes(desc: OperatorDesc) -> list[Axis]:
+def axes(desc: OperatorDesc) -> list[WindowAxis]:
     """The window along each spatial dimension, as the desc's attributes and the output's sizes say."""
     source, target = desc.tensor("InputTensor"), desc.tensor("OutputTensor")
     windows, strides, paddings = (desc.integers(name) for name in ("WindowSize", "Strides", "StartPadding"))
     dilations = desc.integers("Dilations", default=(1,) * len(windows))
     return [
-        Axis(i + 2, source.sizes[i + 2], target.sizes[i + 2], windows[i], strides[i], dilations[i], paddings[i])
+        WindowAxis(i + 2, source.sizes[i + 2], target.sizes[i + 2], windows[i], strides[i], dilations[i], paddings[i])
         for i in range(len(windows))
     ]
 

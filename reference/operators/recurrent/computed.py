@@ -23,15 +23,15 @@ from dmlcts.spec.model.desc import OperatorDesc
 
 
 @dataclass(frozen=True, slots=True)
-class Computed:
+class WithError:
     """``value`` in float64, and the absolute ``error`` that it may have."""
 
     value: Array
     error: Array
 
-    def columns(self, part: slice) -> Computed:
+    def columns(self, part: slice) -> WithError:
         """Some of the last dimension."""
-        return Computed(self.value[..., part], self.error[..., part])
+        return WithError(self.value[..., part], self.error[..., part])
 
     def answer(self, xp: Any) -> Answer:
         """As an output, of class accumulate: its last rounding is part of the error."""
@@ -40,7 +40,7 @@ class Computed:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class RunningSum:
     """A sum in the making: its exact value, the sum of its terms' absolute values, their number, and what the terms themselves are off by.
 
     Of numbers that are stored in between, also how many are added that are not 0, and the sum of their absolute values: products of matrices
@@ -54,8 +54,8 @@ class Sum:
     addends: Array | int = 0
     between: Array | float = 0.0
 
-    def __add__(self, other: Sum) -> Sum:
-        return Sum(
+    def __add__(self, other: RunningSum) -> RunningSum:
+        return RunningSum(
             self.value + other.value,
             self.magnitude + other.magnitude,
             self.terms + other.terms,
@@ -64,13 +64,13 @@ class Sum:
             self.between + other.between,
         )
 
-    def part(self, index: Any) -> Sum:
+    def part(self, index: Any) -> RunningSum:
         """The same of some elements."""
         arrays = (self.value, self.magnitude, self.error, self.addends, self.between)
         value, magnitude, error, addends, between = (of if isinstance(of, int | float) else of[index] for of in arrays)
-        return Sum(value, magnitude, self.terms, error, addends, between)
+        return RunningSum(value, magnitude, self.terms, error, addends, between)
 
-    def columns(self, part: slice) -> Sum:
+    def columns(self, part: slice) -> RunningSum:
         """Some of the last dimension."""
         return self.part((..., part))
 
@@ -98,10 +98,10 @@ class Arithmetic:
     def __init__(self, xp: Any, half: bool) -> None:
         self.xp, self.half = xp, half
 
-    def exact(self, value: Array) -> Computed:
+    def exact(self, value: Array) -> WithError:
         """An input's elements."""
         value = value.astype(self.xp.float64)
-        return Computed(value, self.xp.zeros_like(value))
+        return WithError(value, self.xp.zeros_like(value))
 
     def stored(self, value: Array, count: Array | int = 1) -> Array | float:
         """What ``count`` results are off by for having been stored, whose absolute values add up to ``value``."""
@@ -111,38 +111,38 @@ class Arithmetic:
         error = between_error(self.xp, size, count)
         return error if bool((size <= HALF_LARGEST).all()) else self.xp.where(self.xp.isfinite(error), error, self.xp.nan)
 
-    def weighted(self, left: Computed, right: Weights) -> Sum:
+    def weighted(self, left: WithError, right: Weights) -> RunningSum:
         """``left @ right``."""
         value, magnitude, error = left.value @ right.value, abs(left.value) @ right.magnitude, left.error @ right.magnitude
         if not self.half:
-            return Sum(value, magnitude, len(right.value), error)
+            return RunningSum(value, magnitude, len(right.value), error)
         error = error + self.stored(value)
         parts = parts_error(self.xp, left.value, right.value)
         if parts is not None:
             error = error + self.xp.where(self.xp.isfinite(parts), parts, self.xp.nan)
-        return Sum(value, magnitude, len(right.value), error, *self._added(value))
+        return RunningSum(value, magnitude, len(right.value), error, *self._added(value))
 
-    def term(self, value: Computed | Array) -> Sum:
+    def term(self, value: WithError | Array) -> RunningSum:
         """A term by itself."""
-        if isinstance(value, Computed):
-            return Sum(value.value, abs(value.value), 1, value.error, *self._added(value.value))
-        return Sum(value, abs(value), 1, 0.0, *self._added(value))
+        if isinstance(value, WithError):
+            return RunningSum(value.value, abs(value.value), 1, value.error, *self._added(value.value))
+        return RunningSum(value, abs(value), 1, 0.0, *self._added(value))
 
     def _added(self, value: Array) -> tuple[Array | int, Array | float]:
         """How many numbers an addend is that count, and their absolute values."""
         return ((value != 0).astype(self.xp.int64), abs(value)) if self.half else (0, 0.0)
 
-    def total(self, terms: Sum) -> Computed:
+    def total(self, terms: RunningSum) -> WithError:
         """A sum that is done, in any order."""
         error = sum_error(self.xp, terms.magnitude, terms.terms) + terms.error
         error = self.xp.where(terms.magnitude < OVERFLOW, error, self.xp.nan)
         if not self.half:
-            return Computed(terms.value, error)
+            return WithError(terms.value, error)
         sums = self.xp.maximum(terms.addends - 2, 0)  # all but the last, in any order
         error = error + self.stored(terms.between * sums, sums)
-        return Computed(terms.value, error + self.stored(abs(terms.value) + error))
+        return WithError(terms.value, error + self.stored(abs(terms.value) + error))
 
-    def activated(self, activation: OperatorDesc, argument: Computed) -> Computed:
+    def activated(self, activation: OperatorDesc, argument: WithError) -> WithError:
         """The activation of an argument, and how far off it may be: the least and the largest value within the argument's error decide."""
         tried = [argument.value, *extremes(self.xp, activation, argument.value - argument.error, argument.value + argument.error)]
         answer = compute(activation, {"InputTensor": self.xp.stack(tried)})["OutputTensor"]
@@ -152,37 +152,37 @@ class Arithmetic:
             error = error + self.xp.broadcast_to(answer.slack, answer.value.shape).max(axis=0)
         if answer.defined is not None and not bool(answer.defined.all()):
             error = self.xp.where(answer.defined.all(axis=0), error, self.xp.nan)
-        return Computed(value, error)
+        return WithError(value, error)
 
-    def product(self, one: Computed, other: Computed) -> Computed:
+    def product(self, one: WithError, other: WithError) -> WithError:
         """The elements' product."""
         value = one.value * other.value
         error = abs(one.value) * other.error + one.error * abs(other.value) + one.error * other.error
-        return Computed(value, self._rounded(value, error))
+        return WithError(value, self._rounded(value, error))
 
-    def rest(self, share: Computed) -> Computed:
+    def rest(self, share: WithError) -> WithError:
         """``1 - share``."""
         value = 1.0 - share.value
-        return Computed(value, self._rounded(value, share.error))
+        return WithError(value, self._rounded(value, share.error))
 
     def _rounded(self, value: Array, error: Array) -> Array:
         """The error of a result that is rounded, and perhaps stored."""
         error = error + ROUNDOFF * abs(value)
         return error + self.stored(value) if self.half else error
 
-    def clipped(self, argument: Computed, threshold: float) -> Computed:
+    def clipped(self, argument: WithError, threshold: float) -> WithError:
         """The argument limited to ``[-threshold, threshold]``, and the most that it changes by within its error."""
         low, value, high = (
             self.xp.clip(argument.value + step * argument.error, -threshold, threshold) for step in (-1.0, 0.0, 1.0)
         )
-        return Computed(value, self.xp.maximum(value - low, high - value))
+        return WithError(value, self.xp.maximum(value - low, high - value))
 
-    def repeated(self, number: Computed, count: int) -> Computed:
+    def repeated(self, number: WithError, count: int) -> WithError:
         """So many times, side by side in the last dimension."""
-        return Computed(*(self.xp.concatenate([part] * count, -1) for part in (number.value, number.error)))
+        return WithError(*(self.xp.concatenate([part] * count, -1) for part in (number.value, number.error)))
 
-    def chosen(self, where: Array, one: Computed, other: Computed) -> Computed:
+    def chosen(self, where: Array, one: WithError, other: WithError) -> WithError:
         """The elements of ``one`` where the mask says so, else those of the other."""
         if bool(where.all()):
             return one
-        return Computed(self.xp.where(where, one.value, other.value), self.xp.where(where, one.error, other.error))
+        return WithError(self.xp.where(where, one.value, other.value), self.xp.where(where, one.error, other.error))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.recurrent.computed import Arithmetic, Computed, Sum
+from dmlcts.reference.operators.recurrent.computed import Arithmetic, RunningSum, WithError
 from dmlcts.reference.operators.recurrent.layer import Direction, State, layer
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
@@ -27,7 +27,7 @@ def gru(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, A
 
 
 @stage("recurrent.gru")
-def _step(direction: Direction, weighted: Sum, state: State) -> State:
+def _step(direction: Direction, weighted: RunningSum, state: State) -> State:
     """The state after a step: ``weighted`` is the input's share of the sums, ``state`` what the step before left."""
     arithmetic, (hidden,) = direction.arithmetic, state
     gates = direction.gates(0, 2)
@@ -39,7 +39,7 @@ def _step(direction: Direction, weighted: Sum, state: State) -> State:
 
 
 @stage("recurrent.candidate")
-def _candidate(direction: Direction, weighted: Sum, hidden: Computed, reset: Computed) -> Sum:
+def _candidate(direction: Direction, weighted: RunningSum, hidden: WithError, reset: WithError) -> RunningSum:
     """The sum of which the new value is the activation."""
     arithmetic, part = direction.arithmetic, direction.gates(2, 3)
     own, recurrence = weighted.columns(part), direction.recurrence.columns(part)
@@ -50,7 +50,7 @@ def _candidate(direction: Direction, weighted: Sum, hidden: Computed, reset: Com
 
 
 @stage("recurrent.mixed")
-def mixed(arithmetic: Arithmetic, share: Computed, one: Computed, other: Computed) -> Computed:
+def mixed(arithmetic: Arithmetic, share: WithError, one: WithError, other: WithError) -> WithError:
     """``share * one + (1 - share) * other``."""
     kept, renewed = arithmetic.product(share, one), arithmetic.product(arithmetic.rest(share), other)
     return arithmetic.total(arithmetic.term(kept) + arithmetic.term(renewed))

@@ -12,11 +12,11 @@ from functools import cached_property
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.recurrent.computed import Arithmetic, Computed, Sum, Weights
+from dmlcts.reference.operators.recurrent.computed import Arithmetic, RunningSum, Weights, WithError
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 
-State = tuple[Computed, ...]
+State = tuple[WithError, ...]
 """What a step passes on, of each sequence: the hidden nodes (batch, hidden), and of some networks the cells."""
 
 
@@ -41,16 +41,16 @@ class Direction:
         """The columns of some gates: from the first up to the last, which is not among them."""
         return slice(first * self.hidden, last * self.hidden)
 
-    def bias(self, part: slice) -> Sum:
+    def bias(self, part: slice) -> RunningSum:
         """Both biases of some gates."""
         return self._biases.columns(part)
 
     @cached_property
-    def _biases(self) -> Sum:
+    def _biases(self) -> RunningSum:
         return self.arithmetic.term(self.weight_bias) + self.arithmetic.term(self.recurrence_bias)
 
 
-Cell = Callable[[Direction, Sum, State], State]
+Cell = Callable[[Direction, RunningSum, State], State]
 """``f(direction, weighted, state)``: the state after a step. ``weighted`` is its input times the weights, (batch, gates * hidden)."""
 
 
@@ -83,7 +83,7 @@ def layer(
         sequences.append(_stacked(xp, found, 0))
         states.append(state)
     answers = {name: _stacked(xp, [state[at] for state in states], 0) for at, name in enumerate(last)}
-    outputs = {name: Computed(state.value[None], state.error[None]).answer(xp) for name, state in answers.items()}
+    outputs = {name: WithError(state.value[None], state.error[None]).answer(xp) for name, state in answers.items()}
     outputs["OutputSequenceTensor"] = _stacked(xp, sequences, 1).answer(xp)
     empty = (lengths == 0)[None, None, :, None]
     return {
@@ -131,13 +131,13 @@ def _direction(
     )
 
 
-def _initial(xp: Any, tensor: Array | None, at: int, batch: int, hidden: int) -> Computed:
+def _initial(xp: Any, tensor: Array | None, at: int, batch: int, hidden: int) -> WithError:
     value = xp.zeros((batch, hidden)) if tensor is None else tensor[0, at].astype(xp.float64)
-    return Computed(value, xp.zeros((batch, hidden)))
+    return WithError(value, xp.zeros((batch, hidden)))
 
 
-def _stacked(xp: Any, parts: Sequence[Computed], axis: int) -> Computed:
-    return Computed(xp.stack([part.value for part in parts], axis), xp.stack([part.error for part in parts], axis))
+def _stacked(xp: Any, parts: Sequence[WithError], axis: int) -> WithError:
+    return WithError(xp.stack([part.value for part in parts], axis), xp.stack([part.error for part in parts], axis))
 
 
 def of_sequences(answer: Answer, part: slice) -> Answer:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.recurrent.computed import Arithmetic, Computed, Sum
+from dmlcts.reference.operators.recurrent.computed import Arithmetic, RunningSum, WithError
 from dmlcts.reference.operators.recurrent.layer import Direction, State, layer, of_sequences
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
@@ -52,7 +52,7 @@ def lstm(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, 
 
 
 @stage("recurrent.lstm")
-def _step(is_before: Array | None, direction: Direction, weighted: Sum, state: State) -> State:
+def _step(is_before: Array | None, direction: Direction, weighted: RunningSum, state: State) -> State:
     """The state after a step: ``weighted`` is the input's share of the sums, ``state`` what the step before left.
 
     With peepholes, ``is_before`` says of each sequence, (batch, 1), whether its output gate sees the cells before the step.
@@ -75,14 +75,14 @@ def _step(is_before: Array | None, direction: Direction, weighted: Sum, state: S
 
 
 @stage("recurrent.cells")
-def renewed_cells(arithmetic: Arithmetic, kept: Computed, cells: Computed, added: Computed, value: Computed) -> Computed:
+def renewed_cells(arithmetic: Arithmetic, kept: WithError, cells: WithError, added: WithError, value: WithError) -> WithError:
     """``kept * cells + added * value``."""
     old, new = arithmetic.product(kept, cells), arithmetic.product(added, value)
     return arithmetic.total(arithmetic.term(old) + arithmetic.term(new))
 
 
 @stage("recurrent.argument")
-def _argument(direction: Direction, sums: Sum, first: int, last: int, seen: Computed | None) -> Computed:
+def _argument(direction: Direction, sums: RunningSum, first: int, last: int, seen: WithError | None) -> WithError:
     """What the activations of gates are applied to: with peepholes into the cells seen, if there are such, and clipped."""
     arithmetic, part = direction.arithmetic, direction.gates(first, last)
     terms = sums.columns(part)

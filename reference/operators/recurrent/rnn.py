@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.recurrent.computed import Sum
+from dmlcts.reference.operators.recurrent.computed import RunningSum
 from dmlcts.reference.operators.recurrent.layer import Direction, State, layer
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
@@ -20,7 +20,7 @@ def rnn(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, A
 
 
 @stage("recurrent.rnn")
-def _step(direction: Direction, weighted: Sum, state: State) -> State:
+def _step(direction: Direction, weighted: RunningSum, state: State) -> State:
     """The state after a step: ``weighted`` is the input's share of the sums, ``state`` what the step before left."""
     arithmetic, (hidden,) = direction.arithmetic, state
     sums = weighted + arithmetic.weighted(hidden, direction.recurrence) + direction.bias(direction.gates(0, 1))

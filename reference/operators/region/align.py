@@ -33,7 +33,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Sampling:
     """Samples along rows and along columns, and whether DirectML.dll may have them, or only who reads the page otherwise."""
 
     places: tuple[Samples, Samples]
@@ -59,7 +59,7 @@ def roi_align(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     return {"OutputTensor": answer}
 
 
-def left_open(xp: Any, found: Any, others: Sequence[Any], ways: Sequence[Way]) -> Array:
+def left_open(xp: Any, found: Any, others: Sequence[Any], ways: Sequence[Sampling]) -> Array:
     """What values may be off by (``doubt``), where they may also be others, which are right by some readings: (2, ...)."""
     doubt = xp.broadcast_to(found.doubt, (2, *found.value.shape))
     for other, way in zip(others, ways, strict=True):
@@ -81,13 +81,13 @@ def images(xp: Any, x: Array, batch: Array) -> tuple[Image, Array]:
     return Image(value, xp.abs(value), xp.zeros((2, 1, 1, 1, 1))), valid
 
 
-def placed(xp: Any, regions: Array, rows: Line, columns: Line) -> Iterator[Way]:
+def placed(xp: Any, regions: Array, rows: Line, columns: Line) -> Iterator[Sampling]:
     """The samples of all regions along rows and columns; first those of DirectML.dll, then, where there are such, others that may be right."""
     down, across = spans(xp, xp.reshape(regions, (-1, 4)), rows, columns)
     (high, other_high, said_high), (wide, other_wide, said_wide) = numbers(xp, rows, down), numbers(xp, columns, across)
     for heights, widths, measured in ((high, wide, True), (other_high, other_wide, True), (said_high, said_wide, False)):
         if heights is high or bool(xp.any(heights != high)) or bool(xp.any(widths != wide)):
-            yield Way((samples(xp, rows, down, heights), samples(xp, columns, across, widths)), measured)
+            yield Sampling((samples(xp, rows, down, heights), samples(xp, columns, across, widths)), measured)
 
 
 def sampled(xp: Any, desc: OperatorDesc, image: Image, rows: Samples, columns: Samples, beyond: float) -> Image:

@@ -14,7 +14,7 @@ from typing import Any
 from dmlcts.reference.answer import Answer, Array
 from dmlcts.reference.operators.region.align import (
     Image,
-    Way,
+    Sampling,
     apart,
     batches,
     candidates,
@@ -41,7 +41,7 @@ _CLOSE = 2.0**-18
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class SampleShare:
     """What each sample gets of the gradient of its output element. Shape: (regions, channels, rows, columns).
 
     ``least`` and ``most``: what its absolute value is between, by reading (samples.DOCUMENTED, MEASURED): (2, regions, ...).
@@ -53,7 +53,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class GradientSum:
     """A sum in float64; the sum of the terms' absolute values; how many they are; what the sum may be off by, by reading."""
 
     value: Array
@@ -94,7 +94,7 @@ def _has_pseudo_code(desc: OperatorDesc) -> bool:
     return one and desc.constant("InterpolationMode") == "LINEAR" and not desc.flag("AlignRegionsToCorners")
 
 
-def _answer(xp: Any, sums: Sequence[Sum], ways: Sequence[Way], shape: Sequence[int]) -> Answer:
+def _answer(xp: Any, sums: Sequence[GradientSum], ways: Sequence[Sampling], shape: Sequence[int]) -> Answer:
     """The first of the sums, which may also be any of the others."""
     found, doubt = sums[0], left_open(xp, sums[0], sums[1:], ways[1:])
     terms = found.terms if isinstance(found.terms, int) else xp.reshape(found.terms, shape)
@@ -117,7 +117,7 @@ def element_or_place(xp: Any, desc: OperatorDesc) -> Place:
 
 def shared(
     xp: Any, desc: OperatorDesc, gradient: Array, image: Image | None, rows: Samples, columns: Samples, place: Place
-) -> Share:
+) -> SampleShare:
     """What each sample gets: an equal part, or all if it is the maximum. One out of bounds gets nothing, and counts as 0."""
     taken, within, maybe, surely = (
         crossed(getattr(rows, name), getattr(columns, name)) for name in ("taken", "inside", "maybe", "surely")
@@ -125,11 +125,11 @@ def shared(
     each = xp.repeat(xp.repeat(gradient, rows.most, axis=2), columns.most, axis=3)
     if desc.constant("ReductionFunction") == "AVERAGE":
         part = xp.where(taken, each / (rows.number * columns.number)[:, None, None, None], 0.0)
-        return Share(part * within, xp.abs(part) * surely, xp.abs(part) * maybe)
+        return SampleShare(part * within, xp.abs(part) * surely, xp.abs(part) * maybe)
     assert image is not None, "the spec demands InputTensor of a maximum"
     found = sampled(xp, desc, image, rows, columns, 0.0)
     chosen, may, must = winners(xp, found, taken, maybe, surely, rows, columns, place)
-    return Share(xp.where(chosen & within, each, 0.0), xp.where(must, xp.abs(each), 0.0), xp.where(may, xp.abs(each), 0.0))
+    return SampleShare(xp.where(chosen & within, each, 0.0), xp.where(must, xp.abs(each), 0.0), xp.where(may, xp.abs(each), 0.0))
 
 
 @stage("region.winners")
@@ -167,8 +167,8 @@ def winners(
 
 
 def scattered(
-    xp: Any, desc: OperatorDesc, share: Share, batch: Array, sizes: Sequence[int], rows: Samples, columns: Samples
-) -> Sum:
+    xp: Any, desc: OperatorDesc, share: SampleShare, batch: Array, sizes: Sequence[int], rows: Samples, columns: Samples
+) -> GradientSum:
     """The shares, added to the elements that the samples were made of. Shapes: (elements,), in the order of the input.
 
     Regions of a batch that there is not add to no element. They are sorted behind the last one, so that memory stays bounded.
@@ -196,7 +196,7 @@ def scattered(
             spare = share.most[reading] * most - share.least[reading] * least
             if bool(xp.any(spare)):
                 doubt[reading] += add(spare, row, column)
-    return Sum(value, magnitude, terms + _TERMS, doubt)
+    return GradientSum(value, magnitude, terms + _TERMS, doubt)
 
 
 Part = tuple[Array, tuple[Array, ...]]
@@ -228,7 +228,7 @@ def _within(xp: Any, places: Samples, index: Array) -> Array:
     return xp.clip(index, 0, places.line.size - 1).astype(xp.int64)
 
 
-def corners(xp: Any, share: Share, image: Image, rows: Samples, columns: Samples, reading: int) -> Sum:
+def corners(xp: Any, share: SampleShare, image: Image, rows: Samples, columns: Samples, reading: int) -> GradientSum:
     """What the samples hand back to x1, y1, x2 and y2 of each region, by the page or as DirectML.dll does. Shapes: (regions, 4)."""
     ways = (
         (linear(xp, steepness(xp, image, columns, 3, reading), rows, 2), columns, 3),
@@ -242,7 +242,7 @@ def corners(xp: Any, share: Share, image: Image, rows: Samples, columns: Samples
     value, magnitude, doubt = (
         xp.stack([getattr(each, name) for each in found], axis=-1) for name in ("value", "magnitude", "doubt")
     )
-    return Sum(value, magnitude, image.value.shape[1] * rows.at.shape[1] * columns.at.shape[1] + _TERMS, doubt)
+    return GradientSum(value, magnitude, image.value.shape[1] * rows.at.shape[1] * columns.at.shape[1] + _TERMS, doubt)
 
 
 def _weighted(xp: Any, steep: Image, places: Samples, axis: int, reading: int) -> list[tuple[Image, Array]]:
@@ -251,13 +251,13 @@ def _weighted(xp: Any, steep: Image, places: Samples, axis: int, reading: int) -
     return [(steep, each[:, None, :, None] if axis == 2 else each[:, None, None, :]) for each in both]
 
 
-def added(xp: Any, share: Share, steep: Image, weight: Array) -> Sum:
+def added(xp: Any, share: SampleShare, steep: Image, weight: Array) -> GradientSum:
     """The shares times slopes and weights, added for each region. Shape: (regions,)."""
     over = (-3, -2, -1)
     size = xp.abs(weight)
     sure = xp.where(share.value != 0, share.value * steep.value, 0.0)
     spare = share.most * steep.doubt + (share.most - share.least) * (xp.abs(steep.value) + steep.doubt)
-    return Sum(
+    return GradientSum(
         xp.sum(sure * weight, axis=over),
         xp.sum(share.most[DOCUMENTED] * steep.largest * size, axis=over),
         0,

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.resampling.coordinates import Axis, coordinates
+from dmlcts.reference.operators.resampling.coordinates import ScaledAxis, coordinates
 from dmlcts.reference.operators.resampling.resample import (
     Interpolated,
     along,
@@ -44,7 +44,7 @@ def resample3(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
 
 
 @stage("resampling.stretched")
-def stretched(xp: Any, x: Array, axes: Sequence[Axis]) -> tuple[Interpolated, Array]:
+def stretched(xp: Any, x: Array, axes: Sequence[ScaledAxis]) -> tuple[Interpolated, Array]:
     """Each dimension weighted with a triangle that reaches 1 / Scale to both sides, and where it does not reach beyond the input."""
     found = interpolated(xp, x, [])
     defined: Array = xp.ones((1,) * x.ndim, dtype=bool)
@@ -66,7 +66,7 @@ def stretched(xp: Any, x: Array, axes: Sequence[Axis]) -> tuple[Interpolated, Ar
     return found, defined
 
 
-def anything_at_ends(xp: Any, x: Array, axes: Sequence[Axis], found: Interpolated, defined: Array) -> Interpolated:
+def anything_at_ends(xp: Any, x: Array, axes: Sequence[ScaledAxis], found: Interpolated, defined: Array) -> Interpolated:
     """Where the triangle reaches beyond the input, anything between the least and the largest of 0 and the elements along the axes."""
     wide, among = x.astype(xp.float64), tuple(axis.axis for axis in axes)
     low = xp.minimum(xp.min(wide, axis=among, keepdims=True), 0.0)
@@ -75,7 +75,7 @@ def anything_at_ends(xp: Any, x: Array, axes: Sequence[Axis], found: Interpolate
     return replace(found, value=xp.where(defined, found.value, middle), slack=xp.where(defined, found.slack, found.slack + half))
 
 
-def steps(axes: Sequence[Axis]) -> list[Axis]:
+def steps(axes: Sequence[ScaledAxis]) -> list[ScaledAxis]:
     """The steps in which DirectML.dll resamples, with the offsets in each and with its own scales.
 
     A dimension that shrinks to less than half becomes the next smaller power of two, and again until the output is not smaller than half of
@@ -90,7 +90,7 @@ def steps(axes: Sequence[Axis]) -> list[Axis]:
     return found
 
 
-def _powers_of_two_between(axis: Axis) -> list[int]:
+def _powers_of_two_between(axis: ScaledAxis) -> list[int]:
     """Those smaller than the input and larger than the output, the largest first."""
     return [size for size in (1 << n for n in reversed(range(axis.size.bit_length()))) if axis.count < size < axis.size]
 

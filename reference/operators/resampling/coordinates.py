@@ -20,7 +20,7 @@ CENTER = (0.5, -0.5)
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ScaledAxis:
     """The dimension ``axis``, ``size`` elements long in the input and ``count`` in the output, with its scale and offsets as FLOAT32s."""
 
     axis: int
@@ -40,7 +40,7 @@ class Coordinates:
 
 
 @stage("resampling.coordinates")
-def coordinates(xp: Any, axis: Axis) -> Coordinates:
+def coordinates(xp: Any, axis: ScaledAxis) -> Coordinates:
     """The coordinates along an axis, not limited to the input."""
     outputs = xp.arange(axis.count, dtype=xp.float64)
     moved, shift = outputs - axis.output_offset, -axis.output_offset / axis.scale - axis.input_offset

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.resampling.coordinates import Axis, coordinates
+from dmlcts.reference.operators.resampling.coordinates import ScaledAxis, coordinates
 from dmlcts.reference.operators.resampling.resample import chosen, half_down, half_up
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
@@ -40,7 +40,7 @@ def resample_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> d
     return {"OutputGradientTensor": answer}
 
 
-def _answer(xp: Any, desc: OperatorDesc, gradient: Array, axes: Sequence[Axis]) -> Answer:
+def _answer(xp: Any, desc: OperatorDesc, gradient: Array, axes: Sequence[ScaledAxis]) -> Answer:
     """The answer for one reading of the offsets."""
     found = [weights(xp, axis, *_rounding(xp, desc)) for axis in axes]
     exact = [weight for weight, _ in found]
@@ -59,16 +59,16 @@ def _rounding(xp: Any, desc: OperatorDesc) -> tuple[Callable[[Array], Array], Ca
     return (direction, direction) if direction else (half_up, half_down)
 
 
-def forward_axes(desc: OperatorDesc) -> list[Axis]:
+def forward_axes(desc: OperatorDesc) -> list[ScaledAxis]:
     """The dimensions of the forward operator, whose input has the sizes of the gradient that goes out."""
     rows = (desc.numbers(name) for name in ("Scales", "InputPixelOffsets", "OutputPixelOffsets"))
     sizes = desc.tensor("OutputGradientTensor").sizes, desc.tensor("InputGradientTensor").sizes
-    return [Axis(at, *each) for at, each in enumerate(zip(*sizes, *rows, strict=True))]
+    return [ScaledAxis(at, *each) for at, each in enumerate(zip(*sizes, *rows, strict=True))]
 
 
 @stage("resampling.weights")
 def weights(
-    xp: Any, axis: Axis, nearest: Callable[[Array], Array] | None, or_below: Callable[[Array], Array] | None
+    xp: Any, axis: ScaledAxis, nearest: Callable[[Array], Array] | None, or_below: Callable[[Array], Array] | None
 ) -> tuple[Array, Array]:
     """The weight of each element of the input (columns) in each of the output (rows), and by how much more it may count."""
     found, elements = coordinates(xp, axis), xp.arange(axis.size)
@@ -93,7 +93,7 @@ def _step_by_step(xp: Any, at: Array, error: Array) -> Array:
 
 
 @stage("resampling.returned")
-def returned(xp: Any, gradient: Array, axes: Sequence[Axis], matrices: Sequence[Array]) -> Array:
+def returned(xp: Any, gradient: Array, axes: Sequence[ScaledAxis], matrices: Sequence[Array]) -> Array:
     """The product of a gradient with the transposed weights along all axes: those first that become smaller, or what lies between outgrows both."""
     for axis, matrix in sorted(zip(axes, matrices, strict=True), key=lambda pair: pair[1].shape[1] / pair[1].shape[0]):
         gradient = xp.moveaxis(xp.tensordot(gradient, matrix, axes=((axis.axis,), (0,))), -1, axis.axis)

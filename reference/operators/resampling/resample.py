@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.resampling.coordinates import CENTER, Axis, Coordinates, coordinates
+from dmlcts.reference.operators.resampling.coordinates import CENTER, Coordinates, ScaledAxis, coordinates
 from dmlcts.reference.registry import reference
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
@@ -63,21 +63,21 @@ def upsample_2d(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     """The last two dimensions stretched by whole factors."""
     x, scale = inputs["InputTensor"], desc.size_2d("ScaleSize")
     axes = [
-        Axis(at, x.shape[at], x.shape[at] * factor, float(factor), *CENTER)
+        ScaledAxis(at, x.shape[at], x.shape[at] * factor, float(factor), *CENTER)
         for at, factor in ((x.ndim - 2, scale.height), (x.ndim - 1, scale.width))
     ]
     return {"OutputTensor": resampled(xp, desc, x, axes)}
 
 
-def scaled_axes(desc: OperatorDesc) -> list[Axis]:
+def scaled_axes(desc: OperatorDesc) -> list[ScaledAxis]:
     """The dimensions of the tensors, with their scales and offsets."""
     source, target = desc.tensor("InputTensor").sizes, desc.tensor("OutputTensor").sizes
     middle = [(offset,) * len(source) for offset in CENTER]
     rows = desc.numbers("Scales"), desc.numbers("InputPixelOffsets", middle[0]), desc.numbers("OutputPixelOffsets", middle[1])
-    return [Axis(at, *each) for at, each in enumerate(zip(source, target, *rows, strict=True))]
+    return [ScaledAxis(at, *each) for at, each in enumerate(zip(source, target, *rows, strict=True))]
 
 
-def resampled(xp: Any, desc: OperatorDesc, x: Array, axes: Sequence[Axis]) -> Answer:
+def resampled(xp: Any, desc: OperatorDesc, x: Array, axes: Sequence[ScaledAxis]) -> Answer:
     """The answer for an input, by InterpolationMode and, if there is one, RoundingDirection."""
     if desc.constant("InterpolationMode") == "LINEAR":
         return interpolated_answer(xp, desc, interpolated(xp, x, axes))
@@ -96,7 +96,7 @@ def half_down(x: Array) -> Array:
 
 
 def selected(
-    xp: Any, x: Array, axes: Sequence[Axis], nearest: Callable[[Array], Array], or_below: Callable[[Array], Array]
+    xp: Any, x: Array, axes: Sequence[ScaledAxis], nearest: Callable[[Array], Array], or_below: Callable[[Array], Array]
 ) -> Answer:
     """The elements that are the nearest by ``nearest``, as DirectML.dll has it, or by ``or_below``, as the page allows too.
 
@@ -115,19 +115,21 @@ def selected(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class NearestRange:
     """For each element along an axis, the indices of the lowest and the highest element that may be the nearest one."""
 
-    axis: Axis
+    axis: ScaledAxis
     lowest: Array
     highest: Array
 
 
-def _choice(xp: Any, axis: Axis, at: Coordinates, lower: Callable[[Array], Array], upper: Callable[[Array], Array]) -> Choice:
-    return Choice(axis, chosen(xp, axis, lower(at.at - at.error)), chosen(xp, axis, upper(at.at + at.error)))
+def _choice(
+    xp: Any, axis: ScaledAxis, at: Coordinates, lower: Callable[[Array], Array], upper: Callable[[Array], Array]
+) -> NearestRange:
+    return NearestRange(axis, chosen(xp, axis, lower(at.at - at.error)), chosen(xp, axis, upper(at.at + at.error)))
 
 
-def _doubt(xp: Any, x: Array, value: Array, choices: Sequence[Choice]) -> Array:
+def _doubt(xp: Any, x: Array, value: Array, choices: Sequence[NearestRange]) -> Array:
     """How far the elements that may be the nearest ones are from the values; 0 where there is but one."""
     if not any(bool(xp.any(choice.lowest != choice.highest)) for choice in choices):
         return xp.zeros((1,) * x.ndim)
@@ -143,12 +145,12 @@ def _doubt(xp: Any, x: Array, value: Array, choices: Sequence[Choice]) -> Array:
 
 
 @stage("resampling.nearest")
-def chosen(xp: Any, axis: Axis, index: Array) -> Array:
+def chosen(xp: Any, axis: ScaledAxis, index: Array) -> Array:
     """The index of the nearest element for each of the output's, within the input."""
     return _inside(xp, axis, index)
 
 
-def interpolated(xp: Any, x: Array, axes: Sequence[Axis]) -> Interpolated:
+def interpolated(xp: Any, x: Array, axes: Sequence[ScaledAxis]) -> Interpolated:
     """The input interpolated along all axes, along some of them perhaps several times."""
     value = x.astype(xp.float64)
     found = Interpolated(value, xp.abs(value), xp.zeros(x.shape), xp.abs(value) < 2.0**126)
@@ -157,7 +159,7 @@ def interpolated(xp: Any, x: Array, axes: Sequence[Axis]) -> Interpolated:
     return found
 
 
-def shrinking_first(axes: Sequence[Axis]) -> list[Axis]:
+def shrinking_first(axes: Sequence[ScaledAxis]) -> list[ScaledAxis]:
     """Those that shrink the most first, so that nothing in between is larger than both the input and the output; the steps of one in their order."""
     growth: dict[int, float] = {}
     for axis in axes:
@@ -166,7 +168,7 @@ def shrinking_first(axes: Sequence[Axis]) -> list[Axis]:
 
 
 @stage("resampling.linear")
-def along(xp: Any, axis: Axis, at: Coordinates, given: Interpolated) -> Interpolated:
+def along(xp: Any, axis: ScaledAxis, at: Coordinates, given: Interpolated) -> Interpolated:
     """Interpolated along one axis. A coordinate that is off by its error may also lie between the next two elements."""
     below = xp.floor(at.at)
     weight = row_of(axis, at.at - below, given.value.ndim)
@@ -201,11 +203,11 @@ def interpolated_answer(xp: Any, desc: OperatorDesc, found: Interpolated) -> Ans
     return Answer(found.value, slack=close + _ANY_ROUNDING, measured_slack=close, result=stored)
 
 
-def _inside(xp: Any, axis: Axis, index: Array) -> Array:
+def _inside(xp: Any, axis: ScaledAxis, index: Array) -> Array:
     """The index of the element at an end in place of one beyond it."""
     return xp.clip(index, 0, axis.size - 1).astype(xp.int64)
 
 
-def row_of(axis: Axis, numbers: Array, dimensions: int) -> Array:
+def row_of(axis: ScaledAxis, numbers: Array, dimensions: int) -> Array:
     """Numbers for the elements along an axis, as an array of so many dimensions."""
     return numbers.reshape((1,) * axis.axis + (-1,) + (1,) * (dimensions - axis.axis - 1))

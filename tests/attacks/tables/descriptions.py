@@ -12,7 +12,7 @@ from expect import exits, green, no_claim, refuses
 from suspects import HEAD, run_of
 
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
-from dmlcts.conformance.backends.process.protocol import MAGIC, PREFIX, ProtocolError, Source, read_header, read_info
+from dmlcts.conformance.backends.process.protocol import MAGIC, PREFIX, ProtocolError, RawStream, read_header, read_info
 from dmlcts.conformance.backends.python.load import _check_description
 from dmlcts.conformance.backends.reference import ReferenceBackend
 
@@ -65,7 +65,7 @@ def by_host(field: str, value: object, wanted: str) -> str:
     """What is broken about how a host's description is read, as it comes in a frame."""
     try:
         text = json.dumps({"status": "ok", "name": "host", field: value}).encode()
-        info = read_info(read_header(Source(BytesIO(PREFIX.pack(MAGIC, len(text), 0) + text)))[0])
+        info = read_info(read_header(RawStream(BytesIO(PREFIX.pack(MAGIC, len(text), 0) + text)))[0])
     except ProtocolError as error:
         return refusal(str(error), field, wanted)
     if wanted == REFUSED:

@@ -18,7 +18,7 @@ from dmlcts.conformance.backends.process.protocol import (
     MAGIC,
     PREFIX,
     ProtocolError,
-    Source,
+    RawStream,
     answer_views,
     frame,
     parts,
@@ -58,7 +58,7 @@ def test_a_frame_is_what_the_document_says() -> None:
 @pytest.mark.parametrize("most", [1, 7, 1 << 16])
 def test_frames_are_read_however_they_come(most: int) -> None:
     sent = frame({"status": "ok", "é": [1]}, 6) + b"abcdef" + frame({"second": 2})
-    source = Source(Chunks(sent, most))
+    source = RawStream(Chunks(sent, most))
     assert read_header(source) == ({"status": "ok", "é": [1]}, 6)
     payload = bytearray(6)
     source.fill(memoryview(payload)[:4])
@@ -77,7 +77,7 @@ def test_the_first_wrong_byte_is_enough() -> None:
 
     for data in (b"o", b"DMLX", b"DMLCTS\x02", b"\r\nDMLCTS"):
         with pytest.raises(ProtocolError, match="is not a frame") as error:
-            read_header(Source(Stream(data, 1 << 16)))
+            read_header(RawStream(Stream(data, 1 << 16)))
         assert error.value.seen == data
         assert not error.value.ended
 
@@ -89,7 +89,7 @@ def test_the_first_wrong_byte_is_enough() -> None:
     )
 )
 def test_whatever_comes_is_a_frame_or_a_protocol_error(data: bytes) -> None:
-    source = Source(Chunks(data, 1 << 16))
+    source = RawStream(Chunks(data, 1 << 16))
     try:
         header, length = read_header(source)
     except ProtocolError:
@@ -146,7 +146,7 @@ def bit_or() -> Dispatch:
 def test_a_request_says_everything_and_copies_nothing() -> None:
     work = bit_or()
     head, *views = run_request(work, 7, load)
-    header, length = read_header(Source(BytesIO(head)))
+    header, length = read_header(RawStream(BytesIO(head)))
     assert header == {
         "request": "run",
         "id": 7,
@@ -168,7 +168,7 @@ def test_a_request_says_everything_and_copies_nothing() -> None:
 def test_an_answer_is_read_into_the_resources_themselves() -> None:
     work = bit_or()
     (view,) = answer_views({"status": "ok", "id": 7, "resources": [2]}, 24, 7, work)
-    Source(BytesIO(b"x" * 24)).fill(view)
+    RawStream(BytesIO(b"x" * 24)).fill(view)
     assert work.resources[2].tobytes() == b"x" * 24
 
 

@@ -14,7 +14,7 @@ from dmlcts.conformance.backends.backend import BackendFault, BackendInfo, Dispa
 from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.dxdispatch.read import read_model
-from dmlcts.conformance.dxdispatch.run import State, Stopped, Values
+from dmlcts.conformance.dxdispatch.run import ResourceValues, State, StoppedDispatch
 from dmlcts.spec.model.operator import Operator
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -89,7 +89,7 @@ def test_a_tensor_that_cannot_be_is_for_the_backend_to_refuse(tensor: dict[str, 
     assert run(file).exit_code == 1
     # One that takes it all the same costs no more than the look at the output.
     state = run_on(Recorder(), file, tmp_path)
-    assert isinstance(state.tensor("out"), Values)
+    assert isinstance(state.tensor("out"), ResourceValues)
 
 
 def test_a_misaligned_part_is_refused(write: Write) -> None:
@@ -100,7 +100,7 @@ def test_a_misaligned_part_is_refused(write: Write) -> None:
     assert "refused at bind" in result.stderr
     state = State(read_model(write(model)))
     (stopped,) = state.run(open_backend("reference"), BackendInfo("reference"), Path())
-    assert isinstance(stopped, Stopped)
+    assert isinstance(stopped, StoppedDispatch)
 
 
 @pytest.mark.parametrize(("backend", "message"), [("nothing", "unknown backend"), ("reference:tpu", "reference:tpu is unknown")])

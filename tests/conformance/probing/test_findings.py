@@ -24,12 +24,12 @@ from probing import (
 )
 
 from dmlcts.conformance.probing.findings import accepted_beyond
-from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, Answer, Probed, probe, probes
+from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, ProbeAnswer, Probed, probe, probes
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.negative.cases import negative_cases, negatives, unenforced
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.spec.model.abi import feature_level
-from dmlcts.spec.model.measurement import ALL, Difference
+from dmlcts.spec.model.measurement import ALL, MeasuredDifference
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.loader import load, load_text, operator_names
 
@@ -65,14 +65,14 @@ def tile() -> Operator:
     return load_text(TILE.read_text(encoding="utf-8") + "  attributes: {Repeats: [[1, 2, 1, 3]]}\n", TILE)
 
 
-def found_in(operator: Operator, accepts: Callable[[Case], bool]) -> list[Difference]:
+def found_in(operator: Operator, accepts: Callable[[Case], bool]) -> list[MeasuredDifference]:
     """What a probe finds of an implementation that, of what the rules forbid, accepts this."""
     at = feature_level(LEVEL)
-    answers = ((each, Answer(ACCEPTED if not each.rules or accepts(each.case) else REFUSED)) for each in probes(operator, at))
+    answers = ((each, ProbeAnswer(ACCEPTED if not each.rules or accepts(each.case) else REFUSED)) for each in probes(operator, at))
     return accepted_beyond(Probed(operator, at, tuple(answers)))
 
 
-def left_out(operator: Operator, accepts: Iterable[Difference], level: str = LEVEL) -> set[str]:
+def left_out(operator: Operator, accepts: Iterable[MeasuredDifference], level: str = LEVEL) -> set[str]:
     """The negative cases that are not demanded once this was measured of DirectML."""
     found = replace(MEASURED, level=level, accepts=tuple(accepts))
     lenient = replace(operator.strict(), measurements=lambda: (found,))
@@ -129,7 +129,7 @@ WRONG = {
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_finding_that_is_subtly_wrong_leaves_out_nothing(wrong: str) -> None:
     operator = load(POOLING)
-    right = Difference("binding/InputTensor/size", ("binding/size/InputTensor-4",), ("FLOAT32-UINT64",), waived=True)
+    right = MeasuredDifference("binding/InputTensor/size", ("binding/size/InputTensor-4",), ("FLOAT32-UINT64",), waived=True)
     assert left_out(operator, [right]) == {f"{POOLING}/FLOAT32-UINT64/negative/binding/size/InputTensor-4"}
     assert left_out(operator, [WRONG[wrong](right)]) == set()
 
@@ -144,7 +144,7 @@ def test_one_of_two_broken_rules_is_not_enough() -> None:
 
 def test_all_data_types_are_those_up_to_the_level_that_was_measured() -> None:
     operator = tile()
-    found = [Difference("binding/InputTensor/size", ("binding/size/InputTensor-4",), ALL, waived=True)]
+    found = [MeasuredDifference("binding/InputTensor/size", ("binding/size/InputTensor-4",), ALL, waived=True)]
     every = {case.id: feature_level(case.feature_level) for case in negative_cases(plan_of(operator.strict()))}
     sizes = {case_id: level for case_id, level in every.items() if "binding/size/InputTensor-4" in case_id}
     assert len(set(sizes.values())) > 1
@@ -157,7 +157,9 @@ def test_a_desc_that_was_accepted_is_demanded_with_no_other_data_types() -> None
     """A data type that all tensors change to makes the same desc of every choice: it is asked for once, and left out once."""
     operator = tile()
     found = [
-        Difference(f"support/{tensor}/data-type", ("data-type/InputTensor+OutputTensor=FLOAT64",), ("FLOAT32",), waived=True)
+        MeasuredDifference(
+            f"support/{tensor}/data-type", ("data-type/InputTensor+OutputTensor=FLOAT64",), ("FLOAT32",), waived=True
+        )
         for tensor in ("InputTensor", "OutputTensor")
     ]
     assert left_out(operator, found) == {"TILE/FLOAT32/negative/data-type/InputTensor+OutputTensor=FLOAT64"}

@@ -26,7 +26,7 @@ from dmlcts.conformance.probing.measured import file_text, public_backend, table
 from dmlcts.conformance.probing.probe import REFUSED
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.spec.model.abi import feature_level
-from dmlcts.spec.model.measurement import ALL, Difference
+from dmlcts.spec.model.measurement import ALL, MeasuredDifference
 from dmlcts.spec.reading.document import SpecError
 from dmlcts.spec.reading.loader import load, measured_folder, operator_names
 from dmlcts.spec.reading.promises import promises
@@ -76,8 +76,11 @@ def test_a_measurement_replaces_its_own_and_no_other(tmp_path: Path) -> None:
 
 def test_an_operator_says_only_how_it_differs(tmp_path: Path) -> None:
     """What most have is written once; what one has of its own, or lacks, is written with it."""
-    usual = Difference("tensor/InputTensor/total-size", ("+1",)), Difference("tensor/OutputTensor/total-size", ("+1",))
-    own = Difference("tensor/OutputTensor/total-size", ("+2",))
+    usual = (
+        MeasuredDifference("tensor/InputTensor/total-size", ("+1",)),
+        MeasuredDifference("tensor/OutputTensor/total-size", ("+1",)),
+    )
+    own = MeasuredDifference("tensor/OutputTensor/total-size", ("+2",))
     names = [ROUND, COUNT, "ELEMENT_WISE_ABS", "ELEMENT_WISE_SIGN", "ELEMENT_WISE_RECIP"]
     lists = [usual, usual, usual, (usual[0], own), ()]
     found = {
@@ -101,8 +104,10 @@ def test_an_operator_says_only_how_it_differs(tmp_path: Path) -> None:
 
 
 DIFFERENCES = (
-    Difference("support/3_0/InputTensor", ("FLOAT16 1-8d",), (), "compile E_NO"),
-    Difference("alignment/InputTensor", ("1", "2", "on"), ("FLOAT32",), 'he said: "no" # {not, [here]} \\ \t\N{BELL}\N{SNOWMAN}'),
+    MeasuredDifference("support/3_0/InputTensor", ("FLOAT16 1-8d",), (), "compile E_NO"),
+    MeasuredDifference(
+        "alignment/InputTensor", ("1", "2", "on"), ("FLOAT32",), 'he said: "no" # {not, [here]} \\ \t\N{BELL}\N{SNOWMAN}'
+    ),
 )
 
 
@@ -113,9 +118,9 @@ def test_every_text_comes_back(tmp_path: Path) -> None:
         device='llvm (LLVM 22.1.8, 256 bits) "x" \\',
         rejections={},
         accepts=(
-            Difference("tensor/InputTensor/total-size", ("+1", "+2")),
-            Difference("enum/RoundingMode", ("enum/RoundingMode=3",), ("FLOAT16", "FLOAT16-UINT8"), waived=True),
-            Difference("enum/RoundingMode", ("enum/RoundingMode=4294967295",), ALL, waived=True),
+            MeasuredDifference("tensor/InputTensor/total-size", ("+1", "+2")),
+            MeasuredDifference("enum/RoundingMode", ("enum/RoundingMode=3",), ("FLOAT16", "FLOAT16-UINT8"), waived=True),
+            MeasuredDifference("enum/RoundingMode", ("enum/RoundingMode=4294967295",), ALL, waived=True),
         ),
         refuses=DIFFERENCES,
         unknown=DIFFERENCES[1:],
@@ -126,7 +131,7 @@ def test_every_text_comes_back(tmp_path: Path) -> None:
 
 def test_what_every_tensor_has_is_written_once_with_its_ways(tmp_path: Path) -> None:
     accepts = tuple(
-        Difference(f"binding/{name}/size", (f"binding/size/{name}-4",), ALL, waived=True)
+        MeasuredDifference(f"binding/{name}/size", (f"binding/size/{name}-4",), ALL, waived=True)
         for name in ("InputTensor", "OutputTensor")
     )
     write(tmp_path, replace(MEASURED, accepts=accepts))
@@ -138,8 +143,8 @@ def test_what_every_tensor_has_is_written_once_with_its_ways(tmp_path: Path) -> 
 
 
 def test_what_is_usual_stays_beside_what_is_waived(tmp_path: Path) -> None:
-    usual = tuple(Difference(f"tensor/{name}/total-size", ("+1",)) for name in ("InputTensor", "OutputTensor"))
-    waived = Difference("tensor/InputTensor/total-size", ("total-size/InputTensor-4",), ("FLOAT16",), waived=True)
+    usual = tuple(MeasuredDifference(f"tensor/{name}/total-size", ("+1",)) for name in ("InputTensor", "OutputTensor"))
+    waived = MeasuredDifference("tensor/InputTensor/total-size", ("total-size/InputTensor-4",), ("FLOAT16",), waived=True)
     lists = {ROUND: usual, "ELEMENT_WISE_ABS": usual, "ELEMENT_WISE_SIGN": (*usual, waived)}
     write_measurements(tmp_path, [(load(name), replace(MEASURED, accepts=accepts)) for name, accepts in lists.items()])
     for name, accepts in lists.items():
@@ -149,10 +154,10 @@ def test_what_is_usual_stays_beside_what_is_waived(tmp_path: Path) -> None:
 def test_long_lists_are_cut_short_and_what_waives_is_not(tmp_path: Path) -> None:
     ways = tuple(str(number) for number in range(40))
     types = tuple(choice.label for choice in plan_of(load(COUNT)).choices)
-    accepts = (Difference("enum/X", ways, types, waived=True),)
-    write(tmp_path, replace(MEASURED, cells=144, accepts=accepts, refuses=(Difference("x", ways, ways),)), name=COUNT)
+    accepts = (MeasuredDifference("enum/X", ways, types, waived=True),)
+    write(tmp_path, replace(MEASURED, cells=144, accepts=accepts, refuses=(MeasuredDifference("x", ways, ways),)), name=COUNT)
     [found] = measured_in(tmp_path, COUNT).measured
-    assert found.refuses == (Difference("x", (*ways[:12], "and 28 more"), (*ways[:12], "and 28 more")),)
+    assert found.refuses == (MeasuredDifference("x", (*ways[:12], "and 28 more"), (*ways[:12], "and 28 more")),)
     assert found.accepts == accepts
 
 

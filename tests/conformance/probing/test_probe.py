@@ -30,9 +30,9 @@ from dmlcts.conformance.backends.backend import BackendFault, Dispatch, Unsuppor
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.probing.findings import accepted_beyond, ranges, refused_promises, unanswered
 from dmlcts.conformance.probing.measured import differs
-from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, Answer, Probe, Probed, ask, probe, probes
+from dmlcts.conformance.probing.probe import ACCEPTED, REFUSED, Probe, ProbeAnswer, Probed, ask, probe, probes
 from dmlcts.spec.model.abi import feature_level
-from dmlcts.spec.model.measurement import ALL, Difference, Measurement
+from dmlcts.spec.model.measurement import ALL, MeasuredDifference, Measurement
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.rules import violations
 
@@ -146,8 +146,8 @@ def test_a_data_type_that_is_not_listed() -> None:
     found = recorded(probed(SHIFT, takes_int8))
     tensors, way = ("ATensor", "BTensor", "OutputTensor"), "data-type/ATensor+BTensor+OutputTensor=INT8"
     assert found.accepts == (
-        *(Difference(f"support/{tensor}/data-type", ("INT8",)) for tensor in tensors),
-        *(Difference(f"support/{tensor}/data-type", (way,), ALL, waived=True) for tensor in tensors),
+        *(MeasuredDifference(f"support/{tensor}/data-type", ("INT8",)) for tensor in tensors),
+        *(MeasuredDifference(f"support/{tensor}/data-type", (way,), ALL, waived=True) for tensor in tensors),
     )
     assert (found.refuses, found.unknown, found.confirmed) == ((), (), 177)
     assert differs(found)
@@ -156,15 +156,15 @@ def test_a_data_type_that_is_not_listed() -> None:
 def test_a_rule_that_is_enforced_in_part_is_not_waived() -> None:
     found = recorded(probed(ROUND, takes_odd_totals))
     assert found.accepts == tuple(
-        Difference(f"tensor/{tensor}/total-size", ("+1", "+2", "+3")) for tensor in ("InputTensor", "OutputTensor")
+        MeasuredDifference(f"tensor/{tensor}/total-size", ("+1", "+2", "+3")) for tensor in ("InputTensor", "OutputTensor")
     )
 
 
 def test_a_rule_that_is_not_enforced_at_all() -> None:
     ways = "enum/RoundingMode=3", "enum/RoundingMode=4294967295"
     assert accepted_beyond(probed(ROUND, takes_any_mode)) == [
-        Difference("enum/RoundingMode"),
-        Difference("enum/RoundingMode", ways, ALL, waived=True),
+        MeasuredDifference("enum/RoundingMode"),
+        MeasuredDifference("enum/RoundingMode", ways, ALL, waived=True),
     ]
 
 
@@ -181,12 +181,12 @@ def test_data_types_that_were_all_tried_are_not_listed() -> None:
     found = accepted_beyond(probed(COUNT, lambda dispatch: broken(dispatch) == {"tensor/OutputTensor/alignment"}))
     ways = "alignment/OutputTensor=24", "alignment/OutputTensor-below-size"
     assert found == [
-        Difference("tensor/OutputTensor/alignment"),
-        Difference("tensor/OutputTensor/alignment", ways, ALL, waived=True),
+        MeasuredDifference("tensor/OutputTensor/alignment"),
+        MeasuredDifference("tensor/OutputTensor/alignment", ways, ALL, waived=True),
     ]
 
 
-BESIDES, WAIVED = Difference("enum/RoundingMode", ("3",)), Difference("enum/RoundingMode", ("3",), waived=True)
+BESIDES, WAIVED = MeasuredDifference("enum/RoundingMode", ("3",)), MeasuredDifference("enum/RoundingMode", ("3",), waived=True)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ BESIDES, WAIVED = Difference("enum/RoundingMode", ("3",)), Difference("enum/Roun
         (True, "unknown", "unknown", None),
     ],
 )
-def test_when_a_rule_is_waived(demanded: bool, first: str, second: str, found: Difference | None) -> None:
+def test_when_a_rule_is_waived(demanded: bool, first: str, second: str, found: MeasuredDifference | None) -> None:
     one, two = (replace(asked(way, "FLOAT32"), demanded=demanded) for way in ("3", "100"))
     differences = accepted_beyond(answered((one, first), (two, second)))
     assert [replace(difference, types=()) for difference in differences] == ([found] if found else [])
@@ -215,7 +215,7 @@ def asked(way: str, types: str) -> Probe:
 
 
 def answered(*answers: tuple[Probe, str]) -> Probed:
-    return Probed(load(ROUND), feature_level(LEVEL), tuple((each, Answer(status)) for each, status in answers))
+    return Probed(load(ROUND), feature_level(LEVEL), tuple((each, ProbeAnswer(status)) for each, status in answers))
 
 
 @pytest.mark.parametrize(
@@ -230,14 +230,14 @@ def answered(*answers: tuple[Probe, str]) -> Probed:
 )
 def test_a_waiver_has_the_data_types_that_were_accepted(single: str, half: str, types: tuple[str, ...] | None) -> None:
     one, two = (replace(asked("3", name), demanded=True) for name in ("FLOAT32", "FLOAT16"))
-    expected = [Difference("enum/RoundingMode", ("3",), types, waived=True)] if types else []
+    expected = [MeasuredDifference("enum/RoundingMode", ("3",), types, waived=True)] if types else []
     assert accepted_beyond(answered((one, single), (two, half))) == expected
 
 
 def test_a_listed_data_type_that_is_refused() -> None:
     found = recorded(probed(ROUND, refuses(lambda dispatch: "FLOAT16" in types_of(dispatch))))
     assert found.refuses == tuple(
-        Difference(f"support/{table}/{tensor}", (f"FLOAT16 {dimensions}d",), message="compile E_NO")
+        MeasuredDifference(f"support/{table}/{tensor}", (f"FLOAT16 {dimensions}d",), message="compile E_NO")
         for table, dimensions in (("3_0", "1-8"), ("2_1", "4"))
         for tensor in ("InputTensor", "OutputTensor")
     )
@@ -248,14 +248,14 @@ def test_a_listed_data_type_that_is_refused() -> None:
 def test_listed_dimension_counts_that_are_refused() -> None:
     found = probed(ROUND, refuses(lambda d: len(next(d.desc.tensors())[1].sizes) in (1, 6, 7, 8), "create", ""))
     assert refused_promises(found) == [
-        Difference(f"support/3_0/{tensor}", ("FLOAT32 FLOAT16 1,6-8d",), message="create")
+        MeasuredDifference(f"support/3_0/{tensor}", ("FLOAT32 FLOAT16 1,6-8d",), message="create")
         for tensor in ("InputTensor", "OutputTensor")
     ]
 
 
 def test_data_types_that_are_taken_singly_and_not_together() -> None:
     found = probed(COUNT, refuses(lambda dispatch: types_of(dispatch) == ["FLOAT64", "UINT8"]))
-    assert refused_promises(found) == [Difference("support", (), ("FLOAT64-UINT8",), "compile E_NO")]
+    assert refused_promises(found) == [MeasuredDifference("support", (), ("FLOAT64-UINT8",), "compile E_NO")]
     assert set(found.cells().values()) == {"confirmed"}
 
 
@@ -264,7 +264,7 @@ def test_refused_alignments_are_in_order_and_said_once() -> None:
         return any(0 < tensor.alignment < 16 for _, tensor in dispatch.desc.tensors())
 
     assert refused_promises(probed(ROUND, refuses(coarse, "create", "0x80070057"))) == [
-        Difference(f"alignment/{tensor}", ("2", "4", "8"), message="create 0x80070057")
+        MeasuredDifference(f"alignment/{tensor}", ("2", "4", "8"), message="create 0x80070057")
         for tensor in ("InputTensor", "OutputTensor")
     ]
 
@@ -277,27 +277,27 @@ def test_refused_layouts_attributes_and_places() -> None:
         return dispatch.desc.fields["RoundingMode"] == "TOWARD_ZERO" or in_place or bool(strides and 0 in strides)
 
     assert refused_promises(probed(ROUND, refuses(narrow))) == [
-        Difference("attribute/RoundingMode", ("TOWARD_ZERO",), message="compile E_NO"),
-        Difference(
+        MeasuredDifference("attribute/RoundingMode", ("TOWARD_ZERO",), message="compile E_NO"),
+        MeasuredDifference(
             "layout/InputTensor",
             ("broadcast-all", "per-channel", "broadcast-first", "broadcast-middle", "broadcast-last"),
             message="compile E_NO",
         ),
-        Difference("in-place/OutputTensor", ("InputTensor",), message="compile E_NO"),
+        MeasuredDifference("in-place/OutputTensor", ("InputTensor",), message="compile E_NO"),
     ]
 
 
 def test_a_refusal_that_no_promise_explains() -> None:
     found = probed(ROUND, refuses(lambda d: types_of(d)[0] == "FLOAT16" and d.desc.fields["RoundingMode"] == "TOWARD_ZERO"))
     ways = tuple(f"{count}d/TOWARD_ZERO" for count in range(1, 9))
-    assert refused_promises(found) == [Difference("table", ways, ("FLOAT16",), "compile E_NO")]
+    assert refused_promises(found) == [MeasuredDifference("table", ways, ("FLOAT16",), "compile E_NO")]
     assert set(found.promises().values()) == {"confirmed"}
 
 
 def test_a_fault_is_neither_a_refusal_nor_an_acceptance() -> None:
     probes_ = probed(ROUND, once)
     found = recorded(probes_)
-    assert found.unknown == (Difference("total-size/OutputTensor", ("+64",), ("FLOAT16",), "the host ended"),)
+    assert found.unknown == (MeasuredDifference("total-size/OutputTensor", ("+64",), ("FLOAT16",), "the host ended"),)
     assert (found.accepts, found.refuses, found.confirmed) == ((), (), 36)
     [message] = [answer.message for _, answer in probes_.answers if answer.status == "unknown"]
     assert message == "the host ended\nexit code 7"
@@ -325,11 +325,11 @@ def test_any_other_exception_is_no_answer_either() -> None:
 
 def test_a_promise_is_unknown_where_one_probe_was_refused_and_another_not_answered() -> None:
     [each] = [p for p in probes(load(ROUND), feature_level(LEVEL)) if p.case.id.endswith("FLOAT32/2d/TOWARD_ZERO")]
-    answers = ((each, Answer(REFUSED, "create", "create")), (each, Answer("unknown", "it hung")))
+    answers = ((each, ProbeAnswer(REFUSED, "create", "create")), (each, ProbeAnswer("unknown", "it hung")))
     found = Probed(load(ROUND), feature_level(LEVEL), answers)
     assert set(found.promises().values()) == {"unknown"}
     assert [entry.what for entry in (*refused_promises(found), *unanswered(found))] == ["table", "table"]
-    accepted = Probed(load(ROUND), feature_level(LEVEL), ((each, Answer(ACCEPTED)), *answers))
+    accepted = Probed(load(ROUND), feature_level(LEVEL), ((each, ProbeAnswer(ACCEPTED)), *answers))
     assert set(accepted.promises().values()) == {"confirmed"}
 
 
@@ -339,7 +339,7 @@ def test_what_is_computed_is_not_looked_at() -> None:
             return {name: next(iter(inputs.values())) for name in ("OutputTensor",)}
 
     case = next(probes(load(ROUND), feature_level(LEVEL))).case
-    assert ask(Idle(), case) == Answer(ACCEPTED)
+    assert ask(Idle(), case) == ProbeAnswer(ACCEPTED)
 
 
 @pytest.mark.parametrize(

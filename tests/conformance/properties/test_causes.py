@@ -18,7 +18,7 @@ from dmlcts.conformance.runner.work.options import RunOptions
 from dmlcts.conformance.runner.workers.search import BATCH, ROUND, Search
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import Case
-from dmlcts.generator.random.fuzz_cases import Seen, number_in
+from dmlcts.generator.random.fuzz_cases import SeenTriples, number_in
 from dmlcts.generator.random.reduce import Need, Traits
 from dmlcts.reports.record.record import ERROR, FAIL, FAILURES, PASS, SEARCH, WAIVED, Result
 
@@ -54,7 +54,7 @@ def causes_in(found: list[tuple[Case, Result]]) -> list[tuple[Case, Result]]:
 
 def test_a_rare_fault_behind_a_frequent_one_is_found(found: list[tuple[Case, Result]]) -> None:
     failures, alone = 0, 0
-    for case in Seen(ADD).draw(int(SEED), 10 * BATCH, lambda case: True):  # what a search drew once
+    for case in SeenTriples(ADD).draw(int(SEED), 10 * BATCH, lambda case: True):  # what a search drew once
         shown = dispatch_of(case)
         failures += frequent(shown) or rare(shown)
         alone += rare(shown) and not frequent(shown)
@@ -82,7 +82,7 @@ def test_a_known_cause_counts_once_and_is_not_made_simpler_again(found: list[tup
 
 def test_the_search_goes_round_what_it_knows(found: list[tuple[Case, Result]]) -> None:
     count = len(found) - BATCH  # the first batch is drawn before anything is known
-    plain = [case for case in Seen(ADD).draw(int(SEED), count, lambda case: True) if frequent(dispatch_of(case))]
+    plain = [case for case in SeenTriples(ADD).draw(int(SEED), count, lambda case: True) if frequent(dispatch_of(case))]
     later = [case for case, _ in found[BATCH:] if frequent(dispatch_of(case))]
     assert len(plain) > count / 2
     assert 0 < len(later) < count / 4

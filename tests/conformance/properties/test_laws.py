@@ -10,7 +10,7 @@ from laws_on_trial import OR, ROUND, XOR, Array, Computing, judged, law_cases, t
 
 from dmlcts.conformance.backends.backend import Dispatch, Rejected
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.properties.law_dispatch import Trial, sizes_in_law
+from dmlcts.conformance.properties.law_dispatch import LawTrial, sizes_in_law
 from dmlcts.conformance.properties.laws import _functions
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import find_case
@@ -24,7 +24,7 @@ from dmlcts.spec.reading.loader import load
 
 def test_the_functions_are_those_that_the_loader_knows() -> None:
     case = find_case(f"{XOR}/UINT8/property/commutative")
-    assert _functions(Trial(case, ReferenceBackend(), ReferenceBackend().info, None)).keys() == RELATION_FUNCTIONS
+    assert _functions(LawTrial(case, ReferenceBackend(), ReferenceBackend().info, None)).keys() == RELATION_FUNCTIONS
 
 
 HELPERS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from product_operator import Products, product_operator
 
-from dmlcts.conformance.properties.law_dispatch import Trial
+from dmlcts.conformance.properties.law_dispatch import LawTrial
 from dmlcts.conformance.properties.laws import law_outcome
 from dmlcts.conformance.properties.relations import execute_property
 from dmlcts.generator.case.case import AGREEMENT, Case
@@ -33,7 +33,7 @@ def outcome(operator: Operator, wrong: str = "", **arrays: Any) -> Any:
     case = next(case for case in property_cases(plan_of(operator)) if case.expect != AGREEMENT)
     backend = Products(wrong)
     given = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-    return law_outcome(Trial(case, backend, backend.info, None), given)
+    return law_outcome(LawTrial(case, backend, backend.info, None), given)
 
 
 A, B = np.arange(6.0).reshape(1, 1, 2, 3), np.arange(12.0).reshape(1, 1, 3, 4) - 5

@@ -7,7 +7,7 @@ from laws_on_trial import OR, ROUND, XOR, Array, Computing, draft_of, example_of
 from dmlcts.conformance.backends.backend import BackendInfo, Unsupported
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.properties.examples import agreement_cases
-from dmlcts.conformance.properties.law_dispatch import Trial
+from dmlcts.conformance.properties.law_dispatch import LawTrial
 from dmlcts.generator.case.case import RELATION
 from dmlcts.generator.case.inputs import inputs as case_inputs
 from dmlcts.generator.suite.suite import find_case
@@ -83,7 +83,7 @@ def test_a_failure_that_needs_many_elements_keeps_them() -> None:
 def test_agreement_that_one_value_breaks_is_cut_down_too() -> None:
     case = find_case(f"{OR}/UINT64/property/agreement")
     reference = ReferenceBackend()
-    trial = Trial(case, reference, reference.info, None)
+    trial = LawTrial(case, reference, reference.info, None)
     _, tenth = list(agreement_cases(trial, 25, case.id))[10]
     wrong = case_inputs(tenth)["ATensor"].flat[-1]
     result = tried(case, Computing(ELEMENT_WISE_BIT_OR=lambda a, b: np.where(a == wrong, 0, a | b)))
@@ -157,7 +157,7 @@ def test_a_failure_is_cut_down_to_the_smallest_example_that_is_supported() -> No
 
 def test_examples_of_agreement_have_every_size_and_every_layout() -> None:
     case = find_case(f"{OR}/UINT64/property/agreement")
-    drafts = [draft for draft, _ in agreement_cases(Trial(case, None, BackendInfo("none"), None), 100, case.id)]  # type: ignore[arg-type]
+    drafts = [draft for draft, _ in agreement_cases(LawTrial(case, None, BackendInfo("none"), None), 100, case.id)]  # type: ignore[arg-type]
     for axis in range(4):
         assert {draft.run[axis] for draft in drafts} == {1, 2, 3, 4, 5}
     assert {draft.layouts["BTensor"] for draft in drafts} == set(INPUT_LAYOUTS)

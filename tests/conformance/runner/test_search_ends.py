@@ -22,7 +22,7 @@ from dmlcts.conformance.runner.folder.complete import completed
 from dmlcts.conformance.runner.run import run
 from dmlcts.conformance.runner.screen.progress import Progress
 from dmlcts.conformance.runner.work.options import RunOptions
-from dmlcts.conformance.runner.work.plan import Plan
+from dmlcts.conformance.runner.work.plan import RunPlan
 from dmlcts.conformance.runner.workers.search import SearchPlan
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.gate.gate import compare
@@ -87,7 +87,7 @@ def test_an_operator_that_the_journal_lacks_is_an_error_of_the_others(early: Rec
         def listed(self, cases: int, done: int) -> None: ...
         def ran(self, status: str) -> None: ...
 
-    plan = Plan(NAMES[:1], Watcher())
+    plan = RunPlan(NAMES[:1], Watcher())
     with pytest.raises(RecordError, match="it lacks ELEMENT_WISE"):
         completed(replace(early, results=()), plan)
 

@@ -19,7 +19,7 @@ from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.folder.manifest import manifest_of
 from dmlcts.conformance.runner.work.options import RunOptions, UsageError
-from dmlcts.conformance.runner.work.plan import Plan
+from dmlcts.conformance.runner.work.plan import RunPlan
 from dmlcts.conformance.runner.work.selection import operators_named, selected_cases, selection_of
 from dmlcts.conformance.runner.workers.pool import Pool, _Process
 from dmlcts.conformance.runner.workers.session import Session
@@ -290,7 +290,7 @@ def test_a_process_that_dies_before_it_ran_anything_is_no_success(
 
 def test_a_process_that_dies_while_it_makes_cases_is_replaced_twice() -> None:
     selection = selection_of(RunOptions(operators=("BIT_OR",)))
-    plan = Plan(selection.operators, _Nobody())
+    plan = RunPlan(selection.operators, _Nobody())
     with Session(selection.options) as session:
         pool = Pool(selection, 1, session)
     for attempt in range(3):
@@ -308,7 +308,7 @@ def test_a_process_that_dies_while_it_makes_cases_is_replaced_twice() -> None:
 def test_a_process_that_dies_while_it_makes_cases_costs_the_case_that_a_backend_in_it_ran_last(tmp_path: Path) -> None:
     options = RunOptions(backend="inprocess:unruly:Plain", level="smoke", operators=("BIT_OR",), out=str(tmp_path))
     selection = selection_of(options)
-    plan = Plan([*selection.operators, "ELEMENT_WISE_BIT_XOR"], _Nobody())
+    plan = RunPlan([*selection.operators, "ELEMENT_WISE_BIT_XOR"], _Nobody())
     with Session(options, ReferenceBackend()) as session:
         pool = Pool(selection, 1, session)
     parts = journal.begin(tmp_path, manifest_of(replace(options, feature_level="6_4"), session.info, plan.operators))
@@ -348,7 +348,7 @@ class _Nobody:
 
 
 def test_a_plan_hands_out_each_case_once_and_takes_back_what_did_not_run() -> None:
-    plan = Plan(["A", "B"], _Nobody(), {"A/2": "pass"}, maxfail=2)
+    plan = RunPlan(["A", "B"], _Nobody(), {"A/2": "pass"}, maxfail=2)
     plan.add("A", ["A/1", "A/2", "A/3", "A/4"])
     assert plan.take("A", 2) == [0, 2]
     plan.give_back("A", [2])
@@ -364,7 +364,7 @@ def test_a_plan_hands_out_each_case_once_and_takes_back_what_did_not_run() -> No
 
 
 def test_what_the_backend_declares_runs_first(tmp_path: Path) -> None:
-    plan = Plan(["A", "B", "C", "D"], _Nobody())
+    plan = RunPlan(["A", "B", "C", "D"], _Nobody())
     plan.begin_with(("D", "B"))
     assert list(plan.unlisted) == ["B", "D", "A", "C"]
     plan.begin_with(())

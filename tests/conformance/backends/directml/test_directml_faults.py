@@ -27,7 +27,7 @@ from dmlcts.conformance.backends.backend import Backend, BackendUnavailable, Buf
 from dmlcts.conformance.backends.directml import stack, windows
 from dmlcts.conformance.backends.directml.dll import read_dll
 from dmlcts.conformance.backends.process.process import ProcessBackend, split_command
-from dmlcts.conformance.backends.process.protocol import DESCRIBE, Source, frame, read_header, run_request
+from dmlcts.conformance.backends.process.protocol import DESCRIBE, RawStream, frame, read_header, run_request
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.runner.work.options import RunOptions
@@ -279,7 +279,7 @@ def test_after_a_request_that_takes_long_the_next_is_read_whole() -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        source = Source(cast(FileIO, process.stdout))
+        source = RawStream(cast(FileIO, process.stdout))
         try:
             for number in (1, 2):
                 head, *payload = (bytes(piece) for piece in run_request(dispatch(XOR), number, load))

@@ -19,7 +19,7 @@ from typing import cast
 
 import pytest
 
-from dmlcts.conformance.backends.process.protocol import MAGIC, PREFIX, Source, frame, read_header
+from dmlcts.conformance.backends.process.protocol import MAGIC, PREFIX, RawStream, frame, read_header
 
 SOURCE = Path(__file__).parents[3] / "hosts" / "streams.cpp"
 NATIVE = Path(__file__).parents[4] / "conformance" / "backends" / "directml" / "native" / "src"
@@ -54,7 +54,7 @@ def test_no_byte_is_lost_to_the_thread_that_looks_for_the_end(host: str) -> None
     with subprocess.Popen([host], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        source = Source(cast(FileIO, process.stdout))
+        source = RawStream(cast(FileIO, process.stdout))
         for number in range(1000):
             process.stdin.write(request(number, number % 50))
             header, length = read_header(source)

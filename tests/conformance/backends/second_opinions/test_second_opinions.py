@@ -23,7 +23,7 @@ from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable,
 from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.backends.python.load import open_in_process
 from dmlcts.conformance.backends.second_opinions.opinion import REFUSALS, OpinionBackend
-from dmlcts.conformance.backends.second_opinions.table import KINDS, Table, Way, read_table, read_way
+from dmlcts.conformance.backends.second_opinions.table import KINDS, NodeMapping, Table, read_table, read_way
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.plan.plan import plan_of
@@ -50,7 +50,7 @@ def dense() -> list[str]:
     return [name for name in operator_names() if name not in operators()]
 
 
-def ways(table: Table) -> Iterator[tuple[str, Way]]:
+def ways(table: Table) -> Iterator[tuple[str, NodeMapping]]:
     for operator, each in table.operators.items():
         for way in each:
             yield operator, way
