@@ -22,6 +22,7 @@ from dmlcts.reports.record.labels import checked
 from dmlcts.reports.record.record import (
     NEGATIVE,
     PASS,
+    REPLAY,
     SEARCH,
     UNSUPPORTED,
     WAIVED,

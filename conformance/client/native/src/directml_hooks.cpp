@@ -91,6 +91,8 @@ HRESULT STDMETHODCALLTYPE on_list_reset(ID3D12GraphicsCommandList* self, ID3D12C
 }
 
 void STDMETHODCALLTYPE on_execute_lists(ID3D12CommandQueue* self, UINT count, ID3D12CommandList* const* lists) {
+    const Outermost outermost;
+    if (!outermost) return forward<void>(self, execute_lists, count, lists);
     Batch batch;
     quietly([&](Session& session) { batch = session.execute(self, count, lists); });
     std::vector<copies::OwnList> own;
