@@ -34,14 +34,16 @@ Tensors = Mapping[str, tuple[str, Sequence[int]]]
 """Name -> element type, by NumPy's name, and sizes."""
 
 
-def onnx_model(nodes: Sequence[Node], inputs: Tensors, outputs: Tensors, weights: Mapping[str, np.ndarray] | None = None) -> bytes:
+def onnx_model(
+    nodes: Sequence[Node], inputs: Tensors, outputs: Tensors, weights: Mapping[str, np.ndarray] | None = None, opset: int = OPSET
+) -> bytes:
     """A model's file."""
     graph = [_bytes(1, _node(node)) for node in nodes]
     graph += [_bytes(2, b"graph")]
     graph += [_bytes(5, _tensor(name, array)) for name, array in (weights or {}).items()]
     graph += [_bytes(11, _value(name, *of)) for name, of in inputs.items()]
     graph += [_bytes(12, _value(name, *of)) for name, of in outputs.items()]
-    return _number(1, IR_VERSION) + _bytes(7, b"".join(graph)) + _bytes(8, _bytes(1, b"") + _number(2, OPSET))
+    return _number(1, IR_VERSION) + _bytes(7, b"".join(graph)) + _bytes(8, _bytes(1, b"") + _number(2, opset))
 
 
 def _node(node: Node) -> bytes:

@@ -19,7 +19,7 @@ COMMANDS = {
     "bounds": ("results.bounds", "compare the specs' tolerances with the errors of runs"),
     "capture": ("clients.capture", "capture what a program dispatches, on Windows"),
     "census": ("clients.census", "count what clients dispatch"),
-    "client": ("clients.client", "run a real client of DirectML, such as ONNX Runtime, and capture what it dispatches"),
+    "client": ("clients.client", "run a client such as ONNX Runtime, and capture what it dispatches"),
     "exec": ("cases.exec_model", "run a DxDispatch model"),
     "explain": ("results.explain", "say what separates the cases that fail from those that pass"),
     "faults": ("faults.faults", "count the planted faults that the suite finds"),

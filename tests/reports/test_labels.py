@@ -22,6 +22,7 @@ from dmlcts.reports.record.labels import checked
 from dmlcts.reports.record.record import (
     NEGATIVE,
     PASS,
+    REPLAY,
     SEARCH,
     UNSUPPORTED,
     WAIVED,
@@ -56,12 +57,12 @@ def read(record: Record, folder: Path) -> Record:
 
 def test_the_schemas_have_the_names_that_exist() -> None:
     manifest, of_result = SCHEMA["manifest"]["properties"], SCHEMA["result"]["properties"]
-    assert manifest["level"]["enum"] == [*LEVELS, SEARCH]
+    assert manifest["level"]["enum"] == [*LEVELS, SEARCH, REPLAY]
     assert manifest["basis"]["enum"] == list(BASES[:2])
     assert of_result["basis"]["enum"] == list(BASES)
     assert SCHEMA["feature_level"]["enum"] == list(abi().feature_levels)
     assert SCHEMA["data_type"]["enum"] == CASE["data_type"]["enum"] == list(abi().data_types)
-    assert of_result["kind"]["enum"] == CASE["kind"]["enum"]
+    assert of_result["kind"]["enum"] == [*CASE["kind"]["enum"], REPLAY]
     assert {KIND, RANDOM, SIMPLER, NEGATIVE} <= set(CASE["kind"]["enum"])
 
 

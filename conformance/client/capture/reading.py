@@ -146,6 +146,9 @@ class _Reader:
     # One method an event
 
     def _device(self, number: int, record: Record, capture: Capture) -> None:
+        if "failed" in record:
+            capture.refusals.append(Refusal(number, "device", record["failed"]))
+            return
         self._add(record, record["id"])
         if not record["executions"]:
             self._immediate.add(record["id"])

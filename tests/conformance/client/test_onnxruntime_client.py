@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fake_dlls import MODE, built_fake, written
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
+from dmlcts.conformance.backends.directml.dll import read_dll
+from dmlcts.conformance.backends.directml.stack import default_dll, need_prepared, place
+from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.client.capture.data import CapturedData
 from dmlcts.conformance.client.capture.reading import read_capture
 from dmlcts.conformance.client.capture.records import Capture, Compiled, Graph, Initializer, Piece
 from dmlcts.conformance.client.onnx_file import Node, onnx_model
 from dmlcts.conformance.client.onnxruntime import CaptureWish, ClientError, ModelRun, run_model
 from dmlcts.conformance.client.programs.programs import need_programs
+from dmlcts.conformance.client.replay.judging import Rules, captured_info
+from dmlcts.conformance.client.replay.replay import replay
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -101,6 +109,76 @@ def test_no_more_data_than_the_limit_is_written(model: Path, tmp_path: Path) -> 
     capture, _ = captured(model, tmp_path, "all", limit=1000)
     assert any("the limit was reached; no more data" in remark for remark in capture.remarks)
     assert not capture.data_file.exists() or capture.data_file.stat().st_size <= 1000
+
+
+# A DLL that is wrong
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Gives a DirectML.dll that is wrong in some way, on top of the real one."""
+    programs = need_programs()
+    folder = tmp_path_factory.mktemp("fake")
+    if programs.stack is None:
+        pytest.skip("the real DLL is looked for in a stack")
+    real = read_dll(default_dll(need_prepared()[1]))
+    built = built_fake(folder, programs.seen(programs.stack.dlls / place(real, programs.stack.dlls) / "DirectML.dll"))
+
+    def file(mode: str) -> Path:
+        (folder / f"{mode}.dll").write_bytes(written(built, MODE, mode))
+        return folder / f"{mode}.dll"
+
+    return file
+
+
+@pytest.fixture(scope="module")
+def bits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """AND, XOR and AND of 0 and 1 with 3, in a row: the fake takes XOR for OR."""
+    steps = (("And", "x", "t"), ("Xor", "t", "y"), ("And", "y", "z"))
+    nodes = [Node(f"Bitwise{op}", [given, "c"], [made], name=made) for op, given, made in steps]
+    shape = {"x": ("uint32", (2, 8))}
+    file = tmp_path_factory.mktemp("bits") / "bits.onnx"
+    file.write_bytes(onnx_model(nodes, shape, {"z": ("uint32", (2, 8))}, {"c": np.full((2, 8), 3, np.uint32)}, opset=18))
+    return file
+
+
+@pytest.mark.parametrize("options", [(), ("--no-graph",)], ids=" ".join)
+def test_the_wrong_node_of_a_model_is_named(
+    options: tuple[str, ...], bits: Path, fake: Callable[[str], Path], tmp_path: Path
+) -> None:
+    wish, dll = CaptureWish(tmp_path / "bits.capture", "all"), fake("two-wrong")
+    run_model(bits, options, dll, wish)
+    backend = open_backend(f"directml:'{dll}'")
+    try:
+        info = backend.describe()
+        found = replay(
+            read_capture(wish.file), Rules(backend, info), (), date(2027, 1, 1), lambda one: True, lambda number, judged: None
+        )
+    finally:
+        backend.close()
+    assert [result.operator for _, _, result in found.wrong()] == ["ELEMENT_WISE_BIT_XOR"]
+    assert len(found.steps) == 3
+    captured = Rules(None, captured_info(""))
+    again = replay(read_capture(wish.file), captured, (), date(2027, 1, 1), lambda one: True, lambda number, judged: None)
+    if options:
+        assert [result.operator for _, _, result in again.wrong()] == ["ELEMENT_WISE_BIT_XOR"]
+    else:
+        assert not again.graphs[0].ok
+        assert "elements differ from the reference's" in again.graphs[0].message
+
+
+@pytest.mark.parametrize("mode", ["crashes", "exits", "create-fails"])
+def test_a_client_that_ends_early_leaves_a_capture_that_can_be_read(
+    mode: str, bits: Path, fake: Callable[[str], Path], tmp_path: Path
+) -> None:
+    wish = CaptureWish(tmp_path / "bits.capture", "all")
+    with pytest.raises(ClientError):
+        run_model(bits, ("--no-graph",), fake(mode), wish)
+    capture = read_capture(wish.file)
+    if mode == "create-fails":
+        assert [(refusal.what, refusal.code) for refusal in capture.refusals] == [("device", "0x887A0004")]
+    else:
+        assert [operator.name for operator in capture.operators] == ["ELEMENT_WISE_BIT_AND"]
 
 
 def test_a_model_that_cannot_be_read_is_said_so(tmp_path: Path) -> None:

@@ -41,9 +41,15 @@ const Real& real() {
 
 FARPROC real_function(const char* name) { return real().module ? GetProcAddress(real().module, name) : nullptr; }
 
-void captured(HRESULT result, ID3D12Device* d3d12, UINT flags, const UINT* level, void** made) {
-    if (FAILED(result) || !made || !*made || !Session::get()) return;
-    capture_device(static_cast<IUnknown*>(*made), d3d12, flags, level, real().path, real().version);
+/// Before the call, so that one that never returns leaves a capture too.
+void begin_capture() {
+    if (Session* const session = Session::get()) session->begin(real().path, real().version);
+}
+
+void capture(HRESULT result, ID3D12Device* d3d12, UINT flags, const UINT* level, void** made) {
+    if (Session::get() && (FAILED(result) || (made && *made))) {
+        capture_device(SUCCEEDED(result) ? static_cast<IUnknown*>(*made) : nullptr, result, d3d12, flags, level);
+    }
 }
 
 }  // namespace
@@ -52,8 +58,9 @@ extern "C" HRESULT WINAPI DMLCreateDevice(ID3D12Device* d3d12, UINT flags, const
     using Create = HRESULT WINAPI(ID3D12Device*, UINT, const IID*, void**);
     const FARPROC found = real_function("DMLCreateDevice");
     if (!found) return HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND);
+    begin_capture();
     const HRESULT result = reinterpret_cast<Create*>(reinterpret_cast<void*>(found))(d3d12, flags, iid, made);
-    captured(result, d3d12, flags, nullptr, made);
+    capture(result, d3d12, flags, nullptr, made);
     return result;
 }
 
@@ -61,7 +68,8 @@ extern "C" HRESULT WINAPI DMLCreateDevice1(ID3D12Device* d3d12, UINT flags, UINT
     using Create = HRESULT WINAPI(ID3D12Device*, UINT, UINT, const IID*, void**);
     const FARPROC found = real_function("DMLCreateDevice1");
     if (!found) return HRESULT_FROM_WIN32(ERROR_MOD_NOT_FOUND);
+    begin_capture();
     const HRESULT result = reinterpret_cast<Create*>(reinterpret_cast<void*>(found))(d3d12, flags, level, iid, made);
-    captured(result, d3d12, flags, &level, made);
+    capture(result, d3d12, flags, &level, made);
     return result;
 }

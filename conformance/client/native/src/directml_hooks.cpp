@@ -91,6 +91,8 @@ HRESULT STDMETHODCALLTYPE on_list_reset(ID3D12GraphicsCommandList* self, ID3D12C
 }
 
 void STDMETHODCALLTYPE on_execute_lists(ID3D12CommandQueue* self, UINT count, ID3D12CommandList* const* lists) {
+    const Outermost outermost;
+    if (!outermost) return forward<void>(self, execute_lists, count, lists);
     Batch batch;
     quietly([&](Session& session) { batch = session.execute(self, count, lists); });
     std::vector<copies::OwnList> own;
@@ -212,23 +214,25 @@ bool see_queues(ID3D12Device* device) {
 
 }  // namespace
 
-void capture_device(IUnknown* made, ID3D12Device* d3d12, UINT flags, const UINT* feature_level, const std::string& dll,
-                    const std::string& version) {
+void capture_device(IUnknown* made, HRESULT result, ID3D12Device* d3d12, UINT flags, const UINT* feature_level) {
     const Outermost outermost;
     Com<dml::IDevice> device;
     Com<dml::IDevice1> device1;
-    if (FAILED(made->QueryInterface(dml::IDevice::iid, device.out()))) return;
-    made->QueryInterface(dml::IDevice1::iid, device1.out());
-    dml::IDevice* const both[] = {device.get(), device1.get()};
-    for (dml::IDevice* one : both) {
-        if (!one) continue;
-        hooks::replace(one, create_operator, address(on_create_operator));
-        hooks::replace(one, compile_operator, address(on_compile_operator));
-        hooks::replace(one, create_initializer, address(on_create_initializer));
-        hooks::replace(one, create_recorder, address(on_create_recorder));
-        hooks::replace(one, create_table, address(on_create_table));
+    bool executions = false;
+    if (SUCCEEDED(result)) {
+        if (FAILED(made->QueryInterface(dml::IDevice::iid, device.out()))) return;
+        made->QueryInterface(dml::IDevice1::iid, device1.out());
+        dml::IDevice* const both[] = {device.get(), device1.get()};
+        for (dml::IDevice* one : both) {
+            if (!one) continue;
+            hooks::replace(one, create_operator, address(on_create_operator));
+            hooks::replace(one, compile_operator, address(on_compile_operator));
+            hooks::replace(one, create_initializer, address(on_create_initializer));
+            hooks::replace(one, create_recorder, address(on_create_recorder));
+            hooks::replace(one, create_table, address(on_create_table));
+        }
+        if (device1) hooks::replace(device1.get(), compile_graph, address(on_compile_graph));
+        executions = see_queues(d3d12);
     }
-    if (device1) hooks::replace(device1.get(), compile_graph, address(on_compile_graph));
-    const bool executions = see_queues(d3d12);
-    quietly([&](Session& session) { session.device(device.get(), flags, feature_level, executions, dll, version); });
+    quietly([&](Session& session) { session.device(device.get(), flags, feature_level, executions, result); });
 }

@@ -85,25 +85,27 @@ void Session::write_made(json::Object event, HRESULT result, uint64_t id) {
     file_->write(std::move(event));
 }
 
-void Session::device(IUnknown* device, UINT flags, const UINT* feature_level, bool executions, const std::string& dll,
-                     const std::string& version) {
+void Session::begin(const std::string& dll, const std::string& version) {
     const hooks::Lock lock(lock_);
-    if (!begun_) {
-        begun_ = true;
-        wchar_t program[4096] = L"";
-        GetModuleFileNameW(nullptr, program, 4096);
-        file_->write({{"event", "capture"},
-                      {"version", 1},
-                      {"program", utf8(program)},
-                      {"directml", dll},
-                      {"directml_version", version},
-                      {"data", settings_.data_name()},
-                      {"limit", settings_.limit},
-                      {"every", settings_.every}});
-    }
-    json::Object event{{"event", "device"}, {"id", add(device)}, {"flags", flags}, {"executions", executions}};
+    if (begun_) return;
+    begun_ = true;
+    wchar_t program[4096] = L"";
+    GetModuleFileNameW(nullptr, program, 4096);
+    file_->write({{"event", "capture"},
+                  {"version", 1},
+                  {"program", utf8(program)},
+                  {"directml", dll},
+                  {"directml_version", version},
+                  {"data", settings_.data_name()},
+                  {"limit", settings_.limit},
+                  {"every", settings_.every}});
+}
+
+void Session::device(IUnknown* device, UINT flags, const UINT* feature_level, bool executions, HRESULT result) {
+    const hooks::Lock lock(lock_);
+    json::Object event{{"event", "device"}, {"flags", flags}, {"executions", executions}};
     if (feature_level) event.push_back({"feature_level", level_name(*feature_level)});
-    file_->write(std::move(event));
+    write_made(std::move(event), result, SUCCEEDED(result) ? add(device) : 0);
 }
 
 void Session::created_operator(IUnknown* device, const dml::TypedDesc* desc, HRESULT result, IUnknown* made) {

@@ -51,7 +51,10 @@ public:
     /// The one of this process; null where nothing is to be captured.
     static Session* get();
 
-    void device(IUnknown* device, UINT flags, const UINT* feature_level, bool executions, const std::string& dll, const std::string& version);
+    /// The first line, once.
+    void begin(const std::string& dll, const std::string& version);
+
+    void device(IUnknown* device, UINT flags, const UINT* feature_level, bool executions, HRESULT result);
     void created_operator(IUnknown* device, const dml::TypedDesc* desc, HRESULT result, IUnknown* made);
     void compiled(IUnknown* device, IUnknown* op, UINT flags, HRESULT result, IUnknown* made);
     void compiled_graph(IUnknown* device, const dml::GraphDesc* graph, UINT flags, HRESULT result, IUnknown* made);

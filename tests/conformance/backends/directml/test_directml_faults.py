@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from fake_dlls import MODE, built_fake, written
 
 from dmlcts.conformance.backends.backend import Backend, BackendUnavailable, BufferBinding, Dispatch
 from dmlcts.conformance.backends.directml import stack, windows
@@ -37,11 +37,6 @@ from dmlcts.generator.case.inputs import inputs
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, Result
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.reading.loader import load
-
-HERE = Path(__file__).resolve().parents[3]
-SOURCE = HERE / "fake_directml" / "fake.cpp"
-HEADERS = HERE.parent / "conformance" / "backends" / "directml" / "native" / "src"
-COMPILER = "x86_64-w64-mingw32-g++"
 
 XOR, OR, AND = (f"ELEMENT_WISE_BIT_{name}/UINT32/4d" for name in ("XOR", "OR", "AND"))
 LIMIT = 4.0
@@ -79,13 +74,8 @@ def real() -> str:
 @pytest.fixture(scope="module")
 def fake(tmp_path_factory: pytest.TempPathFactory, real: str) -> Callable[[str], Path]:
     """Gives the path of a fake by its mode."""
-    compiler = shutil.which(COMPILER)
-    if not compiler:
-        pytest.skip(f"{COMPILER} is not on the PATH; it comes with mingw-w64")
     folder = tmp_path_factory.mktemp("fake_directml")
-    flags = ["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-static", "-s", f"-I{HEADERS}", str(SOURCE)]
-    subprocess.run([compiler, *flags, "-o", str(folder / "built.dll")], check=True, timeout=120)
-    built = _written(folder.joinpath("built.dll").read_bytes(), REAL, real)
+    built = built_fake(folder, real)
     header = built.index(b"PE\0\0")
     machine, exports = header + 4, header + 24 + 112  # the machine that it is for; where its exports are, and their size
     files = {
@@ -97,19 +87,10 @@ def fake(tmp_path_factory: pytest.TempPathFactory, real: str) -> Callable[[str],
     def path(mode: str) -> Path:
         file = folder / f"{mode}.dll"
         if mode != "missing" and not file.exists():
-            file.write_bytes(files[mode] if mode in files else _written(built, MODE, mode))
+            file.write_bytes(files[mode] if mode in files else written(built, MODE, mode))
         return file
 
     return path
-
-
-MODE, REAL = b"the mode of this fake", b"the path of a real DirectML.dll, in UTF-8"
-"""What stands in the fake where its mode, and the path of the real one, are to be written."""
-
-
-def _written(dll: bytes, place: bytes, text: str) -> bytes:
-    start, new = dll.index(place), text.encode().ljust(len(place), b"\0") + b"\0"
-    return dll[:start] + new + dll[start + len(new) :]
 
 
 @pytest.fixture
