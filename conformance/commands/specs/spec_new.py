@@ -59,6 +59,8 @@ Next:
  3. complete it: every promise has a case, and the reference passes all; hints say what a complete spec may lack
       dmlcts spec coverage {name}
       dmlcts run {name} --level full --basis measured
+      dmlcts spec arrays {name} (minutes; after it, cases are made in seconds)
+      dmlcts spec pin {name}
  4. hold it against DirectML.dll, and record what differs
       dmlcts setup
       dmlcts run {name} --backend directml --level full --basis measured
