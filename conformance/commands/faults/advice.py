@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
 
 from dmlcts.conformance.faults.hunt.hunt import Hunt
 from dmlcts.conformance.faults.model.mutant import Mutant
 from dmlcts.conformance.faults.reviewed import MEASURED, NO_FAULT, OPEN
+from dmlcts.generator.case.case import REFERENCE, VALUES
+from dmlcts.generator.case.inputs import inputs
+from dmlcts.generator.suite.suite import operator_cases
+from dmlcts.reference.registry import compute, reference_of
+from dmlcts.reference.stage import Instead, replaced, stages
 from dmlcts.spec.reading.loader import load
 
 _SHOWN_BY = {
@@ -51,16 +58,42 @@ def advice(hunts: Sequence[Hunt], level: str) -> Iterator[str]:
 
 
 def shown_by(mutant: Mutant) -> str:
-    """What a case must have to find a fault."""
+    """What a case must have to find a fault, or what the reference must have for it to show at all."""
     about = mutant.label.partition("/")[0]
+    if missing := [name for name in mutant.fault.stages if name in stages() and name not in stages_of(mutant.operator)]:
+        function = stages()[missing[0]]
+        place = f"{function.__module__.partition('.')[2].replace('.', '/')}.py"
+        return (
+            f"it replaces the step {missing[0]}, which this reference does not use: compute it by `{function.__name__}` of {place}"
+        )
     if about in _SHOWN_BY:
         return _SHOWN_BY[about]
     field = next((field for field in load(mutant.operator).fields if field.name == about), None)
     if field is None:
-        return "data, attributes or sizes with which it changes the result: `cases.values`, `cases.attributes`, `cases.sizes`"
+        return "data, attributes or sizes with which it changes the result: `cases.values` (the schema lists recipes and sets), `cases.attributes`, `cases.sizes`"
     if field.is_tensor:
         return f"data or sizes of {about} with which it changes the result: `cases.values`, `cases.sizes`, or a law in `cases.relations`"
     return f"values of {about} with which it changes the result, beside others: `cases.attributes.{about}`, `cases.configurations`"
+
+
+@cache
+def stages_of(operator: str) -> frozenset[str]:
+    """The steps of an operator's reference that its cases of level smoke take."""
+    reference_of(operator)
+    seen = set[str]()
+
+    def noted(name: str) -> Instead:
+        def run(right: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+            seen.add(name)
+            return right(*arguments, **named)
+
+        return run
+
+    with replaced({name: noted(name) for name in stages()}):
+        for case in operator_cases(operator, "smoke"):
+            if case.expect in (REFERENCE, VALUES):
+                compute(case.desc, inputs(case))
+    return frozenset(seen)
 
 
 def _names(mutants: Sequence[Mutant]) -> str:

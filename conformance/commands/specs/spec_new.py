@@ -57,8 +57,10 @@ Next:
  2. write the reference function
       dmlcts run {name} --level smoke
  3. complete it: every promise has a case, and the reference passes all; hints say what a complete spec may lack
+      dmlcts spec arrays {name}
       dmlcts spec coverage {name}
       dmlcts run {name} --level full --basis measured
+      dmlcts spec pin {name}
  4. hold it against DirectML.dll, and record what differs
       dmlcts setup
       dmlcts run {name} --backend directml --level full --basis measured

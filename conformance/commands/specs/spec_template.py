@@ -217,8 +217,15 @@ def function(name: str, operator: Operator | None) -> str:
     lines = _reads(operator) if operator else iter(['x = inputs["InputTensor"]'])
     answers = "\n".join(f'    #     "{output}": {_ANSWERS[judge]},' for output in outputs)
     reads = "\n".join(f"    {line}" for line in lines)
-    return _FUNCTION.format(name=name, function=name.lower(), reads=reads, answers=answers, judge=judge)
+    shared = _SHARED.get(operator.family, "") if operator else ""
+    return _FUNCTION.format(name=name, function=name.lower(), reads=reads, answers=answers, judge=judge, shared=shared)
 
+
+_SHARED = {
+    "element_wise": ";\n    # the function itself is called by `applied` of reference/shared/element_wise.py",
+    "activation": ";\n    # the function itself is called by `activation` of reference/operators/activation/elementwise.py",
+}
+"""The step that the operators of a family share."""
 
 _ANSWERS = {
     "exact": "Answer(value)",
@@ -290,7 +297,8 @@ from dmlcts.spec.model.desc import OperatorDesc
 def {function}(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """FILL IN, what each element of the output is."""
     # Inputs are packed arrays of their tensors' sizes and types. desc.tensor("OutputTensor") has sizes and data_type; attributes are read
-    # by their types: desc.integer, integers, number, numbers, flag, constant, ... (spec/model/desc.py).
+    # by their types: desc.integer, integers, number, numbers, flag, constant, ... (spec/model/desc.py). Steps that an implementation may get
+    # wrong are functions with @stage("family.step") (reference/stage.py), which planted faults replace{shared}.
 {reads}
     # What the class {judge} of the tolerance wants (docs/contributing.md):
     # return {{

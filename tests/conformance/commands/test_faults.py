@@ -24,6 +24,7 @@ from dmlcts.conformance.faults.model.fault import Fault
 from dmlcts.conformance.faults.model.mutant import Mutant
 from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.generator.suite.suite import find_case
+from dmlcts.reference.registry import references
 from dmlcts.spec.model.operator import MEASURED
 from dmlcts.spec.reading.document import SpecError
 
@@ -77,7 +78,7 @@ def test_a_fault_that_survives(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("label", "way"),
     [
-        ("harmless", "`cases.values`, `cases.attributes`, `cases.sizes`"),
+        ("harmless", "`cases.values` (the schema lists recipes and sets), `cases.attributes`, `cases.sizes`"),
         ("accepts/same-sizes", "breaks this rule alone"),
         ("InputTensor/doubled", "data or sizes of InputTensor"),
         ("RoundingMode/next", "`cases.attributes.RoundingMode`"),
@@ -90,6 +91,20 @@ def test_what_is_left_says_what_to_do(monkeypatch: pytest.MonkeyPatch, label: st
     assert way in found
     assert f"dmlcts run {ROUND} --backend python:dmlcts.conformance.faults:{ROUND}/{label} " in found
     assert "reviewed.yaml" in found
+
+
+def test_a_step_that_the_reference_does_not_use_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def other(right: Any, *arguments: Any) -> Any:
+        return right(*arguments)
+
+    unused = Mutant(ROUND, "as-a-sum", Fault("adds up", stages={"pooling.sum": other}))
+    used = Mutant(ROUND, "as-it-is", Fault("rounds", stages={"element_wise.function": other}))
+    references()
+    plant(monkeypatch, unused, used)
+    found = invoke().stdout
+    assert f"to find {ROUND}/as-a-sum: it replaces the step pooling.sum, which this reference does not use" in found
+    assert "compute it by `sums` of reference/operators/pooling/windows.py" in found
+    assert f"to find {ROUND}/as-it-is: data, attributes or sizes" in found
 
 
 def test_many_that_are_left_share_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
