@@ -23,6 +23,7 @@ from dmlcts.reports.record.record import (
     FAILURES,
     NOT_RUN,
     PASS,
+    REPLAY,
     SEARCH,
     UNEXPECTED_PASS,
     UNSUPPORTED,
@@ -32,6 +33,8 @@ from dmlcts.reports.record.record import (
 )
 from dmlcts.spec.reading.document import SpecError
 from dmlcts.spec.reading.loader import load, operator_names
+from dmlcts.spec.rules.shape import FAILURES as SHAPE_FAILURES
+from dmlcts.spec.untrusted.desc_json import DescError, read_desc
 
 GROUPS = {REJECTION: REJECTIONS, RELATION: LAWS, AGREEMENT: LAWS}
 """The group of a case by what it expects; every other is dispatched."""
@@ -73,13 +76,14 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     """The explanations of a record's failures: those of several operators at once, then each operator's, most failures first.
 
     ``most`` limits the operators. Of an operator without failures nothing is explained, not even why cases are unsupported. The cases
-    to run next are of the run's level, or of a higher ``level``; of a search, drawn ones. Failing cases that this version of
-    the suite does not have, such as those from files, are only counted.
+    to run next are of the run's level, or of a higher ``level``; of a search, drawn ones; of a replay, the suite's own cases of level core.
+    Failing cases that this version of the suite does not have, such as those from files, are only counted.
     """
     by_operator: dict[str, list[Result]] = {}
     for result in record.results:
         by_operator.setdefault(result.operator, []).append(result)
-    ran = record.manifest.level if record.manifest.level in (*LEVELS, SEARCH) else LEVELS[-1]
+    ran = {REPLAY: "core"}.get(record.manifest.level, record.manifest.level)
+    ran = ran if ran in (*LEVELS, SEARCH) else LEVELS[-1]
     level = (level or ran) if ran == SEARCH else max(ran, level or ran, key=LEVELS.index)
     failing = {name: results for name, results in by_operator.items() if any(result.status in FAILURES for result in results)}
     found: list[Explanation] = []
@@ -119,6 +123,32 @@ def _drawn(results: Iterable[Result]) -> dict[str, Case]:
     return {case_id: case for case_id, case in found.items() if case is not None}
 
 
+def _replayed(results: Iterable[Result]) -> dict[str, Case]:
+    """The dispatches of a client that were judged, as cases: what is known of them is their desc."""
+    found: dict[str, Case] = {}
+    for result in results:
+        if result.kind != REPLAY or result.desc is None or result.status == NOT_RUN:
+            continue
+        try:
+            desc = read_desc(result.desc, load, "desc")
+        except (DescError, SpecError, KeyError):  # of a record from elsewhere
+            continue
+        found[result.case] = Case(
+            result.case, REPLAY, REPLAY, desc, load(desc.type), result.feature_level, result.data_type, result.basis
+        )
+    return found
+
+
+def _facts_of(case: Case) -> Facts | None:
+    """The facts of a case; None where a client's desc is beyond what the spec describes."""
+    if case.kind != REPLAY:
+        return facts_of(case)
+    try:
+        return facts_of(case)
+    except (*SHAPE_FAILURES, KeyError, NotGenerable):
+        return None
+
+
 def _cases(operator: str, level: str) -> dict[str, Case]:
     """An operator's cases by id; none if this version of the suite does not have the operator, or would have to compute its rows anew."""
     if operator not in operator_names():
@@ -135,17 +165,23 @@ def _cases(operator: str, level: str) -> dict[str, Case]:
 def _known(operator: str, results: Sequence[Result], level: str) -> dict[str, Known]:
     """The operator's cases by group, with the statuses that they have."""
     statuses = {result.case: result.status for result in results}
-    drawn = _drawn(results)
-    cases = _cases(operator, level) | drawn
-    if level != SEARCH and 2 * len(statuses.keys() & cases.keys()) < len(statuses):  # cases of a higher level, run by name
+    drawn, replayed = _drawn(results), _replayed(results)
+    cases = _cases(operator, level) | drawn | replayed
+    if (
+        level != SEARCH and not replayed and 2 * len(statuses.keys() & cases.keys()) < len(statuses)
+    ):  # cases of a higher level, run by name
         cases = _cases(operator, LEVELS[-1]) | drawn
-    groups: dict[str, list[Case]] = {}
+    groups: dict[str, list[tuple[Case, Facts]]] = {}
+    failing = {GROUPS.get(case.expect, DISPATCHES) for case in cases.values() if statuses.get(case.id) in FAILURES}
     for case in cases.values():
-        groups.setdefault(GROUPS.get(case.expect, DISPATCHES), []).append(case)
+        group = GROUPS.get(case.expect, DISPATCHES)
+        if group in failing and (facts := _facts_of(case)) is not None:
+            groups.setdefault(group, []).append((case, facts))
     return {
-        group: Known(chosen, [facts_of(case) for case in chosen], [statuses.get(case.id, NOT_RUN) for case in chosen])
-        for group, chosen in sorted(groups.items())
-        if any(statuses.get(case.id) in FAILURES for case in chosen)
+        group: Known(
+            [case for case, _ in known], [facts for _, facts in known], [statuses.get(case.id, NOT_RUN) for case, _ in known]
+        )
+        for group, known in sorted(groups.items())
     }
 
 
@@ -154,7 +190,7 @@ def _of_the_run(by_operator: Mapping[str, Sequence[Result]], level: str) -> Iter
     cases: list[Case] = []
     statuses: list[str] = []
     for name, results in by_operator.items():
-        known = _drawn(results) or _cases(name, level)
+        known = _drawn(results) or _replayed(results) or _cases(name, level)
         for result in results:
             case = known.get(result.case)
             if case is not None and case.expect not in GROUPS:

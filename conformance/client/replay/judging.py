@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -25,6 +25,7 @@ from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
+from dmlcts.spec.untrusted.desc_json import write_desc
 
 Array = NDArray[Any]
 
@@ -95,7 +96,8 @@ def judge(step: Step, rules: Rules) -> Judged:
         )
     if outcome is None:
         return Judged(step, case, _not_run(step, "its outputs were not captured"), right, {})
-    result = result_of(case, outcome, perf_counter() - started)
+    # With the desc of what is right, too: `dmlcts explain` sets apart what is wrong from it.
+    result = replace(result_of(case, outcome, perf_counter() - started), desc=write_desc(case.desc))
     # After a wrong node, the right values flow on: the next ones are judged by what they themselves do.
     return Judged(step, case, result, actual if actual and outcome.status != FAIL else right, actual, notes)
 

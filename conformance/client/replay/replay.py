@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from pathlib import Path
-
-import numpy as np
 
 from dmlcts.conformance.client.capture.data import CapturedData
 from dmlcts.conformance.client.capture.records import Capture, Execution
 from dmlcts.conformance.client.replay.flow import Flow, Step, Whole
 from dmlcts.conformance.client.replay.judging import Judged, Rules, judge
 from dmlcts.conformance.client.replay.whole import WholeVerdict, judge_whole
-from dmlcts.conformance.dxdispatch.write import write_model
 from dmlcts.generator.case.places import output_names
-from dmlcts.reference.answer import host
-from dmlcts.reference.registry import compute
 from dmlcts.reports.gate.waivers import Waiver, apply_waivers
 from dmlcts.reports.record.record import FAILURES, NOT_RUN, UNSUPPORTED, Result
 from dmlcts.reports.record.text import mismatch_text
@@ -71,7 +65,7 @@ def replay(
     return found
 
 
-def named(step: Step) -> str:
+def in_words(step: Step) -> str:
     """A step in words: ``GEMM, node /encoder/3/ffn, FLOAT16 512x768, 768x3072 to 512x3072``."""
     words = [step.operator.name]
     if step.name:
@@ -96,7 +90,7 @@ def verdict_lines(found: Replayed) -> Iterator[str]:
     )
     if wrong:
         number, step, result = wrong[0]
-        yield f"The first wrong dispatch is {number:,} of {total:,}: {named(step)}"
+        yield f"The first wrong dispatch is {number:,} of {total:,}: {in_words(step)}"
         yield f"  {result.case}: {result.message}"
         yield from (f"  {mismatch_text(mismatch)}" for mismatch in result.mismatches[:5])
     for verdict in found.graphs:
@@ -108,17 +102,3 @@ def verdict_lines(found: Replayed) -> Iterator[str]:
             counts[note] = counts.get(note, 0) + 1
     for note, count in list(counts.items())[:10]:
         yield f"note: {note}" + (f" ({count:,} dispatches)" if count > 1 else "")
-
-
-def write_step(judged: Judged, folder: Path) -> None:
-    """Writes a step for a look at it: a DxDispatch model with the inputs, and inputs, expected and actual outputs as .npy. Raises OSError."""
-    if judged.case is None:
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, array in judged.step.inputs.items():
-        np.save(folder / f"{name}.npy", array)
-    for name, answer in compute(judged.case.desc, judged.step.inputs).items():
-        np.save(folder / f"{name}.expected.npy", host(answer.value))
-    for name, array in judged.actual.items():
-        np.save(folder / f"{name}.actual.npy", array)
-    write_model(judged.case, judged.step.inputs, folder)

@@ -53,7 +53,7 @@ def command(
     """Run the dispatches of a capture once more, one by one, and judge each by the reference (docs/clients.md).
 
     A graph is taken apart into its nodes. Inputs are those that were captured, or random data where none were. The folder gets the reports of a
-    run, and the first wrong dispatches as DxDispatch models with their arrays.
+    run, and the first wrong dispatches as DxDispatch models with their arrays, and, made smaller, as case files for `dmlcts run --case-file`.
 
     \b
     Exit codes: 0 all are right, 1 one is wrong (or nothing was judged), 2 the capture cannot be read,
@@ -61,14 +61,22 @@ def command(
     """
     from dmlcts.conformance.backends.opening import apart, open_backend
     from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
-    from dmlcts.conformance.client.replay.judging import CAPTURED, Judged, Rules, captured_info
-    from dmlcts.conformance.client.replay.replay import replay, verdict_lines, write_step
+    from dmlcts.conformance.client.replay.flow import Step
+    from dmlcts.conformance.client.replay.judging import CAPTURED, Judged, Rules, captured_info, judge
+    from dmlcts.conformance.client.replay.replay import in_words, replay, verdict_lines
+    from dmlcts.conformance.client.replay.wrong import Example, write_example, write_step
+    from dmlcts.conformance.commands.results.summary import print_explanations
+    from dmlcts.conformance.commands.results.supplement import SpecSupplement
     from dmlcts.conformance.runner.exit_code import EXIT_FAILED, exit_code
+    from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain
+    from dmlcts.conformance.runner.folder.journal import EXAMPLES
     from dmlcts.conformance.runner.folder.manifest import manifest_of, with_version
     from dmlcts.conformance.runner.folder.out_folder import claimed
     from dmlcts.conformance.runner.run import command_line
+    from dmlcts.conformance.runner.screen.terminal import command_text, console
     from dmlcts.conformance.runner.work.options import RunOptions, UsageError
     from dmlcts.reports import write_all
+    from dmlcts.reports.explain.explanation import MOST_SHOWN
     from dmlcts.reports.gate.waivers import read_waivers
     from dmlcts.reports.record.record import FAILURES, REPLAY, Record
 
@@ -77,30 +85,42 @@ def command(
     named = CAPTURED if captured else backend or "directml"
     options = RunOptions(backend=named, level=REPLAY, basis=basis, timeout=timeout, waivers=waivers, out=str(out))
     rules_of_waivers = [waiver for name in waivers for waiver in read_waivers(Path(name))]
-    started, written = perf_counter(), 0
+    started = perf_counter()
+    examples: dict[int, Example] = {}
     with ExitStack() as stack:
         try:
             capture = read_capture(file)
         except CaptureError as error:
             raise UsageError(str(error)) from None
         stack.enter_context(claimed(out))
-        rmtree(out / WRONG, ignore_errors=True)
+        for older in (WRONG, EXAMPLES):
+            rmtree(out / older, ignore_errors=True)
         opened = None if captured else open_backend(apart(named))
         if opened is not None:
             stack.callback(opened.close)
         info = captured_info(capture.version) if opened is None else opened.describe()
         manifest = manifest_of(replace(options, feature_level=info.feature_level), info, (), command_line())
 
+        rules = Rules(opened, info, basis, timeout)
+
         def report(number: int, judged: Judged) -> None:
-            nonlocal written
-            if judged.result.status in FAILURES and written < _MOST_WRITTEN:
-                written += 1
+            if judged.result.status in FAILURES and len(examples) < _MOST_WRITTEN:
                 write_step(judged, out / WRONG / str(number))
+                examples[number] = write_example(judged, None if opened is None else again, out / EXAMPLES)
+
+        def again(step: Step) -> Judged:
+            return judge(step, rules)
+
+        def repro(number: int, step: Step) -> str:
+            if (example := examples.get(number)) and example.file and opened is not None:
+                return command_text(("dmlcts", "run", "--backend", named, "--case-file", example.file.as_posix()))
+            on = ("--captured",) if captured else ("--backend", named)
+            return command_text(("dmlcts", "replay", str(file), "--execution", str(step.execution.number), *on))
 
         try:
             found = replay(
                 capture,
-                Rules(opened, info, basis, timeout),
+                rules,
                 rules_of_waivers,
                 datetime.now(UTC).date(),
                 lambda one: execution is None or one.number == execution,
@@ -109,36 +129,32 @@ def command(
         except CaptureError as error:
             raise UsageError(str(error)) from None
         results = tuple(
-            replace(
-                result,
-                repro=f"dmlcts replay {file} --execution {step.execution.number}"
-                + (" --captured" if captured else f' --backend "{named}"'),
-            )
-            if result.status in FAILURES
-            else result
-            for step, result, _ in found.steps
+            replace(result, repro=repro(number, step)) if result.status in FAILURES else result
+            for number, (step, result, _) in enumerate(found.steps, 1)
         )
-        finished = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        operators = sorted({result.operator for result in results})
         manifest = with_version(
             replace(
                 manifest,
-                finished=finished,
+                finished=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
                 seconds=perf_counter() - started,
                 selected=len(results),
                 interrupted=False,
                 selection=str(file),
             ),
-            operators,
+            sorted({result.operator for result in results}),
         )
         record = Record(manifest, results)
-        write_all(record, out)
+        explanations = explain(record, MOST_OPERATORS)
+        write_all(record, out, SpecSupplement(REPLAY), explanations)
     for line in verdict_lines(found):
         click.echo(line)
     for remark in capture.remarks:
         click.echo(f"note: {remark}")
-    if written:
-        click.echo(f"written: {out / WRONG}")
+    for number, example in list(examples.items())[:1]:
+        click.echo(f"written: {out / WRONG}, and as a case: {example.file or f'none, as {example.why}'}")
+        if example.judged.step.desc != found.steps[number - 1][0].desc:
+            click.echo(f"made smaller: {in_words(example.judged.step)}\n  {example.judged.result.message}")
+    print_explanations(explanations[:MOST_SHOWN], console())
     click.echo(f"report: {out / 'index.html'}")
     whole = all(verdict.ok for verdict in found.graphs)
     raise click.exceptions.Exit(exit_code(record) if results and whole else EXIT_FAILED if not whole or not found.graphs else 0)

@@ -14,7 +14,7 @@ from dmlcts.generator.case.case import REFERENCE, VALUES, Case, from_json
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.covering.cases import is_stale
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.reports.record.record import Result
+from dmlcts.reports.record.record import REPLAY, Result
 from dmlcts.spec.reading.loader import load, operator_names
 
 MOST_ELEMENTS = 10_000
@@ -57,6 +57,8 @@ class SpecSupplement:
         example = result.evidence.get("example")
         if example is not None:
             return from_json(example, load)
+        if result.kind == REPLAY:  # a client's dispatch, which is no case of the suite
+            return None
         if result.operator not in operator_names() or is_stale(load(result.operator)):  # a report computes no rows
             return None
         return _cases(result.operator, self._level).get(result.case) or _cases(result.operator, "full").get(result.case)

@@ -19,7 +19,7 @@ from dmlcts.conformance.client.capture.data import CapturedData
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
 from dmlcts.conformance.client.replay.flow import Flow, Step
 from dmlcts.conformance.client.replay.judging import Rules, captured_info
-from dmlcts.conformance.client.replay.replay import Replayed, named, replay, verdict_lines
+from dmlcts.conformance.client.replay.replay import Replayed, in_words, replay, verdict_lines
 from dmlcts.conformance.client.replay.slots import INPUT, OUTPUT, slots
 from dmlcts.reports.gate.waivers import Waiver
 from dmlcts.reports.record.record import FAIL, NOT_RUN, PASS, WAIVED
@@ -362,4 +362,4 @@ def test_a_graph_whose_captured_output_is_wrong_is_found_without_a_backend(tmp_p
 def test_a_step_is_named_by_operator_node_type_and_sizes(tmp_path: Path) -> None:
     found = replayed(chain(tmp_path), WrongAt(2, np.zeros_like))
     (_, step, _), *_ = found.wrong()
-    assert named(step) == "GEMM, node layer/1, FLOAT32 1x1x8x8, 1x1x8x8 to 1x1x8x8"
+    assert in_words(step) == "GEMM, node layer/1, FLOAT32 1x1x8x8, 1x1x8x8 to 1x1x8x8"

@@ -1,9 +1,10 @@
-// Runs an ONNX model with ONNX Runtime's DirectML provider, on a device that is made here: a real client of a DirectML.dll.
+// Runs ONNX models with ONNX Runtime's DirectML provider, on a device that is made here: a real client of a DirectML.dll.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <sstream>
 
 #include "d3d12_device.h"
 #include "directml_device.h"
@@ -16,7 +17,11 @@ namespace {
 
 const char* const client_usage =
     "usage: dmlcts-onnxruntime --onnxruntime DLL --model FILE --out FOLDER [options]\n"
-    "Runs a model, and writes what came of it to FOLDER: result.json, and output_N.bin for each output.\n"
+    "or:    dmlcts-onnxruntime --onnxruntime DLL --each FILE [options]\n"
+    "Runs a model, and writes what came of it to FOLDER: result.json, and output_N.bin for each output. An input whose bytes lie in FOLDER as\n"
+    "input_N.bin, with its sizes as text in input_N.sizes, is not random. --each runs the model.onnx in each of the folders that FILE names, one\n"
+    "a line, one after the other, and ends after a model that cannot be run to its end, since the device may be lost.\n"
+    "  --only-provider    no model of which ONNX Runtime would run a node by its CPU provider\n"
     "  --cpu              ONNX Runtime's own CPU provider instead of DirectML's\n"
     "  --optimize         with ONNX Runtime's graph optimizations\n"
     "  --no-graph         each node as an operator of its own, where the provider would compile a graph of many\n"
@@ -26,8 +31,8 @@ const char* const client_usage =
     "and those of dmlcts-directml-host that say what it runs on: --dll, --adapter, --warp, --min-feature-level, --d3d12\n";
 
 struct Arguments {
-    std::string onnxruntime, model, out;
-    bool cpu = false, optimize = false, graph = true;
+    std::string onnxruntime, model, out, each;
+    bool cpu = false, optimize = false, graph = true, only_provider = false;
     unsigned runs = 1, seed = 1;
     std::vector<std::pair<std::string, int64_t>> dimensions;
     std::vector<std::string> of_device;
@@ -51,6 +56,8 @@ Arguments read_arguments(const std::vector<std::string>& words) {
         if (option == "--onnxruntime") found.onnxruntime = value();
         else if (option == "--model") found.model = value();
         else if (option == "--out") found.out = value();
+        else if (option == "--each") found.each = value();
+        else if (option == "--only-provider") found.only_provider = true;
         else if (option == "--cpu") found.cpu = true;
         else if (option == "--optimize") found.optimize = true;
         else if (option == "--no-graph") found.graph = false;
@@ -63,7 +70,8 @@ Arguments read_arguments(const std::vector<std::string>& words) {
             found.dimensions.push_back({text.substr(0, equals), number(text.substr(equals + 1), option)});
         } else found.of_device.push_back(option);
     }
-    if (found.onnxruntime.empty() || found.model.empty() || found.out.empty()) throw OptionError("--onnxruntime, --model and --out are needed");
+    if (found.onnxruntime.empty()) throw OptionError("--onnxruntime is needed");
+    if (found.each.empty() && (found.model.empty() || found.out.empty())) throw OptionError("--model and --out are needed, or --each");
     return found;
 }
 
@@ -129,6 +137,21 @@ void write_file(const std::string& path, const void* data, size_t size) {
     if ((file && std::fclose(file)) || !good) throw protocol::Fault(path + " cannot be written");
 }
 
+/// The bytes of a file; none, and false, if there is none.
+bool read_file(const std::string& path, std::string& found) {
+    std::FILE* file = _wfopen(wide(path).c_str(), L"rb");
+    if (!file) return false;
+    char part[65536];
+    for (size_t size; (size = std::fread(part, 1, sizeof part, file));) found.append(part, size);
+    std::fclose(file);
+    return true;
+}
+
+/// A model that was taken, but did not run to its end.
+struct RunFault : protocol::Fault {
+    using protocol::Fault::Fault;
+};
+
 /// One model, from the DLL to its outputs.
 class Client {
 public:
@@ -147,6 +170,7 @@ public:
         need_ort(api_->set_optimization(options_, arguments.optimize ? ort::Optimization::all : ort::Optimization::none), "optimization");
         for (const auto& [name, size] : arguments.dimensions) need_ort(api_->set_dimension(options_, name.c_str(), size), "--dimension");
         if (!arguments.graph) need_ort(api_->set_config(options_, "ep.dml.disable_graph_fusion", "1"), "--no-graph");
+        if (arguments.only_provider) need_ort(api_->set_config(options_, "session.disable_cpu_ep_fallback", "1"), "--only-provider");
         if (!arguments.cpu) use_directml(options);
         guard::doing("making the session");
         need_ort(api_->create_session(env_, wide(arguments.model).c_str(), options_, &session_), "CreateSession");
@@ -213,9 +237,18 @@ private:
     void use_directml(const Options& options) {
         need_ort(api_->disable_memory_pattern(options_), "DisableMemPattern");
         need_ort(api_->set_execution(options_, ort::Execution::sequential), "SetSessionExecutionMode");
-        // Both outlive the session, and whatever the provider does when the program ends.
-        d3d12_ = new D3d12Device(options);
+        if (!queue_) make_device(options);
         device_name = d3d12_->name;
+        const void* provider = nullptr;
+        need_ort(api_->provider_api("DML", ort::api_version, &provider), "GetExecutionProviderApi");
+        guard::doing("appending the DirectML provider");
+        need_ort(static_cast<const ort::DirectMlApi*>(provider)->append(options_, directml_->get(), queue_->get()),
+                 "SessionOptionsAppendExecutionProvider_DML1");
+    }
+
+    /// The device, for all models. It outlives the sessions, and whatever the provider does when the program ends.
+    static void make_device(const Options& options) {
+        d3d12_ = new D3d12Device(options);
         static const DirectMlLibrary library(options);
         directml_ = new Com<dml::IDevice>(library.create_device(d3d12_->get(), options.min_feature_level));
         D3D12_COMMAND_QUEUE_DESC desc{};
@@ -223,11 +256,6 @@ private:
         desc.Flags = D3D12_COMMAND_QUEUE_FLAG_DISABLE_GPU_TIMEOUT;
         queue_ = new Com<ID3D12CommandQueue>();
         need(d3d12_->get()->CreateCommandQueue(&desc, __uuidof(ID3D12CommandQueue), queue_->out()), "CreateCommandQueue");
-        const void* provider = nullptr;
-        need_ort(api_->provider_api("DML", ort::api_version, &provider), "GetExecutionProviderApi");
-        guard::doing("appending the DirectML provider");
-        need_ort(static_cast<const ort::DirectMlApi*>(provider)->append(options_, directml_->get(), queue_->get()),
-                 "SessionOptionsAppendExecutionProvider_DML1");
     }
 
     std::string taken(char* name) const {
@@ -248,12 +276,28 @@ private:
         auto [element, sizes] = describe(info);
         api_->release_type(type);
         if (!kind_of(element).size) throw protocol::Fault("the input " + input_names_.back() + " has no plain numbers");
+        const std::string given = arguments_.out + "\\input_" + std::to_string(index);
+        std::string text, bytes;
+        const bool is_given = read_file(given + ".sizes", text) && read_file(given + ".bin", bytes);
+        if (is_given) {
+            std::istringstream numbers(text);
+            sizes.clear();
+            for (int64_t size; numbers >> size;) sizes.push_back(size);
+        }
         size_t count = 1;
         for (int64_t& size : sizes) {
             if (size < 0) size = 1;
             count *= static_cast<size_t>(size);
         }
-        data_.push_back(random_data(element, count, state));
+        if (is_given && bytes.size() != count * kind_of(element).size)
+            throw protocol::Fault("the input " + input_names_.back() + " needs " + std::to_string(count * kind_of(element).size) +
+                                  " bytes, but " + given + ".bin has " + std::to_string(bytes.size()));
+        if (is_given) {
+            data_.emplace_back(bytes.begin(), bytes.end());
+            data_.back().resize(std::max<size_t>(bytes.size(), 1));
+        } else {
+            data_.push_back(random_data(element, count, state));
+        }
         ort::Value* value = nullptr;
         need_ort(api_->create_tensor(memory_, data_.back().data(), count * kind_of(element).size, sizes.data(), sizes.size(), element, &value),
                  "CreateTensorWithDataAsOrtValue");
@@ -284,7 +328,11 @@ private:
         for (const std::string& name : input_names_) inputs.push_back(name.c_str());
         for (const std::string& name : output_names_) outputs.push_back(name.c_str());
         std::vector<ort::Value*> made(outputs.size(), nullptr);
-        need_ort(api_->run(session_, inputs.data(), inputs_.data(), inputs.size(), outputs.data(), outputs.size(), made.data()), "Run");
+        try {
+            need_ort(api_->run(session_, inputs.data(), inputs_.data(), inputs.size(), outputs.data(), outputs.size(), made.data()), "Run");
+        } catch (const protocol::Fault& fault) {
+            throw RunFault(fault.what());
+        }
         return made;
     }
 
@@ -338,21 +386,12 @@ std::vector<std::string> command_line() {
     return found;
 }
 
-}  // namespace
+enum class Ended { well, refused, broken };
 
-int main() {
-    guard::report_crashes();
-    Arguments arguments;
-    Options options;
-    try {
-        arguments = read_arguments(command_line());
-        options = read_options(arguments.of_device, !wine::version().empty());
-    } catch (const OptionError& error) {
-        std::fprintf(stderr, "%s\n%s", error.what(), client_usage);
-        return 2;
-    }
+/// Runs one model, and writes result.json beside its outputs.
+Ended run_model(const Arguments& arguments, const Options& options) {
     json::Object result{{"status", "ok"}};
-    int code = 0;
+    Ended ended = Ended::well;
     try {
         {
             Client client(arguments, options);
@@ -363,18 +402,50 @@ int main() {
         result.push_back({"references", static_cast<uint64_t>(Client::foreign_references())});
     } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
-        result = {{"status", "error"}, {"message", error.what()}};
-        code = 1;
+        ended = dynamic_cast<const RunFault*>(&error) ? Ended::broken : Ended::refused;
+        result = {{"status", "error"}, {"message", error.what()}, {"stage", ended == Ended::broken ? "run" : "load"}};
     }
     try {
         const std::string text = json::write(std::move(result)) + "\n";
         write_file(arguments.out + "\\result.json", text.data(), text.size());
     } catch (const protocol::Fault& fault) {
         std::fprintf(stderr, "%s\n", fault.what());
-        code = 1;
+        ended = Ended::broken;
+    }
+    return ended;
+}
+
+/// Runs the models of a list of folders. One that breaks is the last.
+Ended run_each(Arguments arguments, const Options& options) {
+    std::string text;
+    if (!read_file(arguments.each, text)) throw OptionError(arguments.each + " cannot be read");
+    std::istringstream lines(text);
+    Ended ended = Ended::well;
+    for (std::string folder; ended != Ended::broken && std::getline(lines, folder);) {
+        if (!folder.empty() && folder.back() == '\r') folder.pop_back();
+        if (folder.empty()) continue;
+        arguments.out = folder;
+        arguments.model = folder + "\\model.onnx";
+        ended = run_model(arguments, options);
+    }
+    return ended == Ended::broken ? ended : Ended::well;
+}
+
+}  // namespace
+
+int main() {
+    guard::report_crashes();
+    Ended ended = Ended::well;
+    try {
+        const Arguments arguments = read_arguments(command_line());
+        const Options options = read_options(arguments.of_device, !wine::version().empty());
+        ended = arguments.each.empty() ? run_model(arguments, options) : run_each(arguments, options);
+    } catch (const OptionError& error) {
+        std::fprintf(stderr, "%s\n%s", error.what(), client_usage);
+        return 2;
     }
     std::fflush(nullptr);
     // Not through the destructors of DLLs: drivers' threads may be at work in them.
-    TerminateProcess(GetCurrentProcess(), static_cast<UINT>(code));
-    return code;
+    TerminateProcess(GetCurrentProcess(), ended == Ended::well ? 0u : 1u);
+    return 1;
 }
