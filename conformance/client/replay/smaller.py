@@ -1,6 +1,6 @@
 """Makes a wrong dispatch of a client smaller, as long as it stays valid and wrong: sizes are cut one after the other, and its data with them.
 
-The sizes are those of the symbols in the operator's shapes: of each, 1 and other small ones are tried, then halves, at either end of the data. What an
+The sizes are those of the symbols in the operator's shapes: of each, 1 and other small ones are tried, then parts, at either end of the data. What an
 attribute says stays as the client had it.
 """
 
@@ -72,7 +72,7 @@ def _simpler(step: Step) -> Iterator[Step]:
         for place, size in enumerate(entries):
             if not isinstance(size, int) or size < 2:
                 continue
-            for cut in dict.fromkeys((*(small for small in SMALL if small < size), size // 2)):
+            for cut in dict.fromkeys((*(small for small in SMALL if small < size), size // 2, 3 * size // 4, size - 1)):
                 sized = (*entries[:place], cut, *entries[place + 1 :])
                 yield from _cut(step, {**symbols, symbol: sized if isinstance(value, tuple) else cut})
 
