@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dmlcts.conformance.backends.directml.dll import Dll, read_dll
 from dmlcts.conformance.backends.directml.stack import default_dll, enter, environment, need_prepared, place
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
-from dmlcts.conformance.client.onnx_file import Node, onnx_model
+from dmlcts.conformance.client.models.writing import Node, onnx_model
 from dmlcts.conformance.client.programs.programs import Programs, need_programs
 from dmlcts.spec.untrusted import sanitize
 from dmlcts.spec.untrusted.files import MIB, InputError, parse_json, read_text
@@ -53,10 +56,26 @@ class ModelRun:
     outputs: tuple[tuple[Mapping[str, Any], bytes | None], ...] = field(repr=False)
 
 
+def arrays_of(run: ModelRun) -> dict[str, NDArray[Any]]:
+    """The outputs of a run that are tensors of numbers, by name."""
+    return {
+        output["name"]: np.frombuffer(data, output["type"].lower()).reshape(output["sizes"])
+        for output, data in run.outputs
+        if data is not None
+    }
+
+
 def run_model(
-    model: Path, options: Sequence[str], dll: Path | None = None, capture: CaptureWish | None = None, limit: float = 600.0
+    model: Path,
+    options: Sequence[str],
+    dll: Path | None = None,
+    capture: CaptureWish | None = None,
+    limit: float = 600.0,
+    inputs: Sequence[NDArray[Any]] = (),
 ) -> ModelRun:
     """Runs a model. ``options`` are the client program's; ``dll`` is the DirectML.dll, None for that of the backend ``directml``.
+
+    The first inputs are ``inputs``; others are random.
 
     Raises:
         BackendUnavailable: something is missing. ClientError: the model was not run, or not within ``limit`` seconds.
@@ -64,10 +83,11 @@ def run_model(
     programs = need_programs()
     if not model.is_file():
         raise ClientError(f"{model}: there is no such file")
-    with _run_folder(programs) as folder:
+    with run_folder(programs) as folder:
         for file in _files_of(model):
             shutil.copyfile(file, folder / file.name)
-        real = _real(programs, dll)
+        give(folder, inputs)
+        real = real_dll(programs, dll)
         used = programs.seen(programs.capture) if capture else real
         words = ["--onnxruntime", programs.seen(programs.onnxruntime), "--model", programs.seen(folder / model.name)]
         words += ["--out", programs.seen(folder), "--min-feature-level", "5_0", *(["--dll", used] if used else []), *options]
@@ -78,8 +98,15 @@ def run_model(
         return _result(folder, code, said)
 
 
+def give(folder: Path, inputs: Sequence[NDArray[Any]]) -> None:
+    """Puts inputs where the client looks for them: the bytes and the sizes of each, by its place."""
+    for number, array in enumerate(inputs):
+        (folder / f"input_{number}.bin").write_bytes(np.ascontiguousarray(array).tobytes())
+        (folder / f"input_{number}.sizes").write_text(" ".join(map(str, array.shape)), encoding="ascii")
+
+
 @contextmanager
-def _run_folder(programs: Programs) -> Iterator[Path]:
+def run_folder(programs: Programs) -> Iterator[Path]:
     """A folder that the client sees, for one run."""
     root = Path(tempfile.gettempdir()) if programs.stack is None else programs.stack.root / "dmlcts" / "runs"
     root.mkdir(parents=True, exist_ok=True)
@@ -99,7 +126,7 @@ def _files_of(model: Path) -> list[Path]:
     ]
 
 
-def _real(programs: Programs, dll: Path | None) -> str:
+def real_dll(programs: Programs, dll: Path | None) -> str:
     """The DirectML.dll as the client calls it; empty for the system's own."""
     if programs.stack is None:
         return "" if dll is None else str(read_dll(dll).path.absolute())

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import click
+from numpy.typing import NDArray
 
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
+from dmlcts.conformance.client.capture.records import Capture
+from dmlcts.conformance.client.models.reading import ModelError
+from dmlcts.conformance.client.models.wrong_part import Setting
 from dmlcts.conformance.client.onnxruntime import CaptureWish, ClientError, ModelRun, run_model
 from dmlcts.conformance.client.summary import summary
+from dmlcts.conformance.commands.clients.replay import OUT
 from dmlcts.conformance.commands.clients.replay import command as replay
 from dmlcts.conformance.commands.common import Seconds
+from dmlcts.conformance.runner.screen.terminal import command_text
 
 _FAILED = 1
 
@@ -29,6 +36,11 @@ def command() -> None:
 @click.option("--cpu", is_flag=True, help="with ONNX Runtime's CPU provider instead; captures nothing")
 @click.option("--runs", type=click.IntRange(1, 10_000), default=1, show_default=True, help="how often to run the model")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=1, show_default=True, help="of the random inputs")
+@click.option(
+    "--inputs",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="a folder with the first inputs, input_0.pb and so on; others are random",
+)
 @click.option("--dimension", "dimensions", multiple=True, metavar="NAME=N", help="the size of a free dimension; others are 1")
 @click.option("--capture", type=click.Path(path_type=Path), help="the capture  [default: MODEL.capture in this folder]")
 @click.option("--no-capture", is_flag=True, help="capture nothing")
@@ -46,6 +58,7 @@ def onnxruntime(
     cpu: bool,
     runs: int,
     seed: int,
+    inputs: Path | None,
     dimensions: tuple[str, ...],
     capture: Path | None,
     no_capture: bool,
@@ -58,7 +71,8 @@ def onnxruntime(
 ) -> None:
     """Run an ONNX model with ONNX Runtime's DirectML provider, on random inputs, and capture what it dispatches.
 
-    `dmlcts setup --client` prepares it. `dmlcts replay` judges the capture; --judge does it at once, with its exit codes.
+    `dmlcts setup --client` prepares it. `dmlcts replay` judges the capture; --judge does it at once, with its exit codes, and where something is
+    wrong, it looks for the smallest part of the model that still is.
     """
     words = ["--runs", str(runs), "--seed", str(seed)]
     words += [f"--{name}" for name, given in (("optimize", optimize), ("no-graph", no_graph), ("cpu", cpu)) if given]
@@ -68,9 +82,10 @@ def onnxruntime(
     file = capture or Path(f"{model.name.removesuffix('.onnx')}.capture")
     wish = None if no_capture or cpu else CaptureWish(file, data, limit, every)
     try:
-        run = run_model(model, words, dll, wish, timeout)
+        given = _given(inputs)
+        run = run_model(model, words, dll, wish, timeout, given)
         seen = read_capture(file) if wish else None
-    except (ClientError, CaptureError) as error:
+    except (ClientError, CaptureError, ModelError) as error:
         click.echo(f"dmlcts client: {error}", err=True)
         raise click.exceptions.Exit(_FAILED) from None
     where = f" on {run.device}" if run.device else ""
@@ -81,10 +96,55 @@ def onnxruntime(
         click.echo(f"captured: {file}")
     if out:
         _write(run, out)
-    if judge:
-        click.get_current_context().invoke(
-            replay, file=file, backend="directml" if dll is None else f"directml:{shlex.quote(str(dll))}"
-        )
+    if judge and seen:
+        backend = "directml" if dll is None else f"directml:{shlex.quote(str(dll))}"
+        try:
+            click.get_current_context().invoke(replay, file=file, backend=backend)
+        except click.exceptions.Exit as ended:
+            if ended.exit_code == _FAILED:
+                _bisect(model, seen, Setting(tuple(words), dll, timeout, given), backend)
+            raise
+
+
+def _given(folder: Path | None) -> tuple[NDArray[Any], ...]:
+    """The inputs in a folder, in order. Raises ModelError."""
+    from itertools import count, takewhile
+
+    from dmlcts.conformance.client.models.reading import read_tensor_file
+
+    files = (folder / f"input_{place}.pb" for place in count()) if folder else iter(())
+    return tuple(read_tensor_file(file) for file in takewhile(Path.exists, files))
+
+
+def _bisect(model: Path, capture: Capture, setting: Setting, backend: str) -> None:
+    """Finds and writes the smallest part of a model that is wrong."""
+    from dmlcts.conformance.backends.opening import apart, open_backend
+    from dmlcts.conformance.client.models.bisecting import write_part
+    from dmlcts.conformance.client.models.wrong_part import wrong_node, wrong_part
+    from dmlcts.conformance.client.replay.judging import Rules
+    from dmlcts.conformance.client.replay.replay import verdict_lines
+    from dmlcts.reports.record.record import read_record
+
+    node = wrong_node(capture, read_record(Path(OUT) / "results.jsonl"))
+    opened = open_backend(apart(backend))
+    try:
+        found = wrong_part(model, node, setting, Rules(opened, opened.describe()))
+    except (ClientError, ModelError) as error:
+        click.echo(f"no smaller model: {error}")
+        return
+    finally:
+        opened.close()
+    if found is None:
+        click.echo("no smaller model is wrong by itself")
+        return
+    folder = Path(f"{model.name.removesuffix('.onnx')}.smallest")
+    count = len(found.part.places)
+    click.echo(f"the smallest model that is wrong: {count} node{'' if count == 1 else 's'} of it")
+    for line in verdict_lines(found.found):
+        click.echo(f"  {line}")
+    file = write_part(found.part, found.expected, folder)
+    words = ["dmlcts", "client", "onnxruntime", file.as_posix(), "--inputs", (folder / "test_data_set_0").as_posix(), "--judge"]
+    click.echo(command_text((*words, *(("--dll", str(setting.dll)) if setting.dll else ()))))
 
 
 def _write(run: ModelRun, out: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from fake_dlls import MODE, built_fake, written
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
@@ -17,11 +18,12 @@ from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.client.capture.data import CapturedData
 from dmlcts.conformance.client.capture.reading import read_capture
 from dmlcts.conformance.client.capture.records import Capture, Compiled, Graph, Initializer, Piece
-from dmlcts.conformance.client.onnx_file import Node, onnx_model
-from dmlcts.conformance.client.onnxruntime import CaptureWish, ClientError, ModelRun, run_model
+from dmlcts.conformance.client.models.writing import Node, onnx_model
+from dmlcts.conformance.client.onnxruntime import CaptureWish, ClientError, ModelRun, arrays_of, run_model
 from dmlcts.conformance.client.programs.programs import need_programs
 from dmlcts.conformance.client.replay.judging import Rules, captured_info
 from dmlcts.conformance.client.replay.replay import replay
+from dmlcts.conformance.commands.cli import dmlcts
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -187,3 +189,35 @@ def test_a_model_that_cannot_be_read_is_said_so(tmp_path: Path) -> None:
         run_model(tmp_path / "broken.onnx", ())
     with pytest.raises(ClientError, match="there is no such file"):
         run_model(tmp_path / "none.onnx", ())
+
+
+def test_a_wrong_model_is_bisected_to_its_wrong_node(
+    fake: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Node 13 of 20 alone is an XOR, which the fake takes for OR; its part fails as the model did."""
+    operators = ["And", "Or"] * 10
+    operators[13] = "Xor"
+    nodes = [
+        Node(f"Bitwise{op}", [f"v{at - 1}" if at else "x", f"c{at}"], [f"v{at}"], name=f"n{at}") for at, op in enumerate(operators)
+    ]
+    draw, shape = np.random.default_rng(5), ("uint32", (2, 8))
+    weights = {f"c{at}": draw.integers(0, 2**32, (2, 8), dtype=np.uint32) for at in range(20)}
+    monkeypatch.chdir(tmp_path)
+    Path("bits.onnx").write_bytes(onnx_model(nodes, {"x": shape}, {"v19": shape}, weights, opset=18))
+    words = ["client", "onnxruntime", "--judge", "--dll", str(fake("two-wrong"))]
+    done = CliRunner().invoke(dmlcts, [*words, "bits.onnx"])
+    assert done.exit_code == 1, done.output
+    assert "The first wrong dispatch is 14 of 20: ELEMENT_WISE_BIT_XOR" in done.output
+    assert "the smallest model that is wrong: 1 node of it" in done.output
+    again = CliRunner().invoke(dmlcts, [*words, "bits.smallest/model.onnx", "--inputs", "bits.smallest/test_data_set_0"])
+    assert again.exit_code == 1, again.output
+    assert "The first wrong dispatch is 1 of 1: ELEMENT_WISE_BIT_XOR" in again.output
+
+
+def test_a_model_gets_the_inputs_that_are_given(tmp_path: Path) -> None:
+    file = tmp_path / "relu.onnx"
+    file.write_bytes(onnx_model([Node("Relu", ["x"], ["y"])], {"x": ("float32", (4,))}, {"y": ("float32", (4,))}))
+    run = run_model(file, (), inputs=(np.array([-1, 2, -3, 4], np.float32),))
+    assert arrays_of(run)["y"].tolist() == [0, 2, 0, 4]
+    with pytest.raises(ClientError, match="the input x needs 16 bytes, but .* has 32"):
+        run_model(file, (), inputs=(np.ones(4, np.float64),))

@@ -38,18 +38,21 @@ def onnx_model(
     nodes: Sequence[Node], inputs: Tensors, outputs: Tensors, weights: Mapping[str, np.ndarray] | None = None, opset: int = OPSET
 ) -> bytes:
     """A model's file."""
-    graph = [_bytes(1, _node(node)) for node in nodes]
-    graph += [_bytes(2, b"graph")]
-    graph += [_bytes(5, _tensor(name, array)) for name, array in (weights or {}).items()]
-    graph += [_bytes(11, _value(name, *of)) for name, of in inputs.items()]
-    graph += [_bytes(12, _value(name, *of)) for name, of in outputs.items()]
-    return _number(1, IR_VERSION) + _bytes(7, b"".join(graph)) + _bytes(8, _bytes(1, b"") + _number(2, opset))
+    graph = [proto_bytes(1, node_proto(node)) for node in nodes]
+    graph += [proto_bytes(2, b"graph")]
+    graph += [proto_bytes(5, tensor_proto(name, array)) for name, array in (weights or {}).items()]
+    graph += [proto_bytes(11, value_info(name, *of)) for name, of in inputs.items()]
+    graph += [proto_bytes(12, value_info(name, *of)) for name, of in outputs.items()]
+    return (
+        proto_number(1, IR_VERSION) + proto_bytes(7, b"".join(graph)) + proto_bytes(8, proto_bytes(1, b"") + proto_number(2, opset))
+    )
 
 
-def _node(node: Node) -> bytes:
-    parts = [_text(1, name) for name in node.inputs] + [_text(2, name) for name in node.outputs]
-    parts += [_text(3, node.name), _text(4, node.op)]
-    return b"".join([*parts, *(_bytes(5, _attribute(name, value)) for name, value in node.attributes.items())])
+def node_proto(node: Node) -> bytes:
+    """A node."""
+    parts = [proto_text(1, name) for name in node.inputs] + [proto_text(2, name) for name in node.outputs]
+    parts += [proto_text(3, node.name), proto_text(4, node.op)]
+    return b"".join([*parts, *(proto_bytes(5, _attribute(name, value)) for name, value in node.attributes.items())])
 
 
 def _attribute(name: str, value: Attribute) -> bytes:
@@ -57,24 +60,31 @@ def _attribute(name: str, value: Attribute) -> bytes:
     if isinstance(value, float):
         kind, data = 1, _float(2, value)
     elif isinstance(value, int):
-        kind, data = 2, _number(3, value)
+        kind, data = 2, proto_number(3, value)
     elif isinstance(value, str):
-        kind, data = 3, _text(4, value)
+        kind, data = 3, proto_text(4, value)
     elif any(isinstance(one, float) for one in value):
         kind, data = 6, b"".join(_float(7, float(one)) for one in value)
     else:
-        kind, data = 7, b"".join(_number(8, int(one)) for one in value)
-    return _text(1, name) + data + _number(20, kind)
+        kind, data = 7, b"".join(proto_number(8, int(one)) for one in value)
+    return proto_text(1, name) + data + proto_number(20, kind)
 
 
-def _tensor(name: str, array: np.ndarray) -> bytes:
-    sizes = b"".join(_number(1, size) for size in array.shape)
-    return sizes + _number(2, ELEMENT_TYPES[array.dtype.name]) + _text(8, name) + _bytes(9, np.ascontiguousarray(array).tobytes())
+def tensor_proto(name: str, array: np.ndarray) -> bytes:
+    """A tensor, as a weight of a model or as the content of a file such as input_0.pb."""
+    sizes = b"".join(proto_number(1, size) for size in array.shape)
+    return (
+        sizes
+        + proto_number(2, ELEMENT_TYPES[array.dtype.name])
+        + proto_text(8, name)
+        + proto_bytes(9, np.ascontiguousarray(array).tobytes())
+    )
 
 
-def _value(name: str, element: str, sizes: Sequence[int]) -> bytes:
-    shape = b"".join(_bytes(1, _number(1, size)) for size in sizes)
-    return _text(1, name) + _bytes(2, _bytes(1, _number(1, ELEMENT_TYPES[element]) + _bytes(2, shape)))
+def value_info(name: str, element: str, sizes: Sequence[int]) -> bytes:
+    """The description of an input or an output."""
+    shape = b"".join(proto_bytes(1, proto_number(1, size)) for size in sizes)
+    return proto_text(1, name) + proto_bytes(2, proto_bytes(1, proto_number(1, ELEMENT_TYPES[element]) + proto_bytes(2, shape)))
 
 
 # Protocol buffers: a field is its number and wire type (0 a varint, 2 bytes with their length, 5 four bytes), and its value
@@ -89,16 +99,19 @@ def _varint(value: int) -> bytes:
     return bytes([*found, value])
 
 
-def _number(number: int, value: int) -> bytes:
+def proto_number(number: int, value: int) -> bytes:
+    """A field with a number."""
     return _varint(number << 3) + _varint(value)
 
 
-def _bytes(number: int, value: bytes) -> bytes:
+def proto_bytes(number: int, value: bytes) -> bytes:
+    """A field with bytes, or a message."""
     return _varint(number << 3 | 2) + _varint(len(value)) + value
 
 
-def _text(number: int, value: str) -> bytes:
-    return _bytes(number, value.encode())
+def proto_text(number: int, value: str) -> bytes:
+    """A field with text."""
+    return proto_bytes(number, value.encode())
 
 
 def _float(number: int, value: float) -> bytes:
