@@ -95,7 +95,7 @@ def run_model(
         code, said = _started(programs, words, variables, limit)
         if capture:
             _keep(folder / "capture", capture.file)
-        return _result(folder, code, said)
+        return result_in(folder, code, said)
 
 
 def give(folder: Path, inputs: Sequence[NDArray[Any]]) -> None:
@@ -134,14 +134,18 @@ def real_dll(programs: Programs, dll: Path | None) -> str:
     return programs.seen(programs.stack.dlls / place(found, programs.stack.dlls) / "DirectML.dll")
 
 
+def command_of(programs: Programs, words: Sequence[str], variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The command that starts the client, and its environment."""
+    if programs.stack is None:
+        return [str(programs.client), *words], {**os.environ, **variables}
+    command = enter(programs.stack.root, ["/bin/sh", f"{programs.stack.inside}/run.sh", *words])
+    program = "/" + programs.client.relative_to(programs.stack.root).as_posix()
+    return command, {**environment(), **variables, "DMLCTS_PROGRAM": program}
+
+
 def _started(programs: Programs, words: Sequence[str], variables: Mapping[str, str], limit: float) -> tuple[int, str]:
     """Exit code and standard error of the client. Raises ClientError."""
-    if programs.stack is None:
-        command, surroundings = [str(programs.client), *words], {**os.environ, **variables}
-    else:
-        command = enter(programs.stack.root, ["/bin/sh", f"{programs.stack.inside}/run.sh", *words])
-        program = "/" + programs.client.relative_to(programs.stack.root).as_posix()
-        surroundings = {**environment(), **variables, "DMLCTS_PROGRAM": program}
+    command, surroundings = command_of(programs, words, variables)
     try:
         done = subprocess.run(command, env=surroundings, stdin=subprocess.DEVNULL, capture_output=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
@@ -159,7 +163,8 @@ def _keep(made: Path, wanted: Path) -> None:
             target.unlink(missing_ok=True)  # of an older capture
 
 
-def _result(folder: Path, code: int, said: str) -> ModelRun:
+def result_in(folder: Path, code: int, said: str) -> ModelRun:
+    """What the client wrote to a folder. Raises ClientError, with its exit ``code`` and what it ``said`` where it wrote nothing."""
     try:
         found = parse_json(read_text(folder / "result.json", 16 * MIB))
     except InputError:

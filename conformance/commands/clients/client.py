@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,10 @@ from dmlcts.conformance.commands.clients.replay import command as replay
 from dmlcts.conformance.commands.common import Seconds
 from dmlcts.conformance.runner.screen.terminal import command_text
 
-_FAILED = 1
+_FAILED, _MISSING = 1, 3
+
+NODE_TESTS = "results-node-tests"
+"""The folder for what came of ONNX's node tests."""
 
 
 @click.group("client")
@@ -28,8 +32,11 @@ def command() -> None:
     """Run a real client of DirectML (docs/clients.md)."""
 
 
-@command.command("onnxruntime", epilog="Exit codes: 0 the model ran, 1 it did not, 2 usage error, 3 something is missing.")
-@click.argument("model", type=click.Path(path_type=Path))
+@command.command(
+    "onnxruntime",
+    epilog="Exit codes: 0 the model ran, or no test is wrong; 1 it did not, or one is; 2 usage error, 3 something is missing.",
+)
+@click.argument("model", type=click.Path(path_type=Path), required=False)
 @click.option("--dll", type=click.Path(path_type=Path), help="the DirectML.dll  [default: that of the backend directml]")
 @click.option("--optimize", is_flag=True, help="with ONNX Runtime's graph optimizations, which fuse nodes")
 @click.option("--no-graph", is_flag=True, help="each node as an operator of its own, where the provider would compile one graph")
@@ -49,9 +56,17 @@ def command() -> None:
 @click.option("--every", type=click.IntRange(1), default=1, show_default=True, help="capture the data of each n-th dispatch")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="a folder for the model's outputs")
 @click.option("--judge", is_flag=True, help="run the dispatches once more on the same DLL and judge each, as `dmlcts replay` does")
+@click.option("--conformance", is_flag=True, help="run ONNX's node tests, which the package onnx carries, in place of a model")
+@click.option("-k", "expression", metavar="EXPR", help="with --conformance: only tests whose names match, as `dmlcts run -k`")
+@click.option(
+    "--limit-tests",
+    type=click.IntRange(1),
+    metavar="N",
+    help="with --conformance: only so many tests, chosen by a hash of their names",
+)
 @click.option("--timeout", type=Seconds(), default=600.0, show_default=True, help="limit for the whole, in seconds")
 def onnxruntime(
-    model: Path,
+    model: Path | None,
     dll: Path | None,
     optimize: bool,
     no_graph: bool,
@@ -67,6 +82,9 @@ def onnxruntime(
     every: int,
     out: Path | None,
     judge: bool,
+    conformance: bool,
+    expression: str | None,
+    limit_tests: int | None,
     timeout: float,
 ) -> None:
     """Run an ONNX model with ONNX Runtime's DirectML provider, on random inputs, and capture what it dispatches.
@@ -74,6 +92,13 @@ def onnxruntime(
     `dmlcts setup --client` prepares it. `dmlcts replay` judges the capture; --judge does it at once, with its exit codes, and where something is
     wrong, it looks for the smallest part of the model that still is.
     """
+    if conformance:
+        if model is not None or judge or cpu or inputs:
+            raise click.UsageError("--conformance runs models of its own: leave out MODEL, --judge, --cpu and --inputs")
+        options = [f"--{name}" for name, given in (("optimize", optimize), ("no-graph", no_graph)) if given]
+        raise click.exceptions.Exit(_node_tests(dll, options, expression, limit_tests, min(timeout, 60.0), out or Path(NODE_TESTS)))
+    if model is None:
+        raise click.UsageError("name a model, or give --conformance")
     words = ["--runs", str(runs), "--seed", str(seed)]
     words += [f"--{name}" for name, given in (("optimize", optimize), ("no-graph", no_graph), ("cpu", cpu)) if given]
     words += [word for dimension in dimensions for word in ("--dimension", dimension)]
@@ -104,6 +129,44 @@ def onnxruntime(
             if ended.exit_code == _FAILED:
                 _bisect(model, seen, Setting(tuple(words), dll, timeout, given), backend)
             raise
+
+
+def _node_tests(dll: Path | None, options: Sequence[str], expression: str | None, most: int | None, limit: float, out: Path) -> int:
+    """Runs ONNX's node tests, writes what came of them, and returns the exit code."""
+    import json
+    from dataclasses import asdict
+
+    from dmlcts.conformance.client.models.node_tests import BROKEN, WRONG, NodeTestResult, NoNodeTests, node_tests, run_node_tests
+    from dmlcts.conformance.client.models.node_tests import summary as tests_summary
+    from dmlcts.generator.case.id_filter import matcher
+
+    try:
+        wanted = matcher(expression) if expression else lambda name: True
+        tests = node_tests(wanted, most)
+    except ValueError as error:
+        raise click.UsageError(f"-k: {error}") from None
+    except NoNodeTests as error:
+        click.echo(f"dmlcts client: {error}", err=True)
+        return _MISSING
+    if not tests:
+        raise click.UsageError("no node test has such a name")
+    results: list[NodeTestResult] = []
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / "node-tests.jsonl").open("w", encoding="utf-8", newline="\n") as stream:
+
+        def report(result: NodeTestResult) -> None:
+            results.append(result)
+            stream.write(json.dumps(asdict(result)) + "\n")
+
+        try:
+            run_node_tests(tests, dll, options, limit, report)
+        except ClientError as error:
+            click.echo(f"dmlcts client: {error}", err=True)
+            return _FAILED
+    text = "\n".join(tests_summary(results))
+    (out / "node-tests.txt").write_text(text + "\n", encoding="utf-8", newline="\n")
+    click.echo(f"{text}\nwritten: {out / 'node-tests.jsonl'}")
+    return _FAILED if any(result.status in (WRONG, BROKEN) for result in results) else 0
 
 
 def _given(folder: Path | None) -> tuple[NDArray[Any], ...]:

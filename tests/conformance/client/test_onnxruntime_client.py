@@ -219,5 +219,5 @@ def test_a_model_gets_the_inputs_that_are_given(tmp_path: Path) -> None:
     file.write_bytes(onnx_model([Node("Relu", ["x"], ["y"])], {"x": ("float32", (4,))}, {"y": ("float32", (4,))}))
     run = run_model(file, (), inputs=(np.array([-1, 2, -3, 4], np.float32),))
     assert arrays_of(run)["y"].tolist() == [0, 2, 0, 4]
-    with pytest.raises(ClientError, match="the input x needs 16 bytes, but .* has 32"):
+    with pytest.raises(ClientError, match=r"the input x needs 16 bytes, but .* has 32"):
         run_model(file, (), inputs=(np.ones(4, np.float64),))
