@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.client.models.writing import ELEMENT_TYPES
+from dmlcts.conformance.client.models.writing import ELEMENT_TYPES, IR_VERSION
 from dmlcts.conformance.client.onnxruntime import ClientError, arrays_of, command_of, give, real_dll, result_in, run_folder
 from dmlcts.conformance.client.programs.programs import need_programs
 from dmlcts.spec.untrusted import sanitize
@@ -41,7 +41,10 @@ class NoNodeTests(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeTestResult:
-    """What came of a test. ``operators`` are those of its model; ``kind`` is a reason in few words, by which results are counted, ``reason`` the whole of it."""
+    """What came of a test. ``operators`` are those of its model; ``kind`` is a reason in few words, by which results are counted, ``reason`` the whole of it.
+
+    ``whose`` says whose a wrong result is, and ``why`` how that is known (conformance/client/models/whose.py).
+    """
 
     test: str
     operators: tuple[str, ...]
@@ -49,6 +52,8 @@ class NodeTestResult:
     kind: str = ""
     reason: str = ""
     seconds: float = 0.0
+    whose: str = ""
+    why: str = ""
 
 
 def node_tests(wanted: Callable[[str], bool], limit: int | None) -> list[Any]:
@@ -158,7 +163,7 @@ def _judged(job: _Job, seconds: float) -> NodeTestResult:
             return job.result(NOT_RUN, "the provider leaves a node to the CPU", text, seconds)
         is_run = text.startswith("Run: ")
         return job.result(BROKEN if is_run else NOT_RUN, "Run failed" if is_run else _in_few_words(text), text, seconds)
-    _, expected = job.test.data_sets[0]
+    _, expected = data_of(job.test)
     found = list(arrays_of(run).values())
     if len(found) != len(expected):
         return job.result(WRONG, "outputs", f"{len(found)} outputs, {len(expected)} expected", seconds)
@@ -185,32 +190,53 @@ def difference(actual: Array, right: Array, rtol: float, atol: float) -> tuple[s
     return "values", f"{int((~good).sum()):,} of {good.size:,} elements, first at {list(at)}: {actual[at]}, expected {right[at]}"
 
 
+_KINDS = (
+    (("Unsupported model IR", "is under development", "Opset", "opset"), "newer than ONNX Runtime"),
+    (
+        ("Unrecognized attribute", "is not a registered", "No Op registered", "ShapeInferenceError"),
+        "ONNX Runtime knows no such operator or attribute",
+    ),
+    (("Provider type for", "NOT_IMPLEMENTED", "Could not find an implementation"), "ONNX Runtime has no kernel for its types"),
+    (("DmlExecutionProvider",), "the DirectML provider fails while it prepares the model"),
+)
+"""What ONNX Runtime says where it does not take a model, and what that is in few words."""
+
+
 def _in_few_words(text: str) -> str:
-    """The reason why ONNX Runtime does not take a model, without names and numbers."""
-    for words in (
-        "is not implemented",
-        "NOT_IMPLEMENTED",
-        "Opset",
-        "opset",
-        "Unrecognized",
-        "is not a registered",
-        "Type Error",
-        "ShapeInferenceError",
-    ):
-        if words in text:
-            return f"ONNX Runtime does not take it: {words}"
-    return f"ONNX Runtime does not take it: {text.partition(':')[0]}"
+    return next((kind for words, kind in _KINDS if any(word in text for word in words)), "ONNX Runtime does not take the model")
+
+
+def data_of(test: Any) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """The inputs and the outputs of a test. Raises TypeError where one is no tensor of NumPy's numbers."""
+    from onnx import TensorProto
+    from onnx.numpy_helper import to_array
+
+    def array(value: Any) -> Array:
+        found = to_array(value) if isinstance(value, TensorProto) else value
+        if not isinstance(found, np.ndarray | np.generic) or found.dtype.name not in ELEMENT_TYPES:
+            raise TypeError("it has a value that is no tensor of NumPy's numbers")
+        return np.asarray(found)
+
+    inputs, outputs = test.data_sets[0]
+    return tuple(map(array, inputs)), tuple(map(array, outputs))
+
+
+def model_of(test: Any) -> bytes:
+    """A test's model. Its version of the format is lowered where a newer package stamps more than its nodes need."""
+    model = type(test.model)()
+    model.CopyFrom(test.model)
+    model.ir_version = min(model.ir_version, IR_VERSION)
+    data: bytes = model.SerializeToString()
+    return data
 
 
 def _prepared(test: Any, folder: Path) -> str:
     """Writes a test's model and inputs. Returns why it cannot be run, empty if it can."""
-    ((inputs, outputs), *_) = test.data_sets or [((), ())]
-    for array in (*inputs, *outputs):
-        if not isinstance(array, np.ndarray) or array.dtype.name not in ELEMENT_TYPES:
-            return "it has a value that is no tensor of NumPy's numbers"
-    if not outputs:
-        return "it has no data"
-    (folder / "model.onnx").write_bytes(test.model.SerializeToString())
+    try:
+        inputs, _ = data_of(test)
+    except TypeError as error:
+        return str(error)
+    (folder / "model.onnx").write_bytes(model_of(test))
     give(folder, inputs)
     return ""
 
@@ -228,6 +254,10 @@ def summary(results: Sequence[NodeTestResult]) -> Iterator[str]:
     for status in (NOT_RUN, BROKEN, WRONG):
         for kind, count in Counter(result.kind for result in results if result.status == status).most_common():
             yield f"  {count:5,} {status}: {kind}"
+    for owner, count in Counter(result.whose for result in results if result.whose).most_common():
+        yield f"  {count:5,} wrong or broken by: {owner}"
     for result in results:
         if result.status in (WRONG, BROKEN):
-            yield f"{result.test} ({', '.join(result.operators)}): {result.status}: {result.reason[:300]}"
+            yield f"{result.test} ({', '.join(result.operators)}): {result.status}: {result.reason[:200]}"
+            if result.whose:
+                yield f"  {result.whose}: {result.why[:300]}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +15,14 @@ from dmlcts.conformance.client.models.reading import ModelError
 from dmlcts.conformance.client.models.wrong_part import Setting
 from dmlcts.conformance.client.onnxruntime import CaptureWish, ClientError, ModelRun, run_model
 from dmlcts.conformance.client.summary import summary
+from dmlcts.conformance.commands.clients.node_tests import OUT as NODE_TESTS
+from dmlcts.conformance.commands.clients.node_tests import run_conformance
 from dmlcts.conformance.commands.clients.replay import OUT
 from dmlcts.conformance.commands.clients.replay import command as replay
 from dmlcts.conformance.commands.common import Seconds
 from dmlcts.conformance.runner.screen.terminal import command_text
 
-_FAILED, _MISSING = 1, 3
-
-NODE_TESTS = "results-node-tests"
-"""The folder for what came of ONNX's node tests."""
+_FAILED = 1
 
 
 @click.group("client")
@@ -96,7 +94,9 @@ def onnxruntime(
         if model is not None or judge or cpu or inputs:
             raise click.UsageError("--conformance runs models of its own: leave out MODEL, --judge, --cpu and --inputs")
         options = [f"--{name}" for name, given in (("optimize", optimize), ("no-graph", no_graph)) if given]
-        raise click.exceptions.Exit(_node_tests(dll, options, expression, limit_tests, min(timeout, 60.0), out or Path(NODE_TESTS)))
+        raise click.exceptions.Exit(
+            run_conformance(dll, _backend(dll), options, expression, limit_tests, min(timeout, 60.0), out or Path(NODE_TESTS))
+        )
     if model is None:
         raise click.UsageError("name a model, or give --conformance")
     words = ["--runs", str(runs), "--seed", str(seed)]
@@ -122,7 +122,7 @@ def onnxruntime(
     if out:
         _write(run, out)
     if judge and seen:
-        backend = "directml" if dll is None else f"directml:{shlex.quote(str(dll))}"
+        backend = _backend(dll)
         try:
             click.get_current_context().invoke(replay, file=file, backend=backend)
         except click.exceptions.Exit as ended:
@@ -131,42 +131,8 @@ def onnxruntime(
             raise
 
 
-def _node_tests(dll: Path | None, options: Sequence[str], expression: str | None, most: int | None, limit: float, out: Path) -> int:
-    """Runs ONNX's node tests, writes what came of them, and returns the exit code."""
-    import json
-    from dataclasses import asdict
-
-    from dmlcts.conformance.client.models.node_tests import BROKEN, WRONG, NodeTestResult, NoNodeTests, node_tests, run_node_tests
-    from dmlcts.conformance.client.models.node_tests import summary as tests_summary
-    from dmlcts.generator.case.id_filter import matcher
-
-    try:
-        wanted = matcher(expression) if expression else lambda name: True
-        tests = node_tests(wanted, most)
-    except ValueError as error:
-        raise click.UsageError(f"-k: {error}") from None
-    except NoNodeTests as error:
-        click.echo(f"dmlcts client: {error}", err=True)
-        return _MISSING
-    if not tests:
-        raise click.UsageError("no node test has such a name")
-    results: list[NodeTestResult] = []
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / "node-tests.jsonl").open("w", encoding="utf-8", newline="\n") as stream:
-
-        def report(result: NodeTestResult) -> None:
-            results.append(result)
-            stream.write(json.dumps(asdict(result)) + "\n")
-
-        try:
-            run_node_tests(tests, dll, options, limit, report)
-        except ClientError as error:
-            click.echo(f"dmlcts client: {error}", err=True)
-            return _FAILED
-    text = "\n".join(tests_summary(results))
-    (out / "node-tests.txt").write_text(text + "\n", encoding="utf-8", newline="\n")
-    click.echo(f"{text}\nwritten: {out / 'node-tests.jsonl'}")
-    return _FAILED if any(result.status in (WRONG, BROKEN) for result in results) else 0
+def _backend(dll: Path | None) -> str:
+    return "directml" if dll is None else f"directml:{shlex.quote(str(dll))}"
 
 
 def _given(folder: Path | None) -> tuple[NDArray[Any], ...]:
