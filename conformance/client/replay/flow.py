@@ -36,6 +36,10 @@ from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.shape import FAILURES
+from dmlcts.spec.untrusted.files import MIB
+
+MOST_BYTES = 4096 * MIB
+"""The most bytes that the elements of a step's tensors may need in the reference, those of broadcast ones counted each: a capture may claim any sizes."""
 
 Array = NDArray[Any]
 Bytes = NDArray[np.uint8]
@@ -260,9 +264,12 @@ def _arrays(
     """The inputs of a desc as arrays, and which of them are random. ``given`` has the bytes of a place, ``made`` takes those that were drawn.
 
     Raises:
-        CaptureError: bytes are fewer than the desc reads, or no random data suit it.
+        CaptureError: bytes are fewer than the desc reads, no random data suit it, or it is too large.
     """
     operator = load(desc.type)
+    needed = sum(tensor.count * 8 for _, tensor in desc.tensors())
+    if needed > MOST_BYTES:
+        raise CaptureError(f"its elements, of 8 bytes each in the reference, need {needed:,} bytes; at most {MOST_BYTES:,} are run")
     recipes = random_data(operator, desc)
     found, drawn = {}, []
     for place, name in enumerate(slots(operator, desc, INPUT)):

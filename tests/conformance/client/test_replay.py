@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from captures import DataWriter, Line, head, operator, part, round_client, table, tensor, write
+from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.backend import Dispatch
@@ -21,6 +22,10 @@ from dmlcts.conformance.client.replay.flow import Flow, Step
 from dmlcts.conformance.client.replay.judging import Rules, captured_info
 from dmlcts.conformance.client.replay.replay import Replayed, in_words, replay, verdict_lines
 from dmlcts.conformance.client.replay.slots import INPUT, OUTPUT, slots
+from dmlcts.conformance.commands.cli import dmlcts
+from dmlcts.conformance.faults.legal.legal import legal_of
+from dmlcts.conformance.faults.model.mutant import Mutant, MutantBackend
+from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.reports.gate.waivers import Waiver
 from dmlcts.reports.record.record import FAIL, NOT_RUN, PASS, WAIVED
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
@@ -154,6 +159,44 @@ def test_bytes_that_are_fewer_than_the_desc_reads_are_said_so(tmp_path: Path) ->
     (step,) = replayed(write(tmp_path, lines, writer.bytes), ReferenceBackend()).steps
     assert step[1].status == NOT_RUN
     assert "the buffer is too small" in step[1].message
+
+
+@pytest.mark.parametrize("strides", [None, [0]])
+def test_a_desc_of_boundless_size_is_not_run_and_that_is_said(strides: list[int] | None, tmp_path: Path) -> None:
+    """Also where all of its elements are one, so that the bytes are there."""
+    lines = round_client()
+    lines[2]["desc"]["InputTensor"] = {"DataType": "FLOAT32", "Sizes": [1 << 31], **({"Strides": strides} if strides else {})}
+    lines[2]["desc"]["OutputTensor"] = {"DataType": "FLOAT32", "Sizes": [1 << 31]}
+    (step,) = replayed(write(tmp_path, lines), ReferenceBackend()).steps
+    assert step[1].status == NOT_RUN
+    assert "need 34,359,738,368 bytes; at most 4,294,967,296 are run" in step[1].message
+
+
+def test_a_capture_that_is_cut_anywhere_is_replayed_as_far_as_it_goes_or_refused_with_its_name(tmp_path: Path) -> None:
+    file = rounding([1.5, -1.5, 7.0], [1.0, -1.0, 7.0], tmp_path)
+    text, statuses, said = file.read_bytes(), set[tuple[str, ...]](), list[str]()
+    for length in range(0, len(text), 7):
+        file.write_bytes(text[:length])
+        try:
+            statuses.add(tuple(result.status for _, result, _ in replayed(file, ReferenceBackend()).steps))
+        except CaptureError as error:
+            said.append(str(error))
+    assert statuses == {(), (PASS,)}
+    assert said
+    assert all(message.startswith(str(file)) for message in said)
+
+
+@pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data[:-1] + b"!"], ids=["cut", "changed"])
+def test_bytes_that_are_not_those_captured_end_in_an_error_that_says_where(
+    change: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    file = rounding([1.5, -1.5, 7.0], [1.0, -1.0, 7.0], tmp_path)
+    data = tmp_path / "a.capture.data"
+    data.write_bytes(change(data.read_bytes()))
+    done = CliRunner().invoke(dmlcts, ["replay", str(file), "--captured", "--out", str(tmp_path / "out")])
+    assert isinstance(done.exception, UsageError)
+    assert str(data) in str(done.exception)
+    assert "byte" in str(done.exception)
 
 
 # Graphs
@@ -332,21 +375,24 @@ def test_a_wrong_node_of_sixty_is_named_whatever_is_wrong_with_it(tmp_path: Path
     assert missed == [], f"{len(missed)} of 100"
 
 
-def test_legal_differences_of_a_graph_are_none(tmp_path: Path) -> None:
-    """Each node may round differently: as an implementation whose results are changed in their last bit."""
-
-    class Rounding(ReferenceBackend):
-        def __init__(self) -> None:
-            super().__init__()
-            self.info = captured_info("")  # whose sums have FLOAT32's bits
-
-        def compute(self, desc: OperatorDesc, inputs: Any) -> dict[str, Array]:
-            outputs = super().compute(desc, inputs)
-            return {name: np.nextafter(values, values + np.float32(1)) if "GEMM" in desc.type or "TANH" in desc.type else values for name, values in outputs.items()}  # fmt: skip
-
-    found = replayed(chain(tmp_path), Rounding())
+@pytest.mark.parametrize("mutant", [mutant for kind in KINDS for mutant in legal_of(kind).values()], ids=lambda mutant: mutant.name)
+def test_what_an_implementation_may_do_otherwise_is_no_wrong_node(mutant: Mutant, tmp_path: Path) -> None:
+    """Sixteen legal variations: other orders of sums, fused multiply-add, FLOAT32 in between, results rounded toward zero."""
+    backend = MutantBackend(mutant)
+    found = replayed(chain(tmp_path), backend)
     assert found.wrong() == []
+    assert len(found.steps) == NODES
     assert all(verdict.ok for verdict in found.graphs)
+
+
+def test_the_legal_variations_are_ten_at_least_and_do_change_results(tmp_path: Path) -> None:
+    mutants = [mutant for kind in KINDS for mutant in legal_of(kind).values()]
+    assert len(mutants) >= 10
+    last = lambda backend: replayed(chain(tmp_path), backend).graphs[0].message  # noqa: E731
+    same = "bit by bit what its nodes give one by one"
+    assert last(ReferenceBackend()) == same
+    changed = [mutant for mutant in mutants if last(MutantBackend(mutant)) != same]
+    assert len(changed) >= 10
 
 
 def test_a_graph_whose_captured_output_is_wrong_is_found_without_a_backend(tmp_path: Path) -> None:
