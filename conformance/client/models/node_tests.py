@@ -149,6 +149,7 @@ def _awaited(process: subprocess.Popen[bytes], job: _Job, said: Path, limit: flo
             words = sanitize.line(said.read_bytes()[-2000:].decode("utf-8", "replace").strip().rpartition("\n")[2])
             return job.result(BROKEN, "the client ended", f"the client ended with exit code {process.returncode}: {words}")
         if monotonic() - started > limit:
+            process.kill()
             return job.result(BROKEN, "no end", f"it did not end within {limit:g} s")
         sleep(_POLL)
 
@@ -208,14 +209,15 @@ def _in_few_words(text: str) -> str:
 
 def data_of(test: Any) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
     """The inputs and the outputs of a test. Raises TypeError where one is no tensor of NumPy's numbers."""
-    from onnx import TensorProto
-    from onnx.numpy_helper import to_array
 
     def array(value: Any) -> Array:
-        found = to_array(value) if isinstance(value, TensorProto) else value
-        if not isinstance(found, np.ndarray | np.generic) or found.dtype.name not in ELEMENT_TYPES:
+        if type(value).__name__ == "TensorProto":
+            from onnx.numpy_helper import to_array
+
+            value = to_array(value)
+        if not isinstance(value, np.ndarray | np.generic) or value.dtype.name not in ELEMENT_TYPES:
             raise TypeError("it has a value that is no tensor of NumPy's numbers")
-        return np.asarray(found)
+        return np.asarray(value)
 
     inputs, outputs = test.data_sets[0]
     return tuple(map(array, inputs)), tuple(map(array, outputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -221,3 +222,22 @@ def test_a_model_gets_the_inputs_that_are_given(tmp_path: Path) -> None:
     assert arrays_of(run)["y"].tolist() == [0, 2, 0, 4]
     with pytest.raises(ClientError, match=r"the input x needs 16 bytes, but .* has 32"):
         run_model(file, (), inputs=(np.ones(4, np.float64),))
+
+
+def test_node_tests_of_a_wrong_dll_are_wrong_and_its_own(fake: Callable[[str], Path], tmp_path: Path) -> None:
+    """The fake takes XOR for OR; AND is right."""
+    pytest.importorskip("onnx")
+    words = [
+        "client",
+        "onnxruntime",
+        "--conformance",
+        "-k",
+        "bitwise_and_ui64 or bitwise_xor_ui64",
+        "--dll",
+        str(fake("two-wrong")),
+    ]
+    done = CliRunner().invoke(dmlcts, [*words, "--out", str(tmp_path)])
+    assert done.exit_code == 1, done.output
+    results = [json.loads(line) for line in (tmp_path / "node-tests.jsonl").read_text(encoding="utf-8").splitlines()]
+    found = {(operator, result["status"], result["whose"]) for result in results for operator in result["operators"]}
+    assert found == {("BitwiseAnd", "right", ""), ("BitwiseXor", "wrong", "DirectML")}
