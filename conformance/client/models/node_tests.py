@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dmlcts.conformance.client.models.onnxruntime import ClientError, arrays_of, command_of, give, real_dll, result_in, run_folder
 from dmlcts.conformance.client.models.writing import ELEMENT_TYPES, IR_VERSION
-from dmlcts.conformance.client.onnxruntime import ClientError, arrays_of, command_of, give, real_dll, result_in, run_folder
 from dmlcts.conformance.client.programs.programs import need_programs
 from dmlcts.spec.untrusted import sanitize
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
 from dmlcts.conformance.client.models.node_tests import data_of, model_of
-from dmlcts.conformance.client.onnxruntime import CaptureWish, ClientError, run_model
+from dmlcts.conformance.client.models.onnxruntime import CaptureWish, ClientError, run_model
 from dmlcts.conformance.client.replay.judging import Rules
 from dmlcts.conformance.client.replay.replay import in_words, replay
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
 from dmlcts.conformance.client.capture.records import Capture, Graph
 from dmlcts.conformance.client.models.bisecting import Part, place_of, smallest_wrong
+from dmlcts.conformance.client.models.onnxruntime import CaptureWish, ClientError, arrays_of, run_model
 from dmlcts.conformance.client.models.reading import Model, read_model, with_outputs
 from dmlcts.conformance.client.models.writing import Node, node_proto
-from dmlcts.conformance.client.onnxruntime import CaptureWish, ClientError, arrays_of, run_model
 from dmlcts.conformance.client.replay.judging import Rules
 from dmlcts.conformance.client.replay.replay import Replayed, replay
 from dmlcts.reports.record.record import FAILURES, Record

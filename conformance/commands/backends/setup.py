@@ -46,7 +46,7 @@ def command(only_check: bool, force: bool, dll: Path | None, engine: str | None,
 
 def _client(only_check: bool, force: bool) -> str:
     """Prepares the client, or looks whether it is there, and tries it. Raises BackendUnavailable and SetupError."""
-    from dmlcts.conformance.client.onnxruntime import ClientError, try_one_model
+    from dmlcts.conformance.client.models.onnxruntime import ClientError, try_one_model
     from dmlcts.conformance.client.programs.building import prepare
     from dmlcts.conformance.client.programs.programs import need_programs
 

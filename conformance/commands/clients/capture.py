@@ -11,7 +11,7 @@ import click
 
 from dmlcts.conformance.client.beside import BesideError, beside
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
-from dmlcts.conformance.client.onnxruntime import CaptureWish
+from dmlcts.conformance.client.models.onnxruntime import CaptureWish
 from dmlcts.conformance.client.programs.programs import need_programs
 from dmlcts.conformance.client.summary import summary
 

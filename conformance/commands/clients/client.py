@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
 from dmlcts.conformance.client.capture.records import Capture
+from dmlcts.conformance.client.models.onnxruntime import CaptureWish, ClientError, ModelRun, run_model
 from dmlcts.conformance.client.models.reading import ModelError
 from dmlcts.conformance.client.models.wrong_part import Setting
-from dmlcts.conformance.client.onnxruntime import CaptureWish, ClientError, ModelRun, run_model
 from dmlcts.conformance.client.summary import summary
 from dmlcts.conformance.commands.clients.node_tests import OUT as NODE_TESTS
 from dmlcts.conformance.commands.clients.node_tests import run_conformance

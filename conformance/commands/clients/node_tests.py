@@ -19,7 +19,7 @@ from dmlcts.conformance.client.models.node_tests import (
     run_node_tests,
     summary,
 )
-from dmlcts.conformance.client.onnxruntime import ClientError
+from dmlcts.conformance.client.models.onnxruntime import ClientError
 
 OUT, RESULTS, SUMMARY = "results-node-tests", "node-tests.jsonl", "node-tests.txt"
 """The folder for what came of the tests, and the files in it."""

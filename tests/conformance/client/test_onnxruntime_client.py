@@ -19,8 +19,8 @@ from dmlcts.conformance.backends.opening import open_backend
 from dmlcts.conformance.client.capture.data import CapturedData
 from dmlcts.conformance.client.capture.reading import read_capture
 from dmlcts.conformance.client.capture.records import Capture, Compiled, Graph, Initializer, Piece
+from dmlcts.conformance.client.models.onnxruntime import CaptureWish, ClientError, ModelRun, arrays_of, run_model
 from dmlcts.conformance.client.models.writing import Node, onnx_model
-from dmlcts.conformance.client.onnxruntime import CaptureWish, ClientError, ModelRun, arrays_of, run_model
 from dmlcts.conformance.client.programs.programs import need_programs
 from dmlcts.conformance.client.replay.judging import Rules, captured_info
 from dmlcts.conformance.client.replay.replay import replay
