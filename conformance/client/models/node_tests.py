@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
@@ -66,7 +66,28 @@ def node_tests(wanted: Callable[[str], bool], limit: int | None) -> list[Any]:
         found = [test for test in load_model_tests(kind="node") if wanted(test.name)]
     if limit is not None:
         found = sorted(found, key=lambda test: sha256(test.name.encode()).digest())[:limit]
-    return sorted(found, key=lambda test: test.name)
+    return [_whole(test) for test in sorted(found, key=lambda test: test.name)]
+
+
+def _whole(test: Any) -> Any:
+    """A test with its model and data, which older versions of the package keep in a folder."""
+    from onnx import TensorProto, load
+
+    if test.model is not None or not test.model_dir:
+        return test
+    folder = Path(test.model_dir)
+    model = load(folder / "model.onnx")
+
+    def values(kind: str, described: Sequence[Any]) -> list[Any]:
+        files = [folder / "test_data_set_0" / f"{kind}_{place}.pb" for place in range(len(described))]
+        known = zip(files, described, strict=True)
+        return [
+            TensorProto.FromString(file.read_bytes()) if one.type.HasField("tensor_type") else None
+            for file, one in known
+            if file.exists()
+        ]
+
+    return replace(test, model=model, data_sets=[(values("input", model.graph.input), values("output", model.graph.output))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +278,7 @@ def summary(results: Sequence[NodeTestResult]) -> Iterator[str]:
         for kind, count in Counter(result.kind for result in results if result.status == status).most_common():
             yield f"  {count:5,} {status}: {kind}"
     for owner, count in Counter(result.whose for result in results if result.whose).most_common():
-        yield f"  {count:5,} wrong or broken by: {owner}"
+        yield f"  {count:5,} wrong or broken: {owner}"
     for result in results:
         if result.status in (WRONG, BROKEN):
             yield f"{result.test} ({', '.join(result.operators)}): {result.status}: {result.reason[:200]}"

@@ -15,13 +15,14 @@ from dmlcts.conformance.client.models.onnxruntime import CaptureWish, ClientErro
 from dmlcts.conformance.client.replay.judging import Rules
 from dmlcts.conformance.client.replay.replay import in_words, replay
 
-CLIENT, DIRECTML, UNKNOWN = "client", "DirectML", "not known"
+OTHERS, DIRECTML, UNKNOWN = "not DirectML's", "DirectML's", "not known"
 
 
 def whose(test: Any, options: Sequence[str], dll: Path | None, rules: Rules, limit: float) -> tuple[str, str]:
     """Whose the wrong result of a test is, and why in a sentence.
 
-    Where DirectML computes everything right that it was given, the client gave it something else than ONNX means, or computed it itself.
+    Where DirectML computes everything right that it was given, by its own documentation and within the suite's tolerances, it is not DirectML's: the client
+    gave it something else than ONNX means, or computed that itself.
     """
     inputs, _ = data_of(test)
     with tempfile.TemporaryDirectory() as folder:
@@ -42,8 +43,8 @@ def whose(test: Any, options: Sequence[str], dll: Path | None, rules: Rules, lim
         if not graph.ok:
             return DIRECTML, f"the graph as a whole: {graph.message}"
     if not found.steps:
-        return CLIENT, "DirectML was given nothing to do"
+        return OTHERS, "DirectML was given nothing to do"
     right = sum(result.status == "pass" for _, result, _ in found.steps)
     if right < len(found.steps):
         return UNKNOWN, f"{right} of {len(found.steps)} dispatches are right, the others are not judged"
-    return CLIENT, f"DirectML's {right} {'dispatch is' if right == 1 else 'dispatches are'} right: {in_words(found.steps[0][0])}"
+    return OTHERS, f"DirectML's {right} {'dispatch is' if right == 1 else 'dispatches are'} right: {in_words(found.steps[0][0])}"

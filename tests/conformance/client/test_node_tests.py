@@ -106,15 +106,15 @@ def test_a_summary_counts_by_status_reason_and_owner() -> None:
     results = [
         NodeTestResult("test_a", ("Relu",), RIGHT),
         NodeTestResult("test_b", ("Relu",), NOT_RUN, "of no kind"),
-        NodeTestResult("test_c", ("Relu", "Tanh"), WRONG, "values", "output 0", whose="client", why="as it is"),
+        NodeTestResult("test_c", ("Relu", "Tanh"), WRONG, "values", "output 0", whose="DirectML's", why="as it is"),
     ]
     assert list(summary(results)) == [
         "3 node tests: 2 run: 1 right, 1 wrong, 0 broken; 1 not run",
         "      1 not run: of no kind",
         "      1 wrong: values",
-        "      1 wrong or broken by: client",
+        "      1 wrong or broken: DirectML's",
         "test_c (Relu, Tanh): wrong: output 0",
-        "  client: as it is",
+        "  DirectML's: as it is",
     ]
 
 

@@ -240,4 +240,4 @@ def test_node_tests_of_a_wrong_dll_are_wrong_and_its_own(fake: Callable[[str], P
     assert done.exit_code == 1, done.output
     results = [json.loads(line) for line in (tmp_path / "node-tests.jsonl").read_text(encoding="utf-8").splitlines()]
     found = {(operator, result["status"], result["whose"]) for result in results for operator in result["operators"]}
-    assert found == {("BitwiseAnd", "right", ""), ("BitwiseXor", "wrong", "DirectML")}
+    assert found == {("BitwiseAnd", "right", ""), ("BitwiseXor", "wrong", "DirectML's")}
