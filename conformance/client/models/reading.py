@@ -84,7 +84,10 @@ def _model(file: Path, data: bytes) -> Model:
             around += raw
     if graph is None:
         raise _Damaged("it has no graph")
-    nodes, weights, inputs, outputs = [], {}, {}, []
+    nodes: list[ModelNode] = []
+    weights: dict[str, bytes] = {}
+    inputs: dict[str, bytes] = {}
+    outputs: list[str] = []
     for number, value, _ in _fields(graph, "the graph"):
         if number == 1:
             nodes.append(_node(_message(value, "a node"), f"node {len(nodes)}", 0))
