@@ -32,7 +32,7 @@ def command() -> None:
 
 @command.command(
     "onnxruntime",
-    epilog="Exit codes: 0 the model ran, or no test is wrong; 1 it did not, or one is; 2 usage error, 3 something is missing.",
+    epilog="Exit codes: 0 the model ran, or no test is wrong by DirectML; 1 it did not, or one is; 2 usage error, 3 something is missing.",
 )
 @click.argument("model", type=click.Path(path_type=Path), required=False)
 @click.option("--dll", type=click.Path(path_type=Path), help="the DirectML.dll  [default: that of the backend directml]")

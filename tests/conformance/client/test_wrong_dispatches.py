@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,16 @@ def product(rows: int, terms: int, columns: int) -> Line:
 
 
 def products(folder: Path) -> Path:
-    """A client that multiplies matrices."""
-    writer, draw = DataWriter(), np.random.default_rng(3)
-    lines, number = head(), 2
-    for execution, (rows, terms, columns) in enumerate(SIZES, 1):
+    """A client that multiplies matrices of these sizes."""
+    writer = DataWriter()
+    lines = products_of(SIZES, writer)
+    return write(folder, lines, writer.bytes)
+
+
+def products_of(each: Sequence[tuple[int, int, int]], writer: DataWriter) -> list[Line]:
+    """The lines of a client that multiplies matrices, with random inputs."""
+    lines, number, draw = head(), 2, np.random.default_rng(3)
+    for execution, (rows, terms, columns) in enumerate(each, 1):
         one, two = (draw.standard_normal(sizes).astype("<f4").tobytes() for sizes in ((rows, terms), (terms, columns)))
         lines += [
             operator(number, product(rows, terms, columns)),
@@ -62,7 +69,7 @@ def products(folder: Path) -> Path:
             {"event": "data", "execution": execution, "inputs": [writer.piece(one), writer.piece(two), None]},
         ]
         number += 4
-    return write(folder, lines, writer.bytes)
+    return lines
 
 
 def dmlcts(code: int, *words: str) -> str:
@@ -130,3 +137,19 @@ def test_a_gate_names_what_newly_fails_in_a_replay(replayed: tuple[Path, str], t
     waivers.write_text(WAIVERS, encoding="utf-8")
     dmlcts(0, "replay", str(file), "--backend", BACKEND, "--out", str(after), "--waivers", str(waivers))
     assert {result.status for result in read_record(after / "results.jsonl").results} == {PASS, "waived"}
+
+
+def test_a_captured_wrong_output_becomes_a_case_of_its_own_size(tmp_path: Path) -> None:
+    """Nothing can be run, so nothing is made smaller."""
+    writer, sizes = DataWriter(), (2, 3, 2)
+    lines = [line for line in products_of([sizes], writer) if line["event"] != "data"]
+    one, two = (writer.piece(np.ones(count, "<f4").tobytes()) for count in (6, 6))
+    made = writer.piece(np.array([3, 3, 3, 4], "<f4").tobytes())
+    lines.append({"event": "data", "execution": 1, "inputs": [one, two, None], "outputs": [made]})
+    file, out = write(tmp_path, lines, writer.bytes), tmp_path / "out"
+    dmlcts(1, "replay", str(file), "--captured", "--out", str(out))
+    (case,) = (out / "examples").iterdir()
+    assert read_case_file(case).desc.tensor("ATensor").sizes == (1, 1, 2, 3)
+    (result,) = read_record(out / "results.jsonl").results
+    assert result.repro == f"dmlcts replay {file} --execution 1 --captured"
+    dmlcts(0, "run", "--backend", "reference", "--case-file", str(case), "--out", str(tmp_path / "right"))
