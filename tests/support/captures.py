@@ -56,6 +56,36 @@ def round_client() -> list[Line]:
     ]
 
 
+def add_graph() -> list[Line]:
+    """A graph of two sums, of its inputs and of the result with itself, executed once."""
+    desc = {"Type": "ELEMENT_WISE_ADD", "ATensor": tensor(3), "BTensor": tensor(3), "OutputTensor": tensor(3)}
+    graph = {
+        "event": "graph",
+        "id": 4,
+        "device": 1,
+        "flags": 0,
+        "InputCount": 2,
+        "OutputCount": 1,
+        "Nodes": [{"Operator": 2, "Name": "one"}, {"Operator": 3, "Name": "two"}],
+        "InputEdges": [{"GraphInputIndex": place, "ToNodeIndex": 0, "ToNodeInputIndex": place} for place in range(2)],
+        "IntermediateEdges": [
+            {"FromNodeIndex": 0, "FromNodeOutputIndex": 0, "ToNodeIndex": 1, "ToNodeInputIndex": place} for place in range(2)
+        ],
+        "OutputEdges": [{"FromNodeIndex": 1, "FromNodeOutputIndex": 0, "GraphOutputIndex": 0}],
+    }
+    return [
+        *head(),
+        operator(2, desc),
+        operator(3, desc),
+        graph,
+        table(5, 4),
+        {"event": "bind", "table": 5, "inputs": [part(1, 12), part(2, 12)]},
+        {"event": "bind", "table": 5, "outputs": [part(3, 12)]},
+        {"event": "dispatch", "id": 6, "dispatchable": 4, "table": 5, "list": 1},
+        {"event": "execute", "queue": 1, "first": 1, "dispatches": [6]},
+    ]
+
+
 class DataWriter:
     """Bytes for a data file; ``piece`` is how a line refers to them."""
 

@@ -231,6 +231,46 @@ def captured() -> Reader:
     return Reader(read, (CaptureError,), (text_of(round_client()),), lines=True)
 
 
+def replays() -> Reader:
+    """What was read is run, too: descs, sizes and edges may be anything that the reader lets pass."""
+    from datetime import date
+
+    from captures import add_graph, round_client, text_of
+
+    from dmlcts.conformance.backends.reference import ReferenceBackend
+    from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
+    from dmlcts.conformance.client.replay.judging import Rules
+    from dmlcts.conformance.client.replay.replay import replay, verdict_lines
+
+    backend = ReferenceBackend()
+    rules = Rules(backend, backend.describe())
+
+    def read(data: bytes, folder: Path) -> object:
+        capture = read_capture(_file(folder, "a.capture", data))
+        return list(verdict_lines(replay(capture, rules, (), date(2027, 1, 1), lambda one: True, lambda number, judged: None)))
+
+    return Reader(read, (CaptureError,), (text_of(round_client()), text_of(add_graph())), lines=True)
+
+
+def onnx_models() -> Reader:
+    import numpy as np
+
+    from dmlcts.conformance.client.models.bisecting import around, part_of
+    from dmlcts.conformance.client.models.reading import ModelError, read_model
+    from dmlcts.conformance.client.models.writing import Node, onnx_model
+
+    shape = ("float32", (2, 3))
+    nodes = [Node("Add", ["x", "w"], ["a"], {"axis": 1}, "add"), Node("Relu", ["a"], ["y"], name="relu")]
+    valid = onnx_model(nodes, {"x": shape}, {"y": shape}, {"w": np.ones((2, 3), np.float32)})
+
+    def read(data: bytes, folder: Path) -> object:
+        model = read_model(_file(folder, "a.onnx", data))
+        places = around(model, len(model.nodes) - 1, 4) if model.nodes else ()
+        return part_of(model, places, lambda names: {name: np.ones((2, 3), np.float32) for name in names})
+
+    return Reader(read, (ModelError,), (valid,), tree=False)
+
+
 def pages() -> Reader:
     from dmlcts.spec.pages.page import PageError, read_page
     from dmlcts.spec.untrusted.files import InputError, read_text
@@ -271,6 +311,8 @@ READERS: dict[str, Callable[[], Reader]] = {
     "merge": merged,
     "waivers": waivers,
     "captures": captured,
+    "replays": replays,
+    "onnx models": onnx_models,
     "cases": cases,
     "models": models,
     "arrays": arrays,
