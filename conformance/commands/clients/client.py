@@ -173,6 +173,7 @@ def _bisect(model: Path, capture: Capture, setting: Setting, backend: str) -> No
         click.echo(f"  {line}")
     file = write_part(found.part, found.expected, folder)
     words = ["dmlcts", "client", "onnxruntime", file.as_posix(), "--inputs", (folder / "test_data_set_0").as_posix(), "--judge"]
+    words += [word for word in setting.options if word in ("--no-graph", "--optimize")]
     click.echo(command_text((*words, *(("--dll", str(setting.dll)) if setting.dll else ()))))
 
 

@@ -192,10 +192,11 @@ def test_a_model_that_cannot_be_read_is_said_so(tmp_path: Path) -> None:
         run_model(tmp_path / "none.onnx", ())
 
 
+@pytest.mark.parametrize("options", [(), ("--no-graph",)], ids=" ".join)
 def test_a_wrong_model_is_bisected_to_its_wrong_node(
-    fake: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: tuple[str, ...], fake: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Node 13 of 20 alone is an XOR, which the fake takes for OR; its part fails as the model did."""
+    """Node 13 of 20 alone is an XOR, which the fake takes for OR; its part fails as the model did. Without a graph, no name leads to it."""
     operators = ["And", "Or"] * 10
     operators[13] = "Xor"
     nodes = [
@@ -205,7 +206,7 @@ def test_a_wrong_model_is_bisected_to_its_wrong_node(
     weights = {f"c{at}": draw.integers(0, 2**32, (2, 8), dtype=np.uint32) for at in range(20)}
     monkeypatch.chdir(tmp_path)
     Path("bits.onnx").write_bytes(onnx_model(nodes, {"x": shape}, {"v19": shape}, weights, opset=18))
-    words = ["client", "onnxruntime", "--judge", "--dll", str(fake("two-wrong"))]
+    words = ["client", "onnxruntime", "--judge", "--dll", str(fake("two-wrong")), *options]
     done = CliRunner().invoke(dmlcts, [*words, "bits.onnx"])
     assert done.exit_code == 1, done.output
     assert "The first wrong dispatch is 14 of 20: ELEMENT_WISE_BIT_XOR" in done.output
