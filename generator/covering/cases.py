@@ -1,4 +1,4 @@
-"""Cases that combine the values of all factors: in smoke each value, in core every pair of values, in full every three.
+"""Cases that combine the values of all factors: in smoke each value, in core every pair of values, in full every triple.
 
 A row of a covering array (generator/covering/search) has a value of each factor (generator/facts/factors). It becomes a desc by the spec's rules; what
 no desc can have is not feasible. Sizes are drawn within their classes (generator/covering/sizes). Rows are stored (generator/covering/stored), and

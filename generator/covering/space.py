@@ -1,4 +1,4 @@
-"""Cases that combine the values of all factors: in smoke each value, in core every pair of values, in full every three.
+"""Cases that combine the values of all factors: in smoke each value, in core every pair of values, in full every triple.
 
 A row of a covering array (generator/covering/search) has a value of each factor (generator/facts/factors). It becomes a desc by the spec's rules; what
 no desc can have is not feasible. Sizes are drawn within their classes (generator/covering/sizes).
@@ -69,10 +69,10 @@ class Combinations:
         self.counts = [len(factor.values) for factor in model.factors]
         self.usual = [factor.usual for factor in model.factors]
         self.structural = model.structural
-        self.weak = frozenset(
+        self.pairs_only = frozenset(
             f for f, factor in enumerate(model.factors) if factor.kind == "layout" and len(self.plan.tensors) > _FEW
         )
-        self.dear = frozenset(f for f, factor in enumerate(model.factors) if factor.kind == "long")
+        self.costly = frozenset(f for f, factor in enumerate(model.factors) if factor.kind == "long")
         self._skeletons: dict[Row, Packed | None] = {}
         self._type_names = [name for name, _ in self.model.type_factors()]
         self._choices: dict[tuple[str, ...], TypeChoice] = {}

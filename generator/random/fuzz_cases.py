@@ -133,7 +133,7 @@ def _may_be_alike(model: Model, name: str, data: Data) -> bool:
 
 
 class SeenTriples:
-    """Which threes of values of an operator's factors occurred together so far, and the next number to draw."""
+    """Which triples of values of an operator's factors occurred together so far, and the next number to draw."""
 
     def __init__(self, operator: str) -> None:
         self.operator, self.next = operator, 0
@@ -142,7 +142,7 @@ class SeenTriples:
         self.tuples = Tuples.among(space, 3)
 
     def draw(self, seed: int, count: int, wanted: Callable[[Case], bool]) -> Iterator[Case]:
-        """The next cases of a seed that are wanted: of some, always the one with the most threes that were not seen before.
+        """The next cases of a seed that are wanted: of some, always the one with the most triples that were not seen before.
 
         There may be fewer than ``count`` where hardly any number gives such a case.
         """

@@ -24,7 +24,7 @@ SEED = "choice"
 """No number, as the seeds of planted faults are."""
 
 _DRAWN = 24_000
-"""How many twos and threes of conditions are drawn. Twice as many would not let more of those of other seeds be met."""
+"""How many twos and triples of conditions are drawn. Twice as many would not let more of those of other seeds be met."""
 
 _COMMON = 0.1
 """Conditions that a larger share of the dispatches meets are met by any choice."""
@@ -49,7 +49,7 @@ def chosen(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], 
 
 
 def _drawn(operator: str, count: int, seed: str = SEED) -> Iterator[tuple[Condition, ...]]:
-    """So many twos and threes of conditions. Raises ValueError where the operator has nothing to make conditions of."""
+    """So many twos and triples of conditions. Raises ValueError where the operator has nothing to make conditions of."""
     for number in range(count):
         random = Random(f"{operator}/{seed}/{number}")  # noqa: S311 (reproducible, no secret)
         yield conditions_of(operator, 2 + number % 2, random)

@@ -18,7 +18,7 @@ from dmlcts.generator.facts.factors import RESOURCES, SLACK, model_of
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.fuzz_cases import SeenTriples, case_of, find_numbered, genes_of, number_in, numbered
 from dmlcts.generator.random.random_dispatch import LARGEST, SizeRule, number_of, size_of
-from dmlcts.generator.random.reduce import Simplifier
+from dmlcts.generator.random.reduce import Reducer
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.generator.values.layouts import layout_of
 from dmlcts.spec.reading.loader import load
@@ -153,7 +153,7 @@ def test_a_case_is_made_as_simple_as_what_holds_of_it_allows() -> None:
     )
     model, genes = model_of(plan_of(case.operator)), genes_of(ADD, 1, number)
     assert case_of(model, genes, f"fuzz-1-{number}") == case
-    simple = Simplifier(model, genes, case, f"fuzz-1-{number}-simpler", holds).run()
+    simple = Reducer(model, genes, case, f"fuzz-1-{number}-simpler", holds).run()
     assert holds(simple)
     *outer, last = simple.desc.tensor("ATensor").sizes
     assert last == 38
@@ -174,4 +174,4 @@ def test_a_search_for_a_simpler_case_can_be_ended() -> None:
     def ended(other: Case) -> bool:
         raise StopIteration
 
-    assert Simplifier(model, genes, case, "x", ended).run() == case
+    assert Reducer(model, genes, case, "x", ended).run() == case
