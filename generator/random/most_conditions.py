@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from random import Random
 
 import numpy as np
 
 from dmlcts.generator.case.case import Case
+from dmlcts.generator.covering.set_cover import best_first
 from dmlcts.generator.facts.random_conditions import DATA, OF_ONE, Condition
 from dmlcts.generator.facts.situation import Situations, of_case
 from dmlcts.generator.random.conjunctions import conditions_of
@@ -82,21 +82,12 @@ def _greedy(meeting: Sequence[Sequence[int]], costs: Sequence[int], budget: Budg
             found_in.setdefault(dispatch, []).append(at)
     met = {dispatch: np.array(conditions) for dispatch, conditions in found_in.items()}
 
-    def rating(dispatch: int) -> float:
-        return -float(worth[met[dispatch]].sum()) / costs[dispatch]
-
-    heap = [(rating(dispatch), dispatch) for dispatch in met]
-    heapify(heap)
     order, left = list[int](), budget.cost
-    while heap and len(order) < budget.count:
-        _, best = heappop(heap)
-        now = rating(best)
-        if heap and now > heap[0][0]:  # what was chosen since made it worth less
-            heappush(heap, (now, best))
-            continue
-        if costs[best] > left:
-            continue
-        order.append(best)
-        left -= costs[best]
-        worth[met[best]] = np.maximum(worth[met[best]] / 2, _LEAST)
+    for best in best_first(met, lambda dispatch: float(worth[met[dispatch]].sum()) / costs[dispatch]):
+        if len(order) == budget.count:
+            break
+        if costs[best] <= left:
+            order.append(best)
+            left -= costs[best]
+            worth[met[best]] = np.maximum(worth[met[best]] / 2, _LEAST)
     return order
