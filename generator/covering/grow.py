@@ -18,7 +18,7 @@ Older = Mapping[str, Sequence[Row]]
 """By level, the values that earlier cases have."""
 
 
-def computed(plan: Plan, most: str, array: CoveringArray, older: Older | None = None) -> CoveringArray:
+def compute_rows(plan: Plan, most: str, array: CoveringArray, older: Older | None = None) -> CoveringArray:
     """The rows of ``array``, which is empty, computed; this takes seconds, and minutes for operators with many tensors."""
     space, older = space_of(plan), older or {}
     known = [row for rows in older.values() for row in rows]

@@ -71,7 +71,7 @@ def _read(path: Path, changed: int) -> tuple[CoveringArray, ...]:
     return tuple(sections)
 
 
-def stored(operator: str) -> tuple[CoveringArray, ...]:
+def read_arrays(operator: str) -> tuple[CoveringArray, ...]:
     """The stored sections of an operator, the oldest first; none where nothing is stored.
 
     Raises:
@@ -120,7 +120,7 @@ def _row(line: str) -> Row:
     return tuple(map(_VALUES.__getitem__, line))
 
 
-def store(operator: str, *sections: CoveringArray) -> None:
+def write_arrays(operator: str, *sections: CoveringArray) -> None:
     """Writes an operator's sections, the oldest first."""
     lines: list[str] = []
     for array in sections:

@@ -18,8 +18,8 @@ from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.facts.tuples import Row, Tuples
 from dmlcts.generator.plan.plan import Plan
-from dmlcts.generator.random.cases import COUNT, numbered
-from dmlcts.generator.random.most_conditions import Budget, chosen
+from dmlcts.generator.random.cases import COUNT, cases_by_number
+from dmlcts.generator.random.most_conditions import Budget, choose_dispatches
 
 _BUDGET = 4800 * CASE
 """What those that are chosen cost together at the most, as a number of elements."""
@@ -37,7 +37,7 @@ Choose = Callable[[Sequence[Case], Sequence[int], Sequence[Case], Budget], list[
 """Cases, what each costs, an operator's other cases, and the budget -> the indices of the cases to keep, the best first."""
 
 
-def with_random(plan: Plan, array: CoveringArray, choose: Choose = chosen, older: Sequence[Case] = ()) -> CoveringArray:
+def with_random(plan: Plan, array: CoveringArray, choose: Choose = choose_dispatches, older: Sequence[Case] = ()) -> CoveringArray:
     """The array beside random dispatches: those that have pairs which no row has, as the search for rows misses some that can be, at level
     full also pairs with costly values; and others as ``choose`` says. Of the rows of level full, such as bring hardly a triple which these do not
     have are left out. Beside ``older`` cases, of earlier editions, few are added, each with a value that none of those has.
@@ -46,7 +46,7 @@ def with_random(plan: Plan, array: CoveringArray, choose: Choose = chosen, older
     has = partial(_has, promised(plan.operator))
     rows = [space.case(row) for row in array.rows]
     others = [has(row_of(space.model, case), case) for case in older]
-    every = dict(numbered(plan, range(max(_TRIES, _PAIRS))))
+    every = dict(cases_by_number(plan, range(max(_TRIES, _PAIRS))))
     core, full = _with_new_pairs(space, array, {number: case for number, case in every.items() if number < _PAIRS}, older)
     early = {number: every[number] for number in (*core, *full)}
     cases = {number: case for number, case in every.items() if number < _TRIES and number not in early}

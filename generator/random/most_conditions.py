@@ -41,7 +41,7 @@ class Budget:
     cost: int
 
 
-def chosen(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], budget: Budget) -> list[int]:
+def choose_dispatches(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], budget: Budget) -> list[int]:
     """The indices of the cases of an operator to keep, the best first. ``others`` are its other cases."""
     some, known = (_Dispatches(every) for every in (cases, others))
     meeting = (some.meeting(conditions) for conditions in _drawn(cases[0].operator.name, _DRAWN) if not known.meeting(conditions))
