@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 Array = Any
 """An array of NumPy, or of CuPy: the reference is written against what both offer."""
 
@@ -51,3 +53,15 @@ class Answer:
 def host(array: Array) -> Any:
     """The array as NumPy's: CuPy's is copied from the device, NumPy's is returned as it is."""
     return array.get() if hasattr(array, "get") else array
+
+
+def on_device(xp: Any, array: Any) -> Array:
+    """A NumPy array as one of a namespace, in a type that it has (``held_type``)."""
+    return xp.asarray(array.astype(held_type(xp, array.dtype), copy=False))
+
+
+def held_type(xp: Any, dtype: Any) -> Any:
+    """The type in which an array of a namespace holds values of this one: CuPy has no 4-bit integers, and holds them in 8 bits."""
+    if xp is np or dtype.kind != "V":
+        return dtype
+    return np.dtype(np.uint8 if dtype.name.startswith("u") else np.int8)

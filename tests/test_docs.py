@@ -84,6 +84,7 @@ PARSED = {
     'dmlcts run --backend "process:./my-host" --case-file results-fuzz/examples/GEMM-FLOAT32-2d-1x5-fuzz-7-1234.json': "a search's file",
     "dmlcts merge machine-1 machine-2 machine-3 --out merged.jsonl": "searches of several machines",
     "dmlcts run ELEMENT_WISE_TANH --backend torch --level full": "PyTorch",
+    "dmlcts run --backend reference:cuda --level core": "a GPU",
     "dmlcts setup --client": "ONNX Runtime",
     "dmlcts client onnxruntime MODEL.onnx": "ONNX Runtime",
     "dmlcts client onnxruntime MODEL.smallest/model.onnx --inputs MODEL.smallest/test_data_set_0 --judge": "ONNX Runtime",

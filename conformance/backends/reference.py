@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dmlcts.conformance.backends.array_backend import ArrayBackend, rejected
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Dispatch, Unsupported
-from dmlcts.reference.answer import Answer, host
+from dmlcts.reference.answer import Answer, host, on_device
 from dmlcts.reference.answer_cache import recent
 from dmlcts.reference.registry import reference_of
 from dmlcts.spec.model.abi import abi
@@ -44,7 +44,7 @@ class ReferenceBackend(ArrayBackend):
         """The reference's values in the outputs' types: the caller's own arrays, as the answers may judge this very case."""
         if reference_of(desc.type) is None:
             raise Unsupported(f"{desc.type} has no reference")
-        answers = self.answers(desc, {name: self.xp.asarray(array) for name, array in inputs.items()})
+        answers = self.answers(desc, {name: on_device(self.xp, array) for name, array in inputs.items()})
         with np.errstate(all="ignore"):
             return {name: host(answer.stored).astype(numpy_dtype(desc.tensor(name).data_type)) for name, answer in answers.items()}
 

@@ -17,7 +17,7 @@ from dmlcts.conformance.backends.buffers import read_tensor
 from dmlcts.conformance.execution.answers import answers_of, computed_answers, flush_denormals, holds_bits
 from dmlcts.conformance.execution.judgement import judged
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.conformance.execution.memory import lacking, trespasses, trespasses_of_a_rejection, without_memory
+from dmlcts.conformance.execution.memory import missing_memory, stray_writes, stray_writes_of_a_rejection, without_memory
 from dmlcts.conformance.execution.outcome import Outcome, attempt, fault_evidence, result_of, traceback_of, written_by
 from dmlcts.generator.case.case import REJECTION, VALUES, Case
 from dmlcts.generator.case.inputs import inputs as case_inputs
@@ -47,7 +47,7 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
     excluded = undeclared(case, info)
     if excluded is not None:
         return excluded
-    if shortage := lacking(case, backend):
+    if shortage := missing_memory(case, backend):
         return Outcome(UNSUPPORTED, shortage, undeclared=MEMORY)
     inputs = case_inputs(case)
     if case.expect == REJECTION:
@@ -70,9 +70,9 @@ def dispatched(
         name: read_tensor(layout.resources[bindings[name].resource], case.desc.tensor(name), bindings[name].offset)
         for name in first
     }
-    trespass = trespasses(case, layout)
-    if trespass:
-        return Outcome(FAIL, trespass, evidence={"memory": trespass}), outputs
+    stray = stray_writes(case, layout)
+    if stray:
+        return Outcome(FAIL, stray, evidence={"memory": stray}), outputs
     return compared(case, inputs, outputs, answers, info), outputs
 
 
@@ -144,8 +144,8 @@ def _rejection_outcome(
         if lost := _lost_device(error):
             message = f"must be rejected ({case.rule}), but {lost} at {error.stage}: {error}"
             return Outcome(ERROR, message, evidence={**evidence, **written_by(error)})
-        if trespass := trespasses_of_a_rejection(layout):
-            return Outcome(FAIL, f"rejected, but {trespass}", evidence={**evidence, "memory": trespass})
+        if stray := stray_writes_of_a_rejection(layout):
+            return Outcome(FAIL, f"rejected, but {stray}", evidence={**evidence, "memory": stray})
         return Outcome(PASS, evidence=evidence)
     except Unsupported as error:
         beyond = _beyond([tensor.data_type for _, tensor in case.desc.tensors()], info)

@@ -26,7 +26,7 @@ _COPIES, _COPIES_ELSEWHERE = 2, 4
 the device's, what it reads back."""
 
 
-def lacking(case: Case, backend: Backend) -> str:
+def missing_memory(case: Case, backend: Backend) -> str:
     """What the machine lacks to run a case of level huge, in words; empty if it has the memory, and for cases of other levels."""
     if case.level != HUGE:
         return ""
@@ -48,7 +48,7 @@ def without_memory(case: Case, failure: Outcome) -> Outcome:
     return failure
 
 
-def trespasses(case: Case, layout: Layout) -> str:
+def stray_writes(case: Case, layout: Layout) -> str:
     """Describes forbidden writes: outside the outputs, and to gaps if the case checks them. Empty if there were none.
 
     An operator may overwrite an output's total size, but not further bytes of its binding.
@@ -60,7 +60,7 @@ def trespasses(case: Case, layout: Layout) -> str:
     return found or (_overwritten_gaps(case, layout) if "gaps" in case.checks else "")
 
 
-def trespasses_of_a_rejection(layout: Layout) -> str:
+def stray_writes_of_a_rejection(layout: Layout) -> str:
     """Describes writes of a dispatch that was rejected: outside what is bound to its outputs, whatever a desc says that may be invalid."""
     bindings = layout.dispatch.bindings
     return _outside({name: (b.resource, b.offset, b.offset + b.size) for name, b in bindings.items()}, layout)

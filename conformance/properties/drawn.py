@@ -14,7 +14,7 @@ from dmlcts.generator.case.case import Case, to_json
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.fuzz_cases import case_of, genes_of, number_in
-from dmlcts.generator.random.reduce import Need, Simplifier, traits_of
+from dmlcts.generator.random.reduce import Need, Reducer, traits_of
 from dmlcts.reports.record.groups import text_form
 from dmlcts.reports.record.record import PASS, UNSUPPORTED, Result
 from dmlcts.spec.untrusted.desc_json import write_desc
@@ -66,7 +66,7 @@ class _Trial:
         operator, seed, number = number_in(case.id) or ("", 0, 0)
         model, genes, label = model_of(plan_of(case.operator)), genes_of(operator, seed, number), f"fuzz-{seed}-{number}-simpler"
         case_of(model, genes, label)  # asks for all numbers
-        self.simplifier = Simplifier(model, genes, case, label, self._fails_alike)
+        self.simplifier = Reducer(model, genes, case, label, self._fails_alike)
 
     def known(self, causes: Causes) -> Cause | None:
         """The known cause that the case shows, if it shows no other: without any one of its needs, it does not fail in this way."""

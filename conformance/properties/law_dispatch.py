@@ -22,7 +22,7 @@ from dmlcts.conformance.execution.answers import holds_bits
 from dmlcts.conformance.execution.execute import undeclared
 from dmlcts.conformance.execution.judgement import tolerance_of
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.conformance.execution.memory import trespasses
+from dmlcts.conformance.execution.memory import stray_writes
 from dmlcts.conformance.execution.outcome import Outcome, attempt
 from dmlcts.conformance.properties.computed import Computed, computed
 from dmlcts.generator.case.case import REFERENCE, Case
@@ -186,9 +186,9 @@ def _dispatched(trial: LawTrial, operator: Operator, desc: OperatorDesc, given: 
     failure = attempt(trial.backend, layout.dispatch)
     if failure is not None:
         raise Incomplete(replace(failure, message=f"{prefix}{failure.message}"))
-    trespass = trespasses(case, layout)
-    if trespass:
-        raise Incomplete(Outcome(FAIL, f"{prefix}{trespass}"))
+    stray = stray_writes(case, layout)
+    if stray:
+        raise Incomplete(Outcome(FAIL, f"{prefix}{stray}"))
     name, tensor = desc.called(name)[0]
     binding = layout.dispatch.bindings[name]
     output = read_tensor(layout.resources[binding.resource], tensor, binding.offset)

@@ -159,7 +159,7 @@ def _close(run: _Begun, pool: Pool | None, interrupted: bool) -> bool:
     session, plan = run.opened.session, run.plan
     try:
         problem = "" if interrupted else session.close()  # after a signal the reports come first
-        if not problem or not LateFailure(session, run.opened.selection, run.folder).on(run.here.last, problem, plan):
+        if not problem or not LateFailure(session, run.opened.selection, run.folder).charge(run.here.last, problem, plan):
             _print(problem)
         if pool is not None:
             pool.end(None if interrupted else plan)

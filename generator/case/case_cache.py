@@ -33,7 +33,7 @@ shared = ""
 _FIELDS = tuple(field.name for field in fields(Case))
 
 
-def kept(operator: str, most: str, make: Callable[[], tuple[Case, ...]]) -> tuple[Case, ...]:
+def cached_cases(operator: str, most: str, make: Callable[[], tuple[Case, ...]]) -> tuple[Case, ...]:
     """The cases of an operator up to a level: from the folder if they are there, else made and, where there is a folder, written to it."""
     if not (folder := os.environ.get(VARIABLE) or shared):
         return make()

@@ -30,7 +30,7 @@ _EXPLICIT = 0.3
 """How many packed tensors have explicit strides."""
 
 
-def fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
+def is_allowed(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
     """Whether a value makes a difference for this desc, and fits to those chosen (NONE where nothing is chosen yet)."""
     known = _FITS.get(factor.kind)
     return known is None or known(model, desc, row, factor, value)
@@ -106,7 +106,7 @@ def owned_inputs(model: Model, desc: OperatorDesc, value: str) -> tuple[str, ...
     return tuple(name for of in model.owned.get(value, ()) for name, _ in desc.called(of))
 
 
-def bound(model: Model, desc: OperatorDesc, values: Mapping[str, str], random: Random) -> tuple[OperatorDesc, dict[str, Binding]]:
+def bind(model: Model, desc: OperatorDesc, values: Mapping[str, str], random: Random) -> tuple[OperatorDesc, dict[str, Binding]]:
     """A packed desc with the layouts, flags and slack of these values, and its bindings."""
     gap = random.choice(_GAPS)
     layouts = _layouts(model, desc, values, random)

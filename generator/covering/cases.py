@@ -1,4 +1,4 @@
-"""Cases that combine the values of all factors: in smoke each value, in core every pair of values, in full every three.
+"""Cases that combine the values of all factors: in smoke each value, in core every pair of values, in full every triple.
 
 A row of a covering array (generator/covering/search) has a value of each factor (generator/facts/factors). It becomes a desc by the spec's rules; what
 no desc can have is not feasible. Sizes are drawn within their classes (generator/covering/sizes). Rows are stored (generator/covering/stored), and
@@ -17,9 +17,9 @@ from itertools import accumulate
 
 from dmlcts.generator.case.build import distinct
 from dmlcts.generator.case.case import HUGE, Case
-from dmlcts.generator.covering.grow import computed
+from dmlcts.generator.covering.grow import compute_rows
 from dmlcts.generator.covering.space import Combinations, space_of
-from dmlcts.generator.covering.stored import CoveringArray, stored
+from dmlcts.generator.covering.stored import CoveringArray, read_arrays
 from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.facts.tuples import NONE, Row
 from dmlcts.generator.plan.editions import as_of, lists_of
@@ -42,10 +42,15 @@ def combination_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     yield from distinct(space.case(row, level) for level, rows in array.levels(most) for row in rows)
 
 
+def arrays_of(operator: Operator) -> tuple[CoveringArray, ...]:
+    """The sections that are stored for an operator, the oldest first; none for one that was read from a text, whatever its name."""
+    return read_arrays(operator.name) if operator.file is not None else ()
+
+
 @cache
 def editions(operator: Operator) -> tuple[Operator, ...]:
     """The earlier editions of an operator for which rows are stored, the oldest first."""
-    every = [array.lists for array in stored(operator.name)]
+    every = [array.lists for array in arrays_of(operator)]
     now = lists_of(operator)
     older = [number for number, lists in enumerate(every) if lists != now and lists not in every[:number]]
     return tuple(as_of(operator, every[number], number) for number in older)
@@ -56,10 +61,10 @@ def array_of(plan: Plan, most: str) -> CoveringArray:
     """The operator's covering array as it is stored. Where none is, it is computed up to a level; of rows of another spec, those are taken that
     are valid, with a warning: what is new in the spec is in none of them.
     """
-    operator, every = plan.operator, stored(plan.operator.name)
+    operator, every = plan.operator, arrays_of(plan.operator)
     if not every:
         print(f"dmlcts: no rows of {operator.name} are stored: computed, which may take minutes: {_how(operator)}", file=sys.stderr)
-        return computed(plan, most, about(plan))
+        return compute_rows(plan, most, about(plan))
     if operator.edition is None and is_stale(operator):
         print(
             f"dmlcts: the rows of {operator.name} are stale: what is new in its spec is in none: {_how(operator)}", file=sys.stderr
@@ -75,7 +80,7 @@ def _how(operator: Operator) -> str:
 @cache
 def is_stale(operator: Operator) -> bool:
     """Whether no rows are stored for an operator's spec as it is."""
-    every = stored(operator.name)
+    every = arrays_of(operator)
     return not every or every[-1].lists != lists_of(operator) or every[-1].digest != digest(model_of(plan_of(operator)))
 
 

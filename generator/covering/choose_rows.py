@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dmlcts.generator.covering.set_cover import extend, prune
-from dmlcts.generator.covering.stored import STRENGTHS, WITH_DEAR, CoveringArray
+from dmlcts.generator.covering.stored import STRENGTHS, WITH_COSTLY, CoveringArray
 from dmlcts.generator.facts.tuples import Factors, Row, Tuples
 
 SHARES = {"smoke": 1.0, "core": 1.0, "full": 0.995}
-"""How many of a level's tuples its rows must have: the last threes cost as many rows as all others."""
+"""How many of a level's tuples its rows must have: the last triples cost as many rows as all others."""
 
 LEAST = 0.99
-"""How many threes the rows and the other cases of level full must have together: the last rows bring few that these do not have."""
+"""How many triples the rows and the other cases of level full must have together: the last rows bring few that these do not have."""
 
 
-def cheapest(
+def choose_rows(
     space: Factors, array: CoveringArray, had: Sequence[Row], costs: Sequence[int], older: Mapping[str, Sequence[Row]] | None = None
 ) -> CoveringArray:
     """The array with a choice of its rows, in another order: each level may have any of them. ``feasible`` counts the tuples of all.
@@ -53,8 +53,8 @@ def cheapest(
 
 def _wanted(space: Factors, level: str) -> Iterator[tuple[Tuples, float]]:
     """The tuples that a level's rows are chosen for, with the share that they must have; those of the level's strength last."""
-    if level == WITH_DEAR:
-        yield Tuples.among(space, 2, with_dear=True), 1.0
+    if level == WITH_COSTLY:
+        yield Tuples.among(space, 2, with_costly=True), 1.0
     yield Tuples.among(space, STRENGTHS[level]), SHARES[level]
 
 
@@ -66,7 +66,7 @@ class Coverage:
     promises: frozenset[str]
 
 
-def fewest(
+def drop_redundant(
     space: Factors,
     array: CoveringArray,
     rows: Sequence[Coverage],
@@ -77,7 +77,7 @@ def fewest(
 ) -> CoveringArray:
     """The array with those rows of level full alone that are needed beside ``others``, what other cases of the level have.
 
-    ``rows`` is what the case of each row has. Rows stay for the threes and the pairs with dear values, and those that alone have a
+    ``rows`` is what the case of each row has. Rows stay for the triples and the pairs with costly values, and those that alone have a
     promise. ``feasible`` does not count what the others alone have, so that the share is one of both, but for an array that ``is_grown``, whose
     others include earlier rows. An array that was chosen so stays as it is.
     """
@@ -87,7 +87,7 @@ def fewest(
         own, elsewhere = (tuples.flags([has.values for has in every]) for every in (rows, others))
         tuples.open[:] = ~elsewhere
         wanted = int((own | elsewhere).sum())
-        if not tuples.with_dear:
+        if not tuples.with_costly:
             of_others = 0 if is_grown else int((elsewhere & ~own).sum())
             wanted = int(LEAST * (array.feasible["full"] + of_others))
         extend(chosen, places.__getitem__, costs, tuples.open, wanted)

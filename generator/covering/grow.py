@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from dmlcts.generator.case.case import Case, beyond
-from dmlcts.generator.covering.choose_rows import cheapest
+from dmlcts.generator.covering.choose_rows import choose_rows
 from dmlcts.generator.covering.search import Covering
 from dmlcts.generator.covering.space import Combinations, space_of
-from dmlcts.generator.covering.stored import STRENGTHS, WITH_DEAR, CoveringArray
+from dmlcts.generator.covering.stored import STRENGTHS, WITH_COSTLY, CoveringArray
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.tuples import Row
 from dmlcts.generator.plan.plan import Plan
@@ -18,23 +18,23 @@ Older = Mapping[str, Sequence[Row]]
 """By level, the values that earlier cases have."""
 
 
-def computed(plan: Plan, most: str, array: CoveringArray, older: Older | None = None) -> CoveringArray:
+def compute_rows(plan: Plan, most: str, array: CoveringArray, older: Older | None = None) -> CoveringArray:
     """The rows of ``array``, which is empty, computed; this takes seconds, and minutes for operators with many tensors."""
     space, older = space_of(plan), older or {}
     known = [row for rows in older.values() for row in rows]
     covering = Covering(space, plan.operator.name, list(known), list(known))
     levels = {level: strength for level, strength in STRENGTHS.items() if not beyond(level, most)}
     for level, strength in levels.items():
-        for with_dear in (True, False) if level == WITH_DEAR else (False,):
-            covering.cover(2 if with_dear else strength, with_dear)
-            if with_dear or strength == STRENGTHS["core"]:  # a pair that was not reached may be on other ways
+        for with_costly in (True, False) if level == WITH_COSTLY else (False,):
+            covering.cover(2 if with_costly else strength, with_costly)
+            if with_costly or strength == STRENGTHS["core"]:  # a pair that was not reached may be on other ways
                 covering = Covering(space, f"{plan.operator.name}/again", covering.rows, covering.wanted)
                 covering.cover(1)
-                covering.cover(2, with_dear)
+                covering.cover(2, with_costly)
     rows = apart(space, covering.wanted[len(known) :])
     every = replace(array, ends=dict.fromkeys(levels, len(rows)), rows=tuple(rows))
     had = [row_of(space.model, case) for case in rows.values()]  # a case may have more than was asked of its row
-    return cheapest(space, every, had, list(map(space.cost, every.rows)), older)
+    return choose_rows(space, every, had, list(map(space.cost, every.rows)), older)
 
 
 def apart(space: Combinations, rows: Iterable[Row]) -> dict[Row, Case]:

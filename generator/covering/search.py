@@ -1,4 +1,4 @@
-"""Covering arrays: rows in which every pair, or every three, of values of different factors occur together, as far as they can.
+"""Covering arrays: rows in which every pair, or every triple, of values of different factors occur together, as far as they can.
 
 A row has the index of one value of each factor. The rows are made greedily: a row begins with a tuple that no row has so far, and takes,
 factor by factor, the value that brings the most new tuples. What cannot occur together is not given but found: a row that no desc can have
@@ -24,26 +24,26 @@ from numpy.typing import NDArray
 from dmlcts.generator.facts.tuples import NONE, Factors, Row, Tuples, Values
 
 _TRIES, _FEWER_TRIES = 48, 6
-"""How often a tuple is tried with other values beside it before it counts as not feasible, of threes less often: those that bring the most,
+"""How often a tuple is tried with other values beside it before it counts as not feasible, of triples less often: those that bring the most,
 usual ones, and any, by turns."""
 
 _MORE_TRIES = 256
-"""How often a single value is tried: one that is given up is missing in all pairs and threes."""
+"""How often a single value is tried: one that is given up is missing in all pairs and triples."""
 
-_DULL = 10
+_ADDING_LITTLE = 10
 """Rows in a row that bring fewer tuples than there are factors, after which each row begins with a tuple that is missing."""
 
 _CANDIDATES, _FEWER_CANDIDATES = 16, 8
-"""Of so many rows for a tuple the best is used; of fewer for threes, which cost the most time."""
+"""Of so many rows for a tuple the best is used; of fewer for triples, which cost the most time."""
 
 _RECENT, _FEW_LEFT = 200, 0.004
-"""The share of threes that may be missing, estimated from so many that were tried last: the last ones cost as many rows as all others."""
+"""The share of triples that may be missing, estimated from so many that were tried last: the last ones cost as many rows as all others."""
 
 _WARM, _UNUSUAL = 30, 0.2
 """Rows from which conflicts are learned, most of whose values are the usual ones: how many, and the share of other values."""
 
 _SAMPLES = 4
-"""How many valid rows a conflict must spoil before it counts as one."""
+"""How many valid rows a conflict must invalidate before it counts as one."""
 
 _NARROW = 3
 """Conflicts of more values than this are not remembered: they exclude little."""
@@ -132,9 +132,9 @@ class Covering:
             if self.space.skeleton(row) is not None:
                 self._bases.append(row)
 
-    def cover(self, strength: int, with_dear: bool = False) -> int:
-        """Adds rows until each tuple of this strength is in one, or cannot be; of threes and more nearly each. Returns how many are in one."""
-        tuples = Tuples.among(self.space, strength, with_dear)
+    def cover(self, strength: int, with_costly: bool = False) -> int:
+        """Adds rows until each tuple of this strength is in one, or cannot be; of triples and more nearly each. Returns how many are in one."""
+        tuples = Tuples.among(self.space, strength, with_costly)
         strength = tuples.strength
         for conflict in (*self.conflicts, *(values for lower in self.unreached.values() for values in lower)):
             if len(conflict) <= strength:
@@ -175,8 +175,8 @@ class Covering:
 
     def _add_fullest(self, tuples: Tuples) -> None:
         """Adds rows that begin with no tuple, as long as they bring many: no time is lost with what cannot be."""
-        dull = 0
-        while dull < _DULL:
+        adding_little = 0
+        while adding_little < _ADDING_LITTLE:
             made = self._completed({}, tuples, None, learn=False)
             places = tuples.of(np.array(made[1])) if made is not None else np.array([], np.int64)
             brought = int(tuples.open[places].sum())
@@ -184,7 +184,7 @@ class Covering:
             if made is not None and brought:
                 self.wanted.append(made[0])
                 self.rows.append(made[1])
-            dull = 0 if brought >= len(self.space.counts) else dull + 1
+            adding_little = 0 if brought >= len(self.space.counts) else adding_little + 1
 
     def _reach(self, target: Values, place: int, tuples: Tuples, tries: int) -> bool:
         """Adds a row with the tuple, and perhaps others on the way; True too if the tuple turns out to be impossible."""
@@ -273,7 +273,11 @@ class Covering:
         if len(allowed) == 1:
             return allowed[0]
         gains = tuples.gains(row, f).tolist()
-        if (self._plain or f in self.space.dear) and not any(gains[value] for value in allowed) and self.space.usual[f] in allowed:
+        if (
+            (self._plain or f in self.space.costly)
+            and not any(gains[value] for value in allowed)
+            and self.space.usual[f] in allowed
+        ):
             return self.space.usual[f]
         turn = self._random.randrange(len(allowed))
         return max((*allowed[turn:], *allowed[:turn]), key=gains.__getitem__)
@@ -284,17 +288,17 @@ class Covering:
         return any(all(other == f or chosen.get(other) == wanted for other, wanted in conflict) for conflict in conflicts)
 
     def _narrow(self, row: Row, tuples: Tuples) -> None:
-        """Remembers the fewest values of a failing row that spoil every valid one that gets them."""
+        """Remembers the fewest values of a failing row that invalidate every valid one that gets them."""
         if len(self._bases) < 2:
             return
         base, *others = self._random.sample(self._bases, min(len(self._bases), _SAMPLES + 1))
-        spoiled = row
+        invalid = row
         for f in self._random.sample(range(self.space.structural), self.space.structural):
-            mended = (*spoiled[:f], base[f], *spoiled[f + 1 :])
-            if mended != spoiled and self.space.skeleton(mended) is None:
-                spoiled = mended
-        conflict = tuple((f, spoiled[f]) for f in range(self.space.structural) if spoiled[f] not in (NONE, base[f]))
-        while len(conflict) <= _NARROW and (other := self._mended_by(_with(base, conflict), dict(conflict))) is not None:
+            repaired = (*invalid[:f], base[f], *invalid[f + 1 :])
+            if repaired != invalid and self.space.skeleton(repaired) is None:
+                invalid = repaired
+        conflict = tuple((f, invalid[f]) for f in range(self.space.structural) if invalid[f] not in (NONE, base[f]))
+        while len(conflict) <= _NARROW and (other := self._repaired_by(_with(base, conflict), dict(conflict))) is not None:
             conflict = tuple(sorted((*conflict, (other, base[other]))))
         if len(conflict) > _NARROW or not all(self.space.skeleton(_with(other, conflict)) is None for other in others):
             return
@@ -302,13 +306,13 @@ class Covering:
         if len(conflict) <= tuples.strength:
             tuples.close(conflict)
 
-    def _mended_by(self, spoiled: Row, kept: Mapping[int, int]) -> int | None:
+    def _repaired_by(self, invalid: Row, kept: Mapping[int, int]) -> int | None:
         """A further factor of which another value makes a row valid, of a single value if need be with another's: then the value that the
         row has of it is part of the conflict.
         """
         changes = [(f, value) for f in range(self.space.structural) if f not in kept for value in range(self.space.counts[f])]
         for f, value in changes:
-            if self.space.skeleton(_with(spoiled, ((f, value),))) is not None:
+            if self.space.skeleton(_with(invalid, ((f, value),))) is not None:
                 return f
         if len(kept) > 1:
             return None
@@ -316,7 +320,7 @@ class Covering:
         self._random.shuffle(
             pairs
         )  # one value may need two others, as an output of INT8 an input of INT8 and a function for integers
-        return next((pair[0][0] for pair in pairs if self.space.skeleton(_with(spoiled, pair)) is not None), None)
+        return next((pair[0][0] for pair in pairs if self.space.skeleton(_with(invalid, pair)) is not None), None)
 
     def _remember(self, conflict: Values) -> None:
         self.conflicts[conflict] = None

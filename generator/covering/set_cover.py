@@ -6,7 +6,7 @@ random, the gap is covered greedily, and the result is kept if it is cheaper.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush
 from random import Random
 
@@ -15,6 +15,22 @@ from numpy.typing import NDArray
 
 Places = NDArray[np.int64]
 """Those of a row's tuples."""
+
+
+def best_first(items: Iterable[int], rating: Callable[[int], float]) -> Iterator[int]:
+    """Items by their rating, the highest first, of equal ones the lowest number (lazy greedy).
+
+    A rating only falls while items are taken: it is asked again when the item comes first, and only then.
+    """
+    heap = [(-rating(item), item) for item in items]
+    heapify(heap)
+    while heap:
+        _, item = heappop(heap)
+        now = (-rating(item), item)
+        if heap and now > heap[0]:
+            heappush(heap, now)
+        else:
+            yield item
 
 
 def extend(
@@ -26,26 +42,21 @@ def extend(
 ) -> None:
     """Adds rows to those chosen, each time that which covers the most missing tuples for its cost, until ``wanted`` tuples are covered.
     ``places`` gives a row's tuples.
-
-    A row's gain only falls: it is counted again when the row comes first, and only then.
     """
     for at in chosen:
         missing[places(at)] = False
     covered = len(missing) - int(missing.sum())
-    heap = [(-len(places(at)) / price, at) for at, price in enumerate(costs)]
-    heapify(heap)
-    while heap and covered < wanted:
-        _, at = heappop(heap)
-        row = places(at)
-        gain = int(missing[row].sum())
-        worth = (-gain / costs[at], at)
-        if heap and worth > heap[0]:
-            if gain:
-                heappush(heap, worth)
-        elif gain:
-            missing[row] = False
-            covered += gain
-            chosen.append(at)
+    if covered >= wanted:
+        return
+    for at in best_first(range(len(costs)), lambda at: int(missing[places(at)].sum()) / costs[at]):
+        gain = int(missing[places(at)].sum())
+        if not gain:
+            return
+        missing[places(at)] = False
+        chosen.append(at)
+        covered += gain
+        if covered >= wanted:
+            return
 
 
 ROUNDS = 300

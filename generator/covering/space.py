@@ -1,4 +1,4 @@
-"""Cases that combine the values of all factors: in smoke each value, in core every pair of values, in full every three.
+"""Cases that combine the values of all factors: in smoke each value, in core every pair of values, in full every triple.
 
 A row of a covering array (generator/covering/search) has a value of each factor (generator/facts/factors). It becomes a desc by the spec's rules; what
 no desc can have is not feasible. Sizes are drawn within their classes (generator/covering/sizes).
@@ -14,12 +14,12 @@ from random import Random
 
 from dmlcts.generator.case.build import build, is_cut, support_cells
 from dmlcts.generator.case.case import OFFSETS, Binding, Case
-from dmlcts.generator.covering.bindings import bound, data_of, fits, offset_of, owned_inputs
+from dmlcts.generator.covering.bindings import bind, data_of, is_allowed, offset_of, owned_inputs
 from dmlcts.generator.covering.sizes import drawn_sizes, is_bounded, is_small
 from dmlcts.generator.facts.factor_values import structure_of
 from dmlcts.generator.facts.factors import CLASSES, RESOURCES, USUAL, Model, model_of, short, symbols_of
 from dmlcts.generator.facts.tuples import NONE, Row, Values
-from dmlcts.generator.plan.attributes import Combination, NotGenerable, alike, choice_labels, limited
+from dmlcts.generator.plan.attributes import Combination, NotGenerable, alike, choice_labels, values_within
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.values.layouts import LETTERS
@@ -69,10 +69,10 @@ class Combinations:
         self.counts = [len(factor.values) for factor in model.factors]
         self.usual = [factor.usual for factor in model.factors]
         self.structural = model.structural
-        self.weak = frozenset(
+        self.pairs_only = frozenset(
             f for f, factor in enumerate(model.factors) if factor.kind == "layout" and len(self.plan.tensors) > _FEW
         )
-        self.dear = frozenset(f for f, factor in enumerate(model.factors) if factor.kind == "long")
+        self.costly = frozenset(f for f, factor in enumerate(model.factors) if factor.kind == "long")
         self._skeletons: dict[Row, Packed | None] = {}
         self._type_names = [name for name, _ in self.model.type_factors()]
         self._choices: dict[tuple[str, ...], TypeChoice] = {}
@@ -87,7 +87,9 @@ class Combinations:
                 self._options[field.name] = (model.place.get(field.name, NONE), values)
         self._limits = {
             label: {
-                name: limited(self.operator.field(name), self._options[name][1], limits) for name in limits if name in self._options
+                name: values_within(self.operator.field(name), self._options[name][1], limits)
+                for name in limits
+                if name in self._options
             }
             for label, limits in model.configurations.items()
         }
@@ -226,7 +228,7 @@ class Combinations:
     def allowed(self, skeleton: Packed, row: Sequence[int], factor: int) -> Sequence[int]:
         """The values of a factor that make a difference for this desc, and fit to those chosen."""
         own = self.model.factors[factor]
-        return [at for at, value in enumerate(own.values) if fits(self.model, skeleton.desc, row, own, value)]
+        return [at for at, value in enumerate(own.values) if is_allowed(self.model, skeleton.desc, row, own, value)]
 
     def finish(self, skeleton: Packed, row: Row) -> bool:
         """Whether the case of a row is valid."""
@@ -254,7 +256,7 @@ class Combinations:
 
     def _bound(self, skeleton: Packed, row: Row, values: Mapping[str, str]) -> tuple[OperatorDesc, dict[str, Binding]]:
         random = Random(f"{self.operator.name}/{row}")  # noqa: S311 (reproducible, no secret)
-        return bound(self.model, skeleton.desc, values, random)
+        return bind(self.model, skeleton.desc, values, random)
 
     def _built(
         self, skeleton: Packed, desc: OperatorDesc, bindings: Mapping[str, Binding], values: Mapping[str, str], level: str

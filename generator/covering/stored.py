@@ -24,8 +24,8 @@ FOLDER = Path(__file__).with_name("rows")
 STRENGTHS = {"smoke": 1, "core": 2, "full": 3}
 """How many values of different factors occur together in some case of a level, whichever they are."""
 
-WITH_DEAR = "full"
-"""The level at which a dear value (generator/facts/tuples), which lower levels have once, occurs with each other value."""
+WITH_COSTLY = "full"
+"""The level at which a costly value (generator/facts/tuples), which lower levels have once, occurs with each other value."""
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _START = '{"digest":'
@@ -35,7 +35,7 @@ _VALUES = {"-": NONE, **{digit: value for value, digit in enumerate(_DIGITS)}}
 @dataclass(frozen=True, slots=True)
 class CoveringArray:
     """``ends`` has the number of rows of each level, ``feasible`` the number of tuples that can occur together (each value in smoke, pairs
-    in core, threes in full), ``digest`` what the array depends on. ``random`` are the numbers of the random dispatches
+    in core, triples in full), ``digest`` what the array depends on. ``random`` are the numbers of the random dispatches
     (generator/random/cases); the first ``random_core`` are of level core, as they have a pair which no row has. ``lists`` are what cases varied when it was
     computed, ``factors`` the names of each factor's values."""
 
@@ -71,7 +71,7 @@ def _read(path: Path, changed: int) -> tuple[CoveringArray, ...]:
     return tuple(sections)
 
 
-def stored(operator: str) -> tuple[CoveringArray, ...]:
+def read_arrays(operator: str) -> tuple[CoveringArray, ...]:
     """The stored sections of an operator, the oldest first; none where nothing is stored.
 
     Raises:
@@ -120,7 +120,7 @@ def _row(line: str) -> Row:
     return tuple(map(_VALUES.__getitem__, line))
 
 
-def store(operator: str, *sections: CoveringArray) -> None:
+def write_arrays(operator: str, *sections: CoveringArray) -> None:
     """Writes an operator's sections, the oldest first."""
     lines: list[str] = []
     for array in sections:

@@ -55,7 +55,7 @@ class Condition:
 Maker = Callable[[Operator, Random], Condition | None]
 
 
-def drawn(operator: Operator, random: Random) -> Condition | None:
+def draw_condition(operator: Operator, random: Random) -> Condition | None:
     """A condition of a random kind; None if the operator has nothing of that kind."""
     kind = random.choice(list(KINDS))
     return KINDS[kind](operator, random)

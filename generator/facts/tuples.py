@@ -29,12 +29,12 @@ class Factors(Protocol):
         ...
 
     @property
-    def weak(self) -> Set[int]:
+    def pairs_only(self) -> Set[int]:
         """Factors of which two occur together in pairs only."""
         ...
 
     @property
-    def dear(self) -> Set[int]:
+    def costly(self) -> Set[int]:
         """Factors whose values make a case cost much: they occur with others in pairs only, which count apart."""
         ...
 
@@ -43,15 +43,15 @@ class Factors(Protocol):
 class Tuples:
     """Every tuple of ``strength`` values of different factors, as one flat array of flags; ``open`` are those that no row has and that may exist.
 
-    Two of the factors in ``weak`` occur together in pairs only. So does each of those in ``dear`` with any other; its pairs are tuples
-    of their own, those ``with_dear``.
+    Two of the factors in ``pairs_only`` occur together in pairs only. So does each of those in ``costly`` with any other; its pairs are tuples
+    of their own, those ``with_costly``.
     """
 
     counts: Sequence[int]
     strength: int
-    weak: Set[int] = frozenset()
-    dear: Set[int] = frozenset()
-    with_dear: bool = False
+    pairs_only: Set[int] = frozenset()
+    costly: Set[int] = frozenset()
+    with_costly: bool = False
     open: NDArray[np.bool_] = field(init=False)
     groups: list[tuple[int, ...]] = field(init=False)
     offsets: dict[tuple[int, ...], int] = field(init=False)
@@ -87,7 +87,7 @@ class Tuples:
         """Whether values of these factors are tuples of this kind."""
         if len(group) == 1:
             return True
-        return bool(self.dear & group) == self.with_dear and (len(group) < 3 or len(self.weak & group) < 2)
+        return bool(self.costly & group) == self.with_costly and (len(group) < 3 or len(self.pairs_only & group) < 2)
 
     _members: NDArray[np.int64] = field(init=False)
     _steps: NDArray[np.int64] = field(init=False)
@@ -96,9 +96,9 @@ class Tuples:
     _around: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = field(init=False)
 
     @classmethod
-    def among(cls, space: Factors, strength: int, with_dear: bool = False) -> Tuples:
+    def among(cls, space: Factors, strength: int, with_costly: bool = False) -> Tuples:
         """Those of a space; of all its factors where it has fewer."""
-        return cls(space.counts, min(strength, len(space.counts)), space.weak, space.dear, with_dear)
+        return cls(space.counts, min(strength, len(space.counts)), space.pairs_only, space.costly, with_costly)
 
     def of(self, row: NDArray[np.int64]) -> NDArray[np.int64]:
         """The places of a row's tuples; those of factors that do not apply are left out."""

@@ -12,7 +12,7 @@ from typing import Any
 from dmlcts.generator.plan.attributes import NotGenerable, value_text, within_type
 from dmlcts.generator.plan.desc_plan import DescPlan
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.plan.sizes import solved
+from dmlcts.generator.plan.sizes import solve_sizes
 from dmlcts.generator.plan.type_choices import padded_run
 from dmlcts.generator.values.layouts import laid_out
 from dmlcts.spec.model.abi import FeatureLevel, abi
@@ -188,7 +188,7 @@ def resized(
     """The desc with the named tensors resized for ``run``; where no shape has this rank, with leading ones added or dimensions removed."""
     try:
         small = base.with_tensors({name: replace(tensor, sizes=(1,) * len(run)) for name, tensor in base.tensors()})
-        sizes = solved(plan.operator, plan.recomputed(small, usual), run) if run else {}
+        sizes = solve_sizes(plan.operator, plan.recomputed(small, usual), run) if run else {}
     except NotGenerable:
         sizes = {name: padded_run(tensor.sizes, len(run)) for name, tensor in base.tensors()}
     changed = base

@@ -42,7 +42,7 @@ def constants(field: Field) -> tuple[object, ...] | None:
     raise NotGenerable(f"the attribute {field.name} has no `values` in the spec; add them to `cases.attributes`")
 
 
-def limited(field: Field, values: tuple[object, ...], limits: Mapping[str, tuple[object, ...]]) -> tuple[object, ...]:
+def values_within(field: Field, values: tuple[object, ...], limits: Mapping[str, tuple[object, ...]]) -> tuple[object, ...]:
     """The values of an attribute in a configuration, which lists operators by name."""
     if field.name not in limits:
         return values
@@ -96,7 +96,7 @@ def value_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def evaluated(field: Field, value: object, known: Mapping[str, object]) -> object:
+def evaluate(field: Field, value: object, known: Mapping[str, object]) -> object:
     """A value for a desc whose tensors and earlier attributes are ``known``: an expression computed, a scalar within its type."""
     if isinstance(value, Expression):
         value = value.evaluate(known)

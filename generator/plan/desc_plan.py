@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import TypeVar
 
-from dmlcts.generator.plan.attributes import Combination, NotGenerable, alike, constants, evaluated, limited
-from dmlcts.generator.plan.pairs import combined
-from dmlcts.generator.plan.sizes import Sizes, Symbols, fits, names_read, rows_in_force, solved
+from dmlcts.generator.plan.attributes import Combination, NotGenerable, alike, constants, evaluate, values_within
+from dmlcts.generator.plan.pairs import combine
+from dmlcts.generator.plan.sizes import Sizes, Symbols, fits, names_read, rows_in_force, solve_sizes
 from dmlcts.generator.plan.tensor_names import arrays_of, filled, present, tensor_names
 from dmlcts.spec.model.abi import FeatureLevel, abi
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc, field_of
@@ -167,11 +167,11 @@ class DescPlan:
             parameters = {}
             for field in self.operator.fields:
                 if field in self.chosen:
-                    parameters[field.name] = limited(field, self.values(field), limits)
+                    parameters[field.name] = values_within(field, self.values(field), limits)
                 elif field.type == "TENSOR_DESC" and field.optional:
-                    parameters[field.name] = limited(field, (PRESENT, ABSENT), limits)
+                    parameters[field.name] = values_within(field, (PRESENT, ABSENT), limits)
             known = list(found)
-            found += [Combination(choice, label) for choice in combined(parameters) if choice not in known]
+            found += [Combination(choice, label) for choice in combine(parameters) if choice not in known]
         return tuple(found)
 
     @property
@@ -219,7 +219,7 @@ class DescPlan:
         """
         known = dict(filled(self.operator, tensors))
         for field in self.computed:
-            value = evaluated(field, choice.get(field.name), known)
+            value = evaluate(field, choice.get(field.name), known)
             known[field.name] = _descs_of(value, known) if field.type.startswith("OPERATOR_DESC") else value
         for name, counted in (*self.counts.items(), *((count, array) for array, count in self.arrays.items())):
             array = known[counted]
@@ -308,7 +308,7 @@ class DescPlan:
         ranks = [(name, tensor.DimensionCount) for name, tensor in desc.tensors()]
         key = (run, *ranks, repr([desc.fields[name] for name in self._read]), *symbols.items(), *known.items())
         if key not in self._sizes:
-            self._sizes[key] = solved(self.operator, desc, run, symbols, known)
+            self._sizes[key] = solve_sizes(self.operator, desc, run, symbols, known)
         return self._sizes[key]
 
     def _bounded(self, desc: OperatorDesc, symbols: Symbols) -> OperatorDesc:

@@ -11,7 +11,7 @@ _ALL_WAYS = 6
 """Up to this number, all combinations are used; above it, every pair of values."""
 
 
-def combined(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def combine(parameters: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Combinations of the parameters' values: all where there are few, else such that each pair of values occurs in one."""
     if prod(len(values) for values in parameters.values()) <= _ALL_WAYS or len(parameters) < 2:
         return [dict(zip(parameters, values, strict=True)) for values in product(*parameters.values())]

@@ -56,7 +56,7 @@ Symbols = Mapping[str, int | Sizes | Ends]
 """Wanted values of symbols: a number, or the sizes that a ``*`` symbol stands for."""
 
 
-def solved(
+def solve_sizes(
     operator: Operator,
     desc: OperatorDesc,
     run: Sizes,

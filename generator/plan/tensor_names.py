@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from dmlcts.generator.plan.attributes import evaluated
+from dmlcts.generator.plan.attributes import evaluate
 from dmlcts.spec.model.desc import field_of
 from dmlcts.spec.model.operator import ABSENT, Field, Operator
 
@@ -46,7 +46,7 @@ def present(operator: Operator, names: tuple[str, ...], choice: Mapping[str, obj
         elif field.is_tensor:
             found |= {field.name: field.name} if choice.get(field.name) != ABSENT else {}
         elif field.name in arrays.values():
-            known[field.name] = evaluated(field, choice.get(field.name), known)
+            known[field.name] = evaluate(field, choice.get(field.name), known)
         else:
             known[field.name] = choice.get(field.name)
     return found

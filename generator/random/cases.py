@@ -14,8 +14,8 @@ from dataclasses import replace
 from itertools import count, islice
 
 from dmlcts.generator.case.case import Case, beyond
-from dmlcts.generator.covering.cases import array_of, is_stale
-from dmlcts.generator.covering.stored import CoveringArray, stored
+from dmlcts.generator.covering.cases import array_of, arrays_of, is_stale
+from dmlcts.generator.covering.stored import CoveringArray
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.random.fuzz_cases import EDGES, case_of, genes_of
@@ -47,10 +47,10 @@ def random_cases(plan: Plan, most: str) -> Iterator[Case]:
     array = array_of(plan, most)
     are_known = is_known(plan, array)
     if not beyond("core", most):
-        yield from (replace(case, level="core") for _, case in numbered(plan, array.random[: array.random_core], are_known))
+        yield from (replace(case, level="core") for _, case in cases_by_number(plan, array.random[: array.random_core], are_known))
     if not beyond("full", most):
-        late = numbered(plan, array.random[array.random_core :], are_known)
-        yield from (case for _, case in (late if stored(plan.operator.name) else islice(numbered(plan, count()), COUNT)))
+        late = cases_by_number(plan, array.random[array.random_core :], are_known)
+        yield from (case for _, case in (late if arrays_of(plan.operator) else islice(cases_by_number(plan, count()), COUNT)))
 
 
 def find_random(case_id: str) -> Case | None:
@@ -59,23 +59,25 @@ def find_random(case_id: str) -> Case | None:
     if label is None:
         return None
     operator, number = load(case_id.partition("/")[0]), int(label[1])
-    if len(stored(operator.name)) != 1 or is_stale(operator):  # of several editions each may have the number
+    if len(arrays_of(operator)) != 1 or is_stale(operator):  # of several editions each may have the number
         return None
     plan = plan_of(operator)
     array = array_of(plan, "full")
     if number not in array.random:
         return None
     level = "core" if number in array.random[: array.random_core] else "full"
-    return next((replace(case, level=level) for _, case in numbered(plan, (number,), are_known=True) if case.id == case_id), None)
+    return next(
+        (replace(case, level=level) for _, case in cases_by_number(plan, (number,), are_known=True) if case.id == case_id), None
+    )
 
 
 def is_known(plan: Plan, array: CoveringArray) -> bool:
     """Whether the numbers of an array were chosen by today's rules."""
-    every = stored(plan.operator.name)
+    every = arrays_of(plan.operator)
     return len(every) == 1 and every[0].digest == array.digest
 
 
-def numbered(plan: Plan, numbers: Iterable[int], are_known: bool = False) -> Iterator[tuple[int, Case]]:
+def cases_by_number(plan: Plan, numbers: Iterable[int], are_known: bool = False) -> Iterator[tuple[int, Case]]:
     """Those of these numbers that give a case. Of those that a stored array has this is known: it was asked when they were chosen, and a
     run of the reference, which refuses what breaks a rule, would show it if it were no longer so.
     """

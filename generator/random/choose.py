@@ -10,16 +10,16 @@ import numpy as np
 
 from dmlcts.generator.case.case import Case, beyond
 from dmlcts.generator.checks.promises import at_its_level, of_fields, promised
-from dmlcts.generator.covering.choose_rows import Coverage, fewest
+from dmlcts.generator.covering.choose_rows import Coverage, drop_redundant
 from dmlcts.generator.covering.sizes import is_bounded
 from dmlcts.generator.covering.space import CASE, Combinations, space_of
-from dmlcts.generator.covering.stored import WITH_DEAR, CoveringArray
+from dmlcts.generator.covering.stored import WITH_COSTLY, CoveringArray
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.facts.tuples import Row, Tuples
 from dmlcts.generator.plan.plan import Plan
-from dmlcts.generator.random.cases import COUNT, numbered
-from dmlcts.generator.random.most_conditions import Budget, chosen
+from dmlcts.generator.random.cases import COUNT, cases_by_number
+from dmlcts.generator.random.most_conditions import Budget, choose_dispatches
 
 _BUDGET = 4800 * CASE
 """What those that are chosen cost together at the most, as a number of elements."""
@@ -37,16 +37,16 @@ Choose = Callable[[Sequence[Case], Sequence[int], Sequence[Case], Budget], list[
 """Cases, what each costs, an operator's other cases, and the budget -> the indices of the cases to keep, the best first."""
 
 
-def with_random(plan: Plan, array: CoveringArray, choose: Choose = chosen, older: Sequence[Case] = ()) -> CoveringArray:
+def with_random(plan: Plan, array: CoveringArray, choose: Choose = choose_dispatches, older: Sequence[Case] = ()) -> CoveringArray:
     """The array beside random dispatches: those that have pairs which no row has, as the search for rows misses some that can be, at level
-    full also pairs with dear values; and others as ``choose`` says. Of the rows of level full, such as bring hardly a three which these do not
+    full also pairs with costly values; and others as ``choose`` says. Of the rows of level full, such as bring hardly a triple which these do not
     have are left out. Beside ``older`` cases, of earlier editions, few are added, each with a value that none of those has.
     """
     space = space_of(plan)
     has = partial(_has, promised(plan.operator))
     rows = [space.case(row) for row in array.rows]
     others = [has(row_of(space.model, case), case) for case in older]
-    every = dict(numbered(plan, range(max(_TRIES, _PAIRS))))
+    every = dict(cases_by_number(plan, range(max(_TRIES, _PAIRS))))
     core, full = _with_new_pairs(space, array, {number: case for number, case in every.items() if number < _PAIRS}, older)
     early = {number: every[number] for number in (*core, *full)}
     cases = {number: case for number, case in every.items() if number < _TRIES and number not in early}
@@ -61,7 +61,7 @@ def with_random(plan: Plan, array: CoveringArray, choose: Choose = chosen, older
     if "full" in array.ends:
         others += [has(row_of(space.model, case), case) for case in map(every.__getitem__, found)]
         own = [has(space.became(row), case) for row, case in zip(array.rows, rows, strict=True)]
-        array = fewest(space, array, own, list(map(space.cost, array.rows)), others, is_grown=bool(older))
+        array = drop_redundant(space, array, own, list(map(space.cost, array.rows)), others, is_grown=bool(older))
     return replace(array, random=found, random_core=len(core))
 
 
@@ -77,10 +77,10 @@ def _with_new_values(space: Combinations, cases: Mapping[int, Case], older: Sequ
 def _with_new_pairs(
     space: Combinations, array: CoveringArray, cases: Mapping[int, Case], older: Sequence[Case]
 ) -> tuple[list[int], list[int]]:
-    """The numbers of the cases that have pairs which no row has: those that level core wants, and those with dear values."""
-    kinds = [Tuples.among(space, 2, with_dear) for with_dear in (False, True)]
+    """The numbers of the cases that have pairs which no row has: those that level core wants, and those with costly values."""
+    kinds = [Tuples.among(space, 2, with_costly) for with_costly in (False, True)]
     missing = []
-    for tuples, level in zip(kinds, ("core", WITH_DEAR), strict=True):
+    for tuples, level in zip(kinds, ("core", WITH_COSTLY), strict=True):
         known = (row_of(space.model, case) for case in older if not beyond(case.level, level))
         missing.append(~tuples.flags((*map(space.became, array.rows[: array.ends.get(level, 0)]), *known)))
     core, full = list[int](), list[int]()

@@ -8,10 +8,10 @@ from itertools import islice
 from random import Random
 
 from dmlcts.generator.facts.factors import model_of
-from dmlcts.generator.facts.random_conditions import DATA, KINDS, OF_ONE, Condition, drawn
+from dmlcts.generator.facts.random_conditions import DATA, KINDS, OF_ONE, Condition, draw_condition
 from dmlcts.generator.facts.situation import Situation, Situations, of_case
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.random_dispatch import Genes, decoded
+from dmlcts.generator.random.random_dispatch import Genes, dispatch_from
 from dmlcts.spec.reading.loader import load
 
 _POOL = 300
@@ -27,7 +27,7 @@ def conditions_of(operator: str, count: int, random: Random) -> tuple[Condition,
     """So many conditions about different things, each of which is true of some random descs and false of others. Raises ValueError where there are none."""
     found: list[Condition] = []
     for _ in range(_TRIES):
-        condition = drawn(load(operator), random)
+        condition = draw_condition(load(operator), random)
         if condition is not None and condition.about not in {other.about for other in found} and _varies(operator, condition):
             found.append(condition)
             if len(found) == count:
@@ -50,7 +50,7 @@ def _varies(operator: str, condition: Condition) -> bool:
 def _pool(operator: str) -> tuple[Situations, Sequence[Situation]]:
     """Random valid descs, and those whose data are small enough to be looked at."""
     model, random = model_of(plan_of(load(operator))), Random(operator)  # noqa: S311 (reproducible, no secret)
-    cases = (decoded(model, Genes(random)) for _ in range(10 * _POOL))
+    cases = (dispatch_from(model, Genes(random)) for _ in range(10 * _POOL))
     found = list(islice((case for case in cases if case is not None), _POOL))
     small = [case for case in found if sum(tensor.bytes for _, tensor in case.desc.tensors()) <= _SMALL]
     return Situations(list(map(of_case, found))), list(map(of_case, small))

@@ -23,7 +23,7 @@ from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import LONG, RESOURCES, SLACK, Model, model_of, symbols_of
 from dmlcts.generator.facts.tuples import Tuples
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.random_dispatch import Genes, SizeRule, decoded, offset_at
+from dmlcts.generator.random.random_dispatch import Genes, SizeRule, dispatch_from, offset_at
 from dmlcts.generator.values.critical_sizes import beside_powers
 from dmlcts.generator.values.recipes import RECIPES
 from dmlcts.spec.model.desc import field_of
@@ -62,7 +62,7 @@ _TRIES = 4000
 _LABEL = re.compile(r"/fuzz-(\d{1,10})-(\d{1,10})(?=/|$)")
 
 
-def numbered(operator: str, seed: int, number: int) -> Case | None:
+def fuzz_case(operator: str, seed: int, number: int) -> Case | None:
     """The case of an operator with that number; None where there is none. Raises KeyError for an unknown operator."""
     return case_of(_model(operator), genes_of(operator, seed, number), f"fuzz-{seed}-{number}")
 
@@ -76,7 +76,7 @@ def number_in(case_id: str) -> tuple[str, int, int] | None:
 def find_numbered(case_id: str) -> Case | None:
     """The drawn case with this id; None where the number gives no case, or another one, as with another version of the spec."""
     place = number_in(case_id)
-    case = numbered(*place) if place and place[0] in operator_names() else None
+    case = fuzz_case(*place) if place and place[0] in operator_names() else None
     return case if case is not None and case.id == case_id else None
 
 
@@ -95,7 +95,7 @@ def case_of(model: Model, genes: Genes, label: str, rule: SizeRule = RULE, is_kn
 
     Of genes that are known to give a case, the rules are not asked again, which takes a third of the time.
     """
-    case = decoded(model, genes, rule, label, is_known)
+    case = dispatch_from(model, genes, rule, label, is_known)
     if case is None or (not is_known and _too_large(model, case)):
         return None
     case = _bound(model, case, genes)
@@ -133,7 +133,7 @@ def _may_be_alike(model: Model, name: str, data: Data) -> bool:
 
 
 class SeenTriples:
-    """Which threes of values of an operator's factors occurred together so far, and the next number to draw."""
+    """Which triples of values of an operator's factors occurred together so far, and the next number to draw."""
 
     def __init__(self, operator: str) -> None:
         self.operator, self.next = operator, 0
@@ -142,7 +142,7 @@ class SeenTriples:
         self.tuples = Tuples.among(space, 3)
 
     def draw(self, seed: int, count: int, wanted: Callable[[Case], bool]) -> Iterator[Case]:
-        """The next cases of a seed that are wanted: of some, always the one with the most threes that were not seen before.
+        """The next cases of a seed that are wanted: of some, always the one with the most triples that were not seen before.
 
         There may be fewer than ``count`` where hardly any number gives such a case.
         """
@@ -158,7 +158,7 @@ class SeenTriples:
     def _some(self, seed: int, wanted: Callable[[Case], bool]) -> Iterator[Case]:
         left = _CHOICE
         for _ in range(_TRIES):
-            case = numbered(self.operator, seed, self.next)
+            case = fuzz_case(self.operator, seed, self.next)
             self.next += 1
             if case is not None and wanted(case):
                 yield case

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from random import Random
 
 import numpy as np
 
 from dmlcts.generator.case.case import Case
+from dmlcts.generator.covering.set_cover import best_first
 from dmlcts.generator.facts.random_conditions import DATA, OF_ONE, Condition
 from dmlcts.generator.facts.situation import Situations, of_case
 from dmlcts.generator.random.conjunctions import conditions_of
@@ -24,7 +24,7 @@ SEED = "choice"
 """No number, as the seeds of planted faults are."""
 
 _DRAWN = 24_000
-"""How many twos and threes of conditions are drawn. Twice as many would not let more of those of other seeds be met."""
+"""How many twos and triples of conditions are drawn. Twice as many would not let more of those of other seeds be met."""
 
 _COMMON = 0.1
 """Conditions that a larger share of the dispatches meets are met by any choice."""
@@ -41,7 +41,7 @@ class Budget:
     cost: int
 
 
-def chosen(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], budget: Budget) -> list[int]:
+def choose_dispatches(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], budget: Budget) -> list[int]:
     """The indices of the cases of an operator to keep, the best first. ``others`` are its other cases."""
     some, known = (_Dispatches(every) for every in (cases, others))
     meeting = (some.meeting(conditions) for conditions in _drawn(cases[0].operator.name, _DRAWN) if not known.meeting(conditions))
@@ -49,7 +49,7 @@ def chosen(cases: Sequence[Case], costs: Sequence[int], others: Sequence[Case], 
 
 
 def _drawn(operator: str, count: int, seed: str = SEED) -> Iterator[tuple[Condition, ...]]:
-    """So many twos and threes of conditions. Raises ValueError where the operator has nothing to make conditions of."""
+    """So many twos and triples of conditions. Raises ValueError where the operator has nothing to make conditions of."""
     for number in range(count):
         random = Random(f"{operator}/{seed}/{number}")  # noqa: S311 (reproducible, no secret)
         yield conditions_of(operator, 2 + number % 2, random)
@@ -82,21 +82,12 @@ def _greedy(meeting: Sequence[Sequence[int]], costs: Sequence[int], budget: Budg
             found_in.setdefault(dispatch, []).append(at)
     met = {dispatch: np.array(conditions) for dispatch, conditions in found_in.items()}
 
-    def rating(dispatch: int) -> float:
-        return -float(worth[met[dispatch]].sum()) / costs[dispatch]
-
-    heap = [(rating(dispatch), dispatch) for dispatch in met]
-    heapify(heap)
     order, left = list[int](), budget.cost
-    while heap and len(order) < budget.count:
-        _, best = heappop(heap)
-        now = rating(best)
-        if heap and now > heap[0][0]:  # what was chosen since made it worth less
-            heappush(heap, (now, best))
-            continue
-        if costs[best] > left:
-            continue
-        order.append(best)
-        left -= costs[best]
-        worth[met[best]] = np.maximum(worth[met[best]] / 2, _LEAST)
+    for best in best_first(met, lambda dispatch: float(worth[met[dispatch]].sum()) / costs[dispatch]):
+        if len(order) == budget.count:
+            break
+        if costs[best] <= left:
+            order.append(best)
+            left -= costs[best]
+            worth[met[best]] = np.maximum(worth[met[best]] / 2, _LEAST)
     return order

@@ -16,7 +16,7 @@ from dmlcts.generator.case.build import build, random_data
 from dmlcts.generator.case.case import OFFSETS, Binding, Case
 from dmlcts.generator.covering.bindings import data_of
 from dmlcts.generator.facts.factors import USUAL, Model
-from dmlcts.generator.plan.attributes import Combination, NotGenerable, limited
+from dmlcts.generator.plan.attributes import Combination, NotGenerable, values_within
 from dmlcts.generator.plan.desc_plan import MOST_BYTES
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
@@ -89,7 +89,7 @@ class Genes:
         return Genes(self.random, {name: number for name, number in self.known.items() if name not in changed} | zeros)
 
 
-def decoded(model: Model, genes: Genes, rule: SizeRule = SizeRule(), label: str = "", is_known: bool = False) -> Case | None:
+def dispatch_from(model: Model, genes: Genes, rule: SizeRule = SizeRule(), label: str = "", is_known: bool = False) -> Case | None:
     """The case of these genes, its sizes drawn by a rule; None where the operator's rules allow none, and beyond 64 MB.
 
     ``label`` is part of its id; by default, a number that seeds its data. Of genes that are known to give a case, the operator's rules are not
@@ -154,9 +154,9 @@ def _attributes(model: Model, genes: Genes) -> Combination:
     values: dict[str, object] = {}
     for field in operator.fields:
         if field in model.plan.chosen:
-            values[field.name] = genes.pick(field.name, limited(field, model.plan.values(field), limits))
+            values[field.name] = genes.pick(field.name, values_within(field, model.plan.values(field), limits))
         elif field.type == "TENSOR_DESC" and field.optional:
-            values[field.name] = genes.pick(field.name, limited(field, (PRESENT, ABSENT), limits))
+            values[field.name] = genes.pick(field.name, values_within(field, (PRESENT, ABSENT), limits))
     return Combination(values, label)
 
 

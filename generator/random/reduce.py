@@ -77,7 +77,7 @@ def _simplest(name: str) -> float:
     return _LAST if name == "work" or (name.startswith("moved ") and not name.startswith("moved by ")) else 0.0
 
 
-class Simplifier:
+class Reducer:
     """The simplest case so far, ``case``, and the numbers that it was made from.
 
     ``holds`` is asked of each case that is tried; it may raise StopIteration, which ends the search.

@@ -11,9 +11,9 @@ from dataclasses import replace
 from itertools import chain
 
 from dmlcts.generator.case.case import REJECTION, Case
-from dmlcts.generator.covering.cases import about, combination_cases, editions
-from dmlcts.generator.covering.grow import computed
-from dmlcts.generator.covering.stored import CoveringArray, stored
+from dmlcts.generator.covering.cases import about, arrays_of, combination_cases, editions
+from dmlcts.generator.covering.grow import compute_rows
+from dmlcts.generator.covering.stored import CoveringArray
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.facts.tuples import Row
@@ -86,11 +86,11 @@ def _as_of_today(operator: Operator, case: Case) -> Case | None:
     return replace(case, operator=operator, desc=desc)
 
 
-def grown(operator: Operator) -> CoveringArray:
+def grow(operator: Operator) -> CoveringArray:
     """Rows and random dispatches for the spec as it is, beside those that are stored; an array without any where only lists changed that
     no row depends on.
     """
-    plan, every = plan_of(operator), stored(operator.name)
+    plan, every = plan_of(operator), arrays_of(operator)
     empty = about(plan)
     if every and every[-1].digest == empty.digest:
         return replace(empty, ends=dict.fromkeys(every[-1].ends, 0), feasible=every[-1].feasible)
@@ -101,4 +101,4 @@ def grown(operator: Operator) -> CoveringArray:
     for case in older:
         if case.kind == "combination":
             by_level.setdefault(case.level, []).append(row_of(model_of(plan), case))
-    return with_random(plan, computed(plan, _MOST, empty, by_level), older=older)
+    return with_random(plan, compute_rows(plan, _MOST, empty, by_level), older=older)

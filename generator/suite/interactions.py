@@ -1,4 +1,4 @@
-"""How many pairs and threes of factor values occur together in an operator's cases, of those that can.
+"""How many pairs and triples of factor values occur together in an operator's cases, of those that can.
 
 What can occur together is what does so in some case, or in one of many valid descs drawn at random, which know nothing of covering arrays.
 """
@@ -14,7 +14,7 @@ import numpy as np
 from dmlcts.generator.case.case import AGREEMENT, REFERENCE, VALUES, Case
 from dmlcts.generator.covering.sizes import is_bounded
 from dmlcts.generator.covering.space import Combinations, space_of
-from dmlcts.generator.covering.stored import STRENGTHS, WITH_DEAR
+from dmlcts.generator.covering.stored import STRENGTHS, WITH_COSTLY
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import Model, model_of, symbols_of
 from dmlcts.generator.facts.tuples import NONE, Row, Tuples
@@ -25,20 +25,20 @@ from dmlcts.spec.model.operator import MEASURED, Operator
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Tuples of so many values that the cases of a level must have, and the share of them; pairs with dear values count apart."""
+    """Tuples of so many values that the cases of a level must have, and the share of them; pairs with costly values count apart."""
 
     level: str
     strength: int
     least: float = 1.0
-    with_dear: bool = False
+    with_costly: bool = False
 
 
 KINDS = {
     "pairs": Kind("core", STRENGTHS["core"]),
-    "long_pairs": Kind(WITH_DEAR, 2, with_dear=True),
+    "long_pairs": Kind(WITH_COSTLY, 2, with_costly=True),
     "triples": Kind("full", STRENGTHS["full"], 0.99),
 }
-"""What is counted, by its name in reports: dear values are those of the factor ``long``."""
+"""What is counted, by its name in reports: costly values are those of the factor ``long``."""
 
 SAMPLES = 100
 """Random descs that are drawn for each operator."""
@@ -75,7 +75,7 @@ def interactions(operator: Operator, cases: Iterable[Case], samples: int = SAMPL
             bounded.append(rows[case.id])
     found = {}
     for name, kind in KINDS.items():
-        tuples = Tuples.among(space, kind.strength, kind.with_dear)
+        tuples = Tuples.among(space, kind.strength, kind.with_costly)
         covered = tuples.flags([rows[case.id] for case in select(cases, level=kind.level, basis=MEASURED)])
         missing = tuples.flags([*bounded, *drawn]) & ~covered
         some = [model.shown(tuples.at(int(place))) for place in np.flatnonzero(missing)[:5]]

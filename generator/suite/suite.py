@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import chain
 
 from dmlcts.generator.case.case import HUGE, LEVELS, Case
-from dmlcts.generator.case.case_cache import kept
+from dmlcts.generator.case.case_cache import cached_cases
 from dmlcts.generator.random.cases import find_random
 from dmlcts.generator.random.fuzz_cases import find_numbered
 from dmlcts.generator.suite.families import FAMILIES
@@ -36,7 +36,7 @@ def operator_cases(name: str, most: str = "full") -> tuple[Case, ...]:
         KeyError: no such operator. SpecError, NotGenerable: its spec is wrong or lacks something.
     """
     with _without_collector():
-        return kept(name, most, lambda: make_cases(load(name), most))
+        return cached_cases(name, most, lambda: make_cases(load(name), most))
 
 
 def make_cases(operator: Operator, most: str = "full") -> tuple[Case, ...]:

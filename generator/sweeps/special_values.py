@@ -105,7 +105,7 @@ def scalar_operand_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 def _of_set(choice: TypeChoice, names: dict[str, str], basis: str) -> Iterator[Case]:
     plan, attributes = choice.plan, choice.attributes[0]
     operator, usual = plan.operator, choice.usual_desc((1,), attributes)
-    found = filled(plan, usual, names)
+    found = fill(plan, usual, names)
     if not found:
         return
     lengths = {tensor: data_values(data, usual.tensor(tensor).data_type).size for tensor, data in found.items()}
@@ -140,7 +140,7 @@ def combined_sets(plan: Plan, attributes: Combination) -> Iterator[tuple[dict[st
         yield names, MEASURED if any(basis == MEASURED for _, basis in row) else DOCUMENTED
 
 
-def filled(plan: DescPlan, desc: OperatorDesc, sets: Mapping[str, str]) -> dict[str, Data] | None:
+def fill(plan: DescPlan, desc: OperatorDesc, sets: Mapping[str, str]) -> dict[str, Data] | None:
     """Each tensor filled with its special set, by tensor; None where a set is empty for its type."""
     found = {
         tensor: special_set(plan.operator, of, name, _contested(plan, tensor, its.data_type, desc.fields))
@@ -177,7 +177,7 @@ def _value_parts(
     """
     plan, operator = choice.plan, choice.plan.operator
     usual = choice.desc(usual_run(choice.usual_count), attributes)
-    found = filled(plan, usual, sets)
+    found = fill(plan, usual, sets)
     if not found:
         return
     lengths = {tensor: data_values(data, usual.tensor(tensor).data_type).size for tensor, data in found.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.answer import Answer, Array, held_type
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
@@ -49,4 +49,4 @@ def stored(
     nan = zero_point if nan is None else max(nan, least)
     error = xp.where(xp.isfinite(error), error, 0.0)
     low, value, high = (requantized(xp, at, zero_point, nan, least, most) for at in (quotient - error, quotient, quotient + error))
-    return Answer((low + high) / 2, slack=(high - low) / 2, result=value.astype(dtype))
+    return Answer((low + high) / 2, slack=(high - low) / 2, result=value.astype(held_type(xp, dtype)))

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from dmlcts.generator.case.case import MOST_OFFSET, OFFSETS
-from dmlcts.generator.covering.bindings import bound, data_of, fits, offset_of, owned_inputs
+from dmlcts.generator.covering.bindings import bind, data_of, is_allowed, offset_of, owned_inputs
 from dmlcts.generator.facts.factors import ANY, Model, model_of
 from dmlcts.generator.facts.tuples import NONE
 from dmlcts.generator.plan.plan import plan_of
@@ -36,7 +36,7 @@ def fit(name: str, desc: OperatorDesc, factor: str, **chosen: str) -> set[str]:
         at = own.place[other.replace("_", " ")]
         row[at] = own.factors[at].values.index(value)
     of = own.factors[own.place[factor]]
-    return {value for value in of.values if fits(own, desc, row, of, value)}
+    return {value for value in of.values if is_allowed(own, desc, row, of, value)}
 
 
 def test_a_layout_fits_where_it_makes_a_difference() -> None:
@@ -102,7 +102,7 @@ def test_data_fit_where_a_tensor_has_such() -> None:
 
 def test_tensors_are_bound_as_the_values_say() -> None:
     values = {"layout ATensor": "permuted", "layout BTensor": "broadcast-all", "owned": "B", "in place": "Output-on-A"}
-    desc, bindings = bound(model(ADD), add(), values, Random(1))
+    desc, bindings = bind(model(ADD), add(), values, Random(1))
     assert [layout_of(desc.tensor(name)) for name in ("ATensor", "BTensor", "OutputTensor")] == [
         "permuted",
         "broadcast-all",
@@ -110,7 +110,7 @@ def test_tensors_are_bound_as_the_values_say() -> None:
     ]
     assert [bool(desc.tensor(name).flags) for name in ("ATensor", "BTensor", "OutputTensor")] == [False, True, False]
     assert bindings == {}
-    desc, bindings = bound(model(ADD), add(), {"slack": "binding"}, Random(1))
+    desc, bindings = bind(model(ADD), add(), {"slack": "binding"}, Random(1))
     assert {name: binding.short for name, binding in bindings.items()} == dict.fromkeys(("ATensor", "BTensor", "OutputTensor"), -16)
 
 

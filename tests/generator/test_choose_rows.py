@@ -6,7 +6,7 @@ import pytest
 
 from dmlcts.generator.covering import set_cover
 from dmlcts.generator.covering.cases import array_of
-from dmlcts.generator.covering.choose_rows import SHARES, Coverage, cheapest, fewest
+from dmlcts.generator.covering.choose_rows import SHARES, Coverage, choose_rows, drop_redundant
 from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.covering.stored import CoveringArray
 from dmlcts.generator.facts.tuples import NONE, Row, Tuples
@@ -18,7 +18,7 @@ class Factors:
     """A space of which the choice reads the factors' numbers of values alone."""
 
     counts = (2, 2, 3)
-    weak = dear = frozenset[int]()
+    pairs_only = costly = frozenset[int]()
 
 
 EVERY: list[Row] = list(product(range(2), range(2), range(3)))
@@ -26,7 +26,7 @@ EVERY: list[Row] = list(product(range(2), range(2), range(3)))
 
 def chosen(rows: list[Row], costs: list[int], *levels: str) -> CoveringArray:
     array = CoveringArray("digest", dict.fromkeys(levels, len(rows)), {}, tuple(rows))
-    return cheapest(Factors(), array, rows, costs)  # type: ignore[arg-type]
+    return choose_rows(Factors(), array, rows, costs)  # type: ignore[arg-type]
 
 
 def pairs(rows: tuple[Row, ...]) -> set[tuple[tuple[int, int], ...]]:
@@ -66,11 +66,13 @@ def beside(rows: list[Row], others: list[Row], *having: Row, elsewhere: str = ""
     """The rows of level full that stay; the first row is of level core. Some rows have a promise, and all others or none."""
     array = CoveringArray("digest", {"core": 1, "full": len(rows)}, {"full": len(rows)}, tuple(rows))
     own = [Coverage(row, frozenset({"support/3_0"} if row in having else ())) for row in rows]
-    return fewest(Factors(), array, own, [1] * len(rows), [Coverage(row, frozenset(elsewhere.split())) for row in others]).rows  # type: ignore[arg-type]
+    return drop_redundant(
+        Factors(), array, own, [1] * len(rows), [Coverage(row, frozenset(elsewhere.split())) for row in others]
+    ).rows  # type: ignore[arg-type]
 
 
 def test_rows_that_other_cases_replace_are_left_out_but_not_those_of_lower_levels() -> None:
-    assert beside(EVERY, EVERY[:4]) == (EVERY[0], *EVERY[4:-1])  # 11 of 12 threes are the share that is wanted
+    assert beside(EVERY, EVERY[:4]) == (EVERY[0], *EVERY[4:-1])  # 11 of 12 triples are the share that is wanted
     assert beside(EVERY, EVERY) == (EVERY[0],)
 
 
@@ -84,22 +86,22 @@ def test_of_rows_with_promises_the_one_with_the_most_stays() -> None:
     promises = {7: "a", 8: "a b c", 9: "b"}
     own = [Coverage(row, frozenset(promises.get(at, "").split())) for at, row in enumerate(EVERY)]
     others = [Coverage(row, frozenset()) for row in EVERY]
-    found = fewest(Factors(), array, own, [1] * len(EVERY), others)  # type: ignore[arg-type]
+    found = drop_redundant(Factors(), array, own, [1] * len(EVERY), others)  # type: ignore[arg-type]
     assert found.rows == (EVERY[0], EVERY[8])
 
 
 class WithDear(Factors):
-    dear = frozenset((0,))
+    costly = frozenset((0,))
 
 
 def test_pairs_with_a_dear_value_are_of_level_full_whatever_other_cases_have() -> None:
     array = CoveringArray("digest", dict.fromkeys(("smoke", "core", "full"), len(EVERY)), {}, tuple(EVERY))
-    found = cheapest(WithDear(), array, EVERY, [1] * len(EVERY))  # type: ignore[arg-type]
+    found = choose_rows(WithDear(), array, EVERY, [1] * len(EVERY))  # type: ignore[arg-type]
     core = found.rows[: found.ends["core"]]
     assert {row[1:] for row in core} == set(product(range(2), range(3)))
     assert pairs(core) < pairs(found.rows) == pairs(tuple(EVERY))
-    others = [Coverage((NONE, *row[1:]), frozenset()) for row in EVERY]  # all but the dear value
-    kept = fewest(WithDear(), found, [Coverage(row, frozenset()) for row in found.rows], [1] * len(found.rows), others)  # type: ignore[arg-type]
+    others = [Coverage((NONE, *row[1:]), frozenset()) for row in EVERY]  # all but the costly value
+    kept = drop_redundant(WithDear(), found, [Coverage(row, frozenset()) for row in found.rows], [1] * len(found.rows), others)  # type: ignore[arg-type]
     assert pairs(kept.rows) == pairs(tuple(EVERY))
 
 
@@ -110,11 +112,11 @@ def test_promises_kept_elsewhere_need_no_row() -> None:
 
 @pytest.mark.parametrize("name", ["ELEMENT_WISE_ROUND", "ROI_POOLING"])
 def test_of_a_stored_array_a_choice_has_nothing_to_leave_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chosen again, at most the share of threes that may be missing is lost, and no row is new."""
+    """Chosen again, at most the share of triples that may be missing is lost, and no row is new."""
     monkeypatch.setattr(set_cover, "ROUNDS", 20)
     plan = plan_of(load(name))
     space, array = space_of(plan), array_of(plan, "full")
-    found = cheapest(space, array, list(map(space.became, array.rows)), list(map(space.cost, array.rows)))
+    found = choose_rows(space, array, list(map(space.became, array.rows)), list(map(space.cost, array.rows)))
     assert set(found.rows) <= set(array.rows)
     assert len(found.rows) > 0.8 * len(array.rows)
     assert found.feasible["core"] == array.feasible["core"]

@@ -13,14 +13,14 @@ from dmlcts.generator.case.case import LEVELS, LONGEST_ID, OFFSETS, Case, beyond
 from dmlcts.generator.checks.ids import ID
 from dmlcts.generator.covering import stored as stored_arrays
 from dmlcts.generator.covering.cases import about, array_of, combination_cases, digest, is_stale
-from dmlcts.generator.covering.grow import apart, computed
+from dmlcts.generator.covering.grow import apart, compute_rows
 from dmlcts.generator.covering.space import Combinations, Packed, space_of
-from dmlcts.generator.covering.stored import CoveringArray, store, stored
+from dmlcts.generator.covering.stored import CoveringArray, read_arrays, write_arrays
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.facts.tuples import NONE, Row
 from dmlcts.generator.plan.plan import Plan, plan_of
-from dmlcts.generator.random.cases import numbered, random_cases
+from dmlcts.generator.random.cases import cases_by_number, random_cases
 from dmlcts.generator.random.choose import with_random
 from dmlcts.generator.random.most_conditions import Budget
 from dmlcts.generator.suite.interactions import interactions, random_rows
@@ -148,9 +148,9 @@ SMALL = CoveringArray(
 
 def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path / "rows")
-    store("SOME", SMALL)
-    assert stored("SOME") == (SMALL,)
-    assert stored("OTHER") == ()
+    write_arrays("SOME", SMALL)
+    assert read_arrays("SOME") == (SMALL,)
+    assert read_arrays("OTHER") == ()
     text = (tmp_path / "rows" / "SOME.txt").read_text(encoding="utf-8")
     assert text.splitlines()[4:] == ["0a-", "123", "z01"]
     assert json.loads(text.splitlines()[0])["digest"] == "abc"
@@ -160,11 +160,11 @@ def test_an_array_is_read_as_it_was_stored(tmp_path: Path, monkeypatch: pytest.M
 def test_a_further_section_stands_behind_those_that_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path)
     later = replace(SMALL, digest="abd", rows=SMALL.rows[:1], ends={"core": 1})
-    store("SOME", SMALL)
+    write_arrays("SOME", SMALL)
     before = (tmp_path / "SOME.txt").read_text(encoding="utf-8")
-    store("SOME", SMALL, later)
+    write_arrays("SOME", SMALL, later)
     assert (tmp_path / "SOME.txt").read_text(encoding="utf-8").startswith(before)
-    assert stored("SOME") == (SMALL, later)
+    assert read_arrays("SOME") == (SMALL, later)
 
 
 @pytest.mark.parametrize(
@@ -188,11 +188,11 @@ def test_a_damaged_array_is_an_error_and_no_fewer_cases(
     damage: Callable[[str], str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path)
-    store("SOME", SMALL)
+    write_arrays("SOME", SMALL)
     file = tmp_path / "SOME.txt"
     file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
     with pytest.raises(SpecError, match=message):
-        stored("SOME")
+        read_arrays("SOME")
 
 
 def test_stale_rows_are_taken_where_they_are_valid_with_a_warning(
@@ -200,7 +200,7 @@ def test_stale_rows_are_taken_where_they_are_valid_with_a_warning(
 ) -> None:
     monkeypatch.setattr(stored_arrays, "FOLDER", tmp_path)
     known, operator = array_of(plan(ROUND), "full"), replace(load(ROUND), summary="of another identity")
-    store(ROUND, replace(known, digest="of another spec", rows=known.rows[:2], ends={"smoke": 2}, random=()))
+    write_arrays(ROUND, replace(known, digest="of another spec", rows=known.rows[:2], ends={"smoke": 2}, random=()))
     assert is_stale(operator)
     assert array_of(plan_of(operator), "full").rows == known.rows[:2]
     assert f"the rows of {ROUND} are stale" in capsys.readouterr().err
@@ -239,7 +239,7 @@ def test_a_long_dimension_needs_as_many_dimensions(name: str) -> None:
 
 
 def test_an_array_computed_again_is_the_same() -> None:
-    one, other = (computed(own, "core", about(own)) for own in (plan_of(replace(load(ROUND), summary=text)) for text in "ab"))
+    one, other = (compute_rows(own, "core", about(own)) for own in (plan_of(replace(load(ROUND), summary=text)) for text in "ab"))
     assert one == other
 
 
@@ -298,9 +298,9 @@ def test_the_first_random_dispatches_are_of_core() -> None:
 @pytest.mark.parametrize("name", operator_names())
 def test_a_stored_number_gives_what_the_rules_allow(name: str) -> None:
     numbers = array_of(plan(name), "full").random[:2]
-    found = list(numbered(plan(name), numbers))
+    found = list(cases_by_number(plan(name), numbers))
     assert [number for number, _ in found] == list(numbers)
-    assert found == list(numbered(plan(name), numbers, are_known=True))
+    assert found == list(cases_by_number(plan(name), numbers, are_known=True))
 
 
 def test_a_random_dispatch_with_a_pair_that_no_row_has_is_of_core(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,7 +202,7 @@ def test_layouts_of_inputs_and_outputs(name: str) -> None:
 
 @pytest.mark.parametrize("name", BINARY)
 def test_both_inputs_are_laid_out_each_in_its_own_way(name: str) -> None:
-    """Every pair in core, in full with each data type as well, but for a few: the cases have nearly all threes."""
+    """Every pair in core, in full with each data type as well, but for a few: the cases have nearly all triples."""
     wanted = set(product(INPUT_LAYOUTS, INPUT_LAYOUTS))
 
     def pairs(level: str, *types: str) -> set[tuple[str, ...]]:

@@ -16,9 +16,9 @@ from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import RESOURCES, SLACK, model_of
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.fuzz_cases import SeenTriples, case_of, find_numbered, genes_of, number_in, numbered
+from dmlcts.generator.random.fuzz_cases import SeenTriples, case_of, find_numbered, fuzz_case, genes_of, number_in
 from dmlcts.generator.random.random_dispatch import LARGEST, SizeRule, number_of, size_of
-from dmlcts.generator.random.reduce import Simplifier
+from dmlcts.generator.random.reduce import Reducer
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.generator.values.layouts import layout_of
 from dmlcts.spec.reading.loader import load
@@ -43,7 +43,7 @@ def test_a_number_decides_a_case_completely(operator: str) -> None:
         place = number_in(case.id)
         assert place is not None
         assert place[:2] == (operator, 3)
-        assert numbered(*place) == find_numbered(case.id) == find_case(case.id) == case
+        assert fuzz_case(*place) == find_numbered(case.id) == find_case(case.id) == case
         assert not violations(case.operator, case.desc)
         assert parse_case(json.dumps(to_json(case))) == case
     assert [case.id for case in drawn(operator, 3, 15)] == [case.id for case in cases]
@@ -89,7 +89,7 @@ def test_a_search_goes_on_where_its_state_was_saved(tmp_path: Path) -> None:
 def test_combinations_that_were_not_seen_are_preferred() -> None:
     chosen, plain = SeenTriples(ADD), SeenTriples(ADD)
     cases = list(chosen.draw(1, 60, any_case))
-    every = (numbered(ADD, 1, number) for number in range(10_000))
+    every = (fuzz_case(ADD, 1, number) for number in range(10_000))
     for case in islice(filter(None, every), 60):
         plain.tuples.open[plain.tuples.of(np.array(row_of(plain.model, case)))] = False
     assert (~chosen.tuples.open).sum() > 1.1 * (~plain.tuples.open).sum()
@@ -116,7 +116,7 @@ def test_every_kind_of_factor_is_drawn() -> None:
 
 
 def test_now_and_then_all_elements_of_an_input_are_alike() -> None:
-    cases = [case for number in range(200) if (case := numbered("ELEMENT_WISE_MULTIPLY", 3, number)) is not None]
+    cases = [case for number in range(200) if (case := fuzz_case("ELEMENT_WISE_MULTIPLY", 3, number)) is not None]
     alike = [(case, name) for case in cases for name, data in case.data.items() if data.alike]
     assert 0.03 * len(cases) < len(alike) < 0.5 * len(cases)
     for case, name in alike[:10]:
@@ -129,7 +129,7 @@ def test_now_and_then_all_elements_of_an_input_are_alike() -> None:
 
 @pytest.mark.parametrize("operator", ["SCATTER", "SCATTER_ND"])
 def test_indices_that_must_differ_are_never_alike(operator: str) -> None:
-    cases = [case for number in range(300) if (case := numbered(operator, 3, number)) is not None]
+    cases = [case for number in range(300) if (case := fuzz_case(operator, 3, number)) is not None]
     data = [each for case in cases for name, each in case.data.items()]
     assert sum(each.recipe.startswith("distinct-") for each in data) > 20
     assert {each.recipe for each in data if each.alike}
@@ -149,11 +149,11 @@ def test_a_case_is_made_as_simple_as_what_holds_of_it_allows() -> None:
         return sizes[-1] > 37 and layout_of(case.desc.tensor("BTensor")) != "packed" and case.offset == 256
 
     number, case = next(
-        (number, case) for number in range(100_000) if (case := numbered(ADD, 1, number)) is not None and holds(case)
+        (number, case) for number in range(100_000) if (case := fuzz_case(ADD, 1, number)) is not None and holds(case)
     )
     model, genes = model_of(plan_of(case.operator)), genes_of(ADD, 1, number)
     assert case_of(model, genes, f"fuzz-1-{number}") == case
-    simple = Simplifier(model, genes, case, f"fuzz-1-{number}-simpler", holds).run()
+    simple = Reducer(model, genes, case, f"fuzz-1-{number}-simpler", holds).run()
     assert holds(simple)
     *outer, last = simple.desc.tensor("ATensor").sizes
     assert last == 38
@@ -174,4 +174,4 @@ def test_a_search_for_a_simpler_case_can_be_ended() -> None:
     def ended(other: Case) -> bool:
         raise StopIteration
 
-    assert Simplifier(model, genes, case, "x", ended).run() == case
+    assert Reducer(model, genes, case, "x", ended).run() == case

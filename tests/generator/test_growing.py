@@ -15,14 +15,14 @@ import pytest
 from dmlcts.generator.case.case import Case, to_json
 from dmlcts.generator.covering import stored as stored_arrays
 from dmlcts.generator.covering.cases import about, array_of, editions, is_stale
-from dmlcts.generator.covering.grow import computed
+from dmlcts.generator.covering.grow import compute_rows
 from dmlcts.generator.covering.space import space_of
-from dmlcts.generator.covering.stored import store, stored
+from dmlcts.generator.covering.stored import read_arrays, write_arrays
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.editions import as_of, lists_of
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.suite.grown import grown
+from dmlcts.generator.suite.grown import grow
 from dmlcts.generator.suite.suite import make_cases
 from dmlcts.spec.model.expression import compile_expression
 from dmlcts.spec.model.operator import Constraint, Operator, RandomData
@@ -98,7 +98,7 @@ def test_every_case_stays_where_a_spec_grows(name: str, change: Change, level: s
 def test_every_case_stays_where_an_optional_field_is_added() -> None:
     name, field = "ELEMENT_WISE_QUANTIZE_LINEAR", "ZeroPointTensor"
     bare = without(load(name), field)
-    store(name, computed(plan_of(bare), "core", about(plan_of(bare))))
+    write_arrays(name, compute_rows(plan_of(bare), "core", about(plan_of(bare))))
     before, after = contents(bare, "core"), make_cases(replace(load(name)), "core")
     kept = {case.id: case for case in after if case.id in before}
     assert kept.keys() == before.keys()
@@ -109,8 +109,8 @@ def test_every_case_stays_where_an_optional_field_is_added() -> None:
 def test_an_edition_is_the_spec_as_it_was() -> None:
     for name in ("GEMM", "CONVOLUTION", "QUANTIZED_LINEAR_CONVOLUTION", "MULTIHEAD_ATTENTION1", "JOIN"):
         operator = load(name)
-        again = as_of(operator, stored(name)[0].lists, 0)
-        assert lists_of(again) == lists_of(operator) == stored(name)[0].lists
+        again = as_of(operator, read_arrays(name)[0].lists, 0)
+        assert lists_of(again) == lists_of(operator) == read_arrays(name)[0].lists
         assert model_of(plan_of(again)).factors == model_of(plan_of(operator)).factors
 
 
@@ -133,8 +133,8 @@ def test_what_is_new_is_in_rows_with_each_other_value(monkeypatch: pytest.Monkey
     name, file = "ELEMENT_WISE_CLIP", stored_arrays.FOLDER / "ELEMENT_WISE_CLIP.txt"
     text, before = file.read_text(encoding="utf-8"), contents(load(name), "core")
     now = with_value(load(name), "Max", 50)
-    array = grown(now)
-    store(name, *stored(name), array)
+    array = grow(now)
+    write_arrays(name, *read_arrays(name), array)
     assert file.read_text(encoding="utf-8").startswith(text)
     now = with_value(load(name), "Max", 50)
     assert not is_stale(now)
@@ -147,12 +147,12 @@ def test_what_is_new_is_in_rows_with_each_other_value(monkeypatch: pytest.Monkey
     values, met = ({(at, value) for row in every for at, value in enumerate(row) if at != place} for every in (known, rows))
     costly = {at for at, factor in enumerate(space.model.factors) if factor.kind == "long"}
     assert {(at, value) for at, value in values if at not in costly} <= met
-    assert len(rows) <= len(stored(name)[0].rows) // 10
+    assert len(rows) <= len(read_arrays(name)[0].rows) // 10
 
 
 def test_lists_that_no_row_depends_on_are_stored_without_rows() -> None:
     now = with_workload(load("UPSAMPLE_2D"))
-    array = grown(now)
+    array = grow(now)
     assert (array.rows, array.random, set(array.ends.values())) == ((), (), {0})
-    store("UPSAMPLE_2D", *stored("UPSAMPLE_2D"), array)
+    write_arrays("UPSAMPLE_2D", *read_arrays("UPSAMPLE_2D"), array)
     assert not is_stale(with_workload(load("UPSAMPLE_2D")))

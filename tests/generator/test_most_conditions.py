@@ -8,10 +8,10 @@ import pytest
 from drawn_cases import some_cases
 
 from dmlcts.generator.case.case import Case
-from dmlcts.generator.facts.random_conditions import OF_ONE, drawn
+from dmlcts.generator.facts.random_conditions import OF_ONE, draw_condition
 from dmlcts.generator.facts.situation import Situations, of_case
 from dmlcts.generator.random import most_conditions
-from dmlcts.generator.random.most_conditions import Budget, _Dispatches, _drawn, _greedy, chosen
+from dmlcts.generator.random.most_conditions import Budget, _Dispatches, _drawn, _greedy, choose_dispatches
 from dmlcts.spec.reading.loader import load
 
 OR = "ELEMENT_WISE_BIT_OR"
@@ -23,7 +23,7 @@ def test_a_condition_holds_of_many_dispatches_as_of_each(operator: str) -> None:
     every, each = Situations([of_case(case) for case in cases]), [of_case(case) for case in cases]
     seen = set()
     for _ in range(200):
-        condition = drawn(load(operator), random)
+        condition = draw_condition(load(operator), random)
         if condition is not None and condition.kind not in OF_ONE:
             assert condition.holds(every).tolist() == [bool(condition.holds(one)) for one in each], condition.words
             seen.add(condition.kind)
@@ -53,9 +53,9 @@ def test_chosen_dispatches_meet_more_conditions_of_another_seed_than_as_many_oth
     monkeypatch.setattr(most_conditions, "_DRAWN", 2000)
     cases = some_cases(OR, 900)
     costs = [1] * len(cases)
-    found = chosen(cases, costs, cases[:20], Budget(60, 1000))
+    found = choose_dispatches(cases, costs, cases[:20], Budget(60, 1000))
     assert len(found) == len(set(found)) == 60
-    assert found == chosen(cases, costs, cases[:20], Budget(60, 1000))
+    assert found == choose_dispatches(cases, costs, cases[:20], Budget(60, 1000))
 
     def met(some: list[Case]) -> int:
         dispatches = _Dispatches(some)

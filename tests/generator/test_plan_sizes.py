@@ -9,7 +9,7 @@ import yaml
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.plan.desc_plan import MOST_BYTES
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.plan.sizes import Ends, solved
+from dmlcts.generator.plan.sizes import Ends, solve_sizes
 from dmlcts.generator.suite.suite import make_cases
 from dmlcts.generator.sweeps.usual import symbol_cases
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
@@ -53,7 +53,7 @@ def sizes_of(operator: Operator, run: tuple[int, ...], ranks: dict[str, int] | N
     wanted = dict.fromkeys(names, len(run)) if ranks is None else ranks
     fields: dict[str, object] = {name: TensorDesc("FLOAT32", (1,) * wanted[name]) if name in wanted else None for name in names}
     attributes = {name: value for name, value in more.items() if name[0].isupper()}
-    return solved(operator, OperatorDesc(operator.name, fields | attributes), run, more.get("symbols"), more.get("known"))
+    return solve_sizes(operator, OperatorDesc(operator.name, fields | attributes), run, more.get("symbols"), more.get("known"))
 
 
 CONVOLUTION = [

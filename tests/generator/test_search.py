@@ -27,8 +27,8 @@ class Small:
     valid: Callable[[Row], bool] = lambda row: True
     fits: Callable[[Row, int, int], bool] = lambda row, factor, value: True
     free: int = 1
-    weak: frozenset[int] = frozenset()
-    dear: frozenset[int] = frozenset()
+    pairs_only: frozenset[int] = frozenset()
+    costly: frozenset[int] = frozenset()
     conflicts: Sequence[Values] = ()
     usual: list[int] = field(init=False)
 
@@ -91,7 +91,7 @@ SPACES = {
 
 @pytest.mark.parametrize("name", SPACES)
 def test_every_tuple_that_can_be_is_in_a_row_and_no_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dmlcts.generator.covering.search._RECENT", 1 << 20)  # the search for threes goes on to the end,
+    monkeypatch.setattr("dmlcts.generator.covering.search._RECENT", 1 << 20)  # the search for triples goes on to the end,
     monkeypatch.setattr("dmlcts.generator.covering.search._FEWER_TRIES", 16)  # and tries each as often as a pair
     space = SPACES[name]
     covering = Covering(space, name)
@@ -196,32 +196,32 @@ def test_conflicts_that_are_given_are_not_tried() -> None:
 
 
 def test_two_weak_factors_stand_together_in_pairs_only() -> None:
-    strong, weak = (Tuples((2, 2, 2, 2), 3, frozenset(of)) for of in ((), (0, 1)))
-    assert len(strong.groups) - len(weak.groups) == 2  # (0, 1, 2) and (0, 1, 3)
+    strong, pairs_only = (Tuples((2, 2, 2, 2), 3, frozenset(of)) for of in ((), (0, 1)))
+    assert len(strong.groups) - len(pairs_only.groups) == 2  # (0, 1, 2) and (0, 1, 3)
     assert len(Tuples((2, 2, 2, 2), 2, frozenset((0, 1))).groups) == 6
 
 
 def test_a_dear_factor_stands_with_others_in_pairs_only() -> None:
-    every, without = (Tuples((2, 2, 2, 2), 3, dear=frozenset(of)) for of in ((), (0,)))
+    every, without = (Tuples((2, 2, 2, 2), 3, costly=frozenset(of)) for of in ((), (0,)))
     assert len(every.groups) == 4
     assert without.groups == [(1, 2, 3)]
-    pairs, with_dear = (Tuples((2, 2, 2, 2), 2, dear=frozenset((0,)), with_dear=of).groups for of in (False, True))
+    pairs, with_costly = (Tuples((2, 2, 2, 2), 2, costly=frozenset((0,)), with_costly=of).groups for of in (False, True))
     assert pairs == [(1, 2), (1, 3), (2, 3)]
-    assert with_dear == [(0, 1), (0, 2), (0, 3)]
-    assert len(Tuples((2, 2, 2, 2), 1, dear=frozenset((0,))).groups) == 4
+    assert with_costly == [(0, 1), (0, 2), (0, 3)]
+    assert len(Tuples((2, 2, 2, 2), 1, costly=frozenset((0,))).groups) == 4
 
 
 def test_a_dear_value_that_brings_nothing_is_not_used() -> None:
-    """Rows for pairs and threes have the usual one of the dear factor, but those for its own pairs."""
-    space = Small((3, 2, 4, 3, 3), dear=frozenset((0,)))
-    covering = Covering(space, "dear")
+    """Rows for pairs and triples have the usual one of the costly factor, but those for its own pairs."""
+    space = Small((3, 2, 4, 3, 3), costly=frozenset((0,)))
+    covering = Covering(space, "costly")
     covering.cover(1)
-    for strength, with_dear, values in ((2, False, {0}), (2, True, {1, 2}), (3, False, {0})):
+    for strength, with_costly, values in ((2, False, {0}), (2, True, {1, 2}), (3, False, {0})):
         before = len(covering.rows)
-        covering.cover(strength, with_dear)
+        covering.cover(strength, with_costly)
         assert len(covering.rows) > before
         assert {row[0] for row in covering.rows[before:]} == values
-        if with_dear:
+        if with_costly:
             assert tuples_of(covering.rows, 2) == tuples_of(space.rows(), 2)
 
 

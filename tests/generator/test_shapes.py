@@ -7,7 +7,7 @@ import pytest
 
 from dmlcts.generator.plan.attributes import NotGenerable, constants
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.plan.sizes import solved
+from dmlcts.generator.plan.sizes import solve_sizes
 from dmlcts.generator.plan.type_choices import padded_run
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import Field, Operator
@@ -200,7 +200,10 @@ cases: {values: {InputTensor: {random: {recipe: any-bits}}}}
 """
     )
     fields = {name: TensorDesc("FLOAT32", (1, 1, 1)) for name in ("InputTensor", "OutputTensor")}
-    assert solved(operator, OperatorDesc(operator.name, fields), (4, 5, 1)) == {"InputTensor": (4, 5, 1), "OutputTensor": (6, 4, 5)}
+    assert solve_sizes(operator, OperatorDesc(operator.name, fields), (4, 5, 1)) == {
+        "InputTensor": (4, 5, 1),
+        "OutputTensor": (6, 4, 5),
+    }
 
 
 def test_a_desc_has_the_fields_in_the_order_of_the_struct() -> None:

@@ -7,7 +7,7 @@ import pytest
 from dmlcts.conformance.faults.transforms.tensors import types_of
 from dmlcts.generator.case.build import random_data
 from dmlcts.generator.checks.promises import of_fields
-from dmlcts.generator.covering.bindings import bound
+from dmlcts.generator.covering.bindings import bind
 from dmlcts.generator.covering.cases import combination_cases
 from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.facts.factor_values import row_of
@@ -81,7 +81,7 @@ def test_a_layout_of_all_or_of_some() -> None:
     model, desc = space_of(SPLIT).model, split_of(3, (4, 3, 2))
     found = []
     for seed in range(40):
-        laid, _ = bound(model, desc, {"layout OutputTensors": "padded-rows"}, Random(seed))
+        laid, _ = bind(model, desc, {"layout OutputTensors": "padded-rows"}, Random(seed))
         found.append(tuple(layout_of(tensor) for _, tensor in laid.called("OutputTensors")))
         assert layout_of(laid.tensor("InputTensor")) == "packed"
     assert ("padded-rows",) * 3 in found

@@ -90,7 +90,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Excused:
+class Unchecked:
     """The elements with vacuous bounds of an operator and output data type, in one run and for the same reasons.
 
     ``elements`` of the ``judged`` ones, in ``cases`` cases, most of them in the case ``worst``; ``why`` are the reasons that the spec gives
@@ -126,9 +126,9 @@ def command(results: tuple[Path, ...], table_file: Path | None, verbose: bool) -
     names = list(_run_names(records))
     found = rows(records)
     if table_file:
-        write_text(table_file, markdown(records, names, found, excused(records), verbose))
+        write_text(table_file, markdown(records, names, found, unchecked(records), verbose))
     out = console()
-    for title, head, lines in _tables(names, found, excused(records), verbose):
+    for title, head, lines in _tables(names, found, unchecked(records), verbose):
         printed = Table(box=None, pad_edge=False, header_style="dim", title=title or None, title_justify="left")
         for name in head:
             printed.add_column(escape(name), overflow="fold")
@@ -156,7 +156,7 @@ def rows(records: Sequence[Record]) -> list[Row]:
     return [Row(*place, bound, tuple(map(seen, measured[place]))) for place, bound in with_bounds if bound != "exact"]
 
 
-def excused(records: Sequence[Record]) -> list[Excused]:
+def unchecked(records: Sequence[Record]) -> list[Unchecked]:
     """Vacuous bounds, by operator, output data type, run and reason: what no entry explains stands alone.
 
     Raises:
@@ -176,7 +176,7 @@ def excused(records: Sequence[Record]) -> list[Excused]:
         for why, hit in by_reason.items():
             worst = max(hit, key=lambda result: (result.vacuous, result.vacuous / result.elements))
             counts = sum(result.vacuous for result in hit), sum(result.elements for result in results), len(hit)
-            found.append(Excused(operator, data_type, number, *counts, worst.case, why))
+            found.append(Unchecked(operator, data_type, number, *counts, worst.case, why))
     return found
 
 
@@ -305,7 +305,7 @@ def tolerance_text(tolerance: Tolerance, data_type: str) -> str:
 
 
 def markdown(
-    records: Sequence[Record], names: Sequence[str], found: Sequence[Row], hardly: Sequence[Excused], verbose: bool
+    records: Sequence[Record], names: Sequence[str], found: Sequence[Row], hardly: Sequence[Unchecked], verbose: bool
 ) -> str:
     """Bounds and errors in Markdown, without anything that identifies the machine."""
     page = ["# Bounds and errors", "", *_PREFACE, ""]
@@ -318,7 +318,7 @@ def markdown(
 
 
 def _tables(
-    names: Sequence[str], found: Sequence[Row], hardly: Sequence[Excused], verbose: bool
+    names: Sequence[str], found: Sequence[Row], hardly: Sequence[Unchecked], verbose: bool
 ) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """Title, head and lines of each table."""
     if found:
@@ -327,7 +327,7 @@ def _tables(
     if hardly:
         head = ("operator", "data type", "run", "elements", "most of them in case", "why")
         explained: list[tuple[str, ...]] = [
-            (one.operator, one.data_type, names[one.run], excused_text(one), one.worst, one.why) for one in hardly
+            (one.operator, one.data_type, names[one.run], unchecked_text(one), one.worst, one.why) for one in hardly
         ]
         yield "Vacuous bounds", head, explained
     if found and verbose:
@@ -338,7 +338,7 @@ def _tables(
         yield "Cases of the worst errors", ("operator", "data type", "run", "case"), cases
 
 
-def excused_text(one: Excused) -> str:
+def unchecked_text(one: Unchecked) -> str:
     """``12 of 4,860 elements, 2 cases``."""
     return f"{one.elements:,} of {one.judged:,} elements, {counted(one.cases, 'case')}"
 

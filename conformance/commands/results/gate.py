@@ -65,10 +65,10 @@ def command(
     from dmlcts.reports.gate.waivers import read_waivers
     from dmlcts.reports.record.files import write_text
 
-    excused = [waiver for file in waivers for waiver in read_waivers(file)]
+    rules = [waiver for file in waivers for waiver in read_waivers(file)]
     files = [sha256(file.read_bytes()).hexdigest() for file in waivers]
     today = datetime.now(UTC).date()
-    gate = compare(read_run(new), read_run(baseline), excused, today, max_slowdown, files, waivers_reviewed)
+    gate = compare(read_run(new), read_run(baseline), rules, today, max_slowdown, files, waivers_reviewed)
     for line in text(gate):
         click.echo(line)
     if github:

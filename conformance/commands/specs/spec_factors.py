@@ -11,12 +11,12 @@ from rich.table import Table
 from dmlcts.conformance.commands.common import json_option, mapper, names_given, operator_named, print_json, processes_option
 from dmlcts.conformance.runner.screen.terminal import console
 from dmlcts.generator.covering.cases import about, is_stale
-from dmlcts.generator.covering.grow import computed
-from dmlcts.generator.covering.stored import STRENGTHS, CoveringArray, store, stored
+from dmlcts.generator.covering.grow import compute_rows
+from dmlcts.generator.covering.stored import STRENGTHS, CoveringArray, read_arrays, write_arrays
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.choose import with_random
-from dmlcts.generator.suite.grown import grown
+from dmlcts.generator.suite.grown import grow
 from dmlcts.spec.reading.loader import load, operator_names
 
 
@@ -26,7 +26,7 @@ from dmlcts.spec.reading.loader import load, operator_names
 def factors(operator: str, as_json: bool) -> None:
     """Prints the factors of an operator: what its cases vary, and the values that they combine."""
     model = model_of(plan_of(operator_named(operator)))
-    every = () if is_stale(model.plan.operator) else stored(model.plan.operator.name)
+    every = () if is_stale(model.plan.operator) else read_arrays(model.plan.operator.name)
     rows = {level: sum(len(dict(array.levels("full")).get(level, ())) for array in every) for level in STRENGTHS} if every else None
     if as_json:
         print_json(
@@ -81,16 +81,16 @@ def arrays(operators: tuple[str, ...], check: bool, fresh: bool, processes: int)
 
 def _store(name: str) -> dict[str, int]:
     """Adds a section with what is missing."""
-    array = grown(load(name))
-    store(name, *stored(name), array)
+    array = grow(load(name))
+    write_arrays(name, *read_arrays(name), array)
     return _rows_of(array)
 
 
 def _store_fresh(name: str) -> dict[str, int]:
     """A single section, whatever was there."""
     plan = plan_of(load(name))
-    array = with_random(plan, computed(plan, "full", about(plan)))
-    store(name, array)
+    array = with_random(plan, compute_rows(plan, "full", about(plan)))
+    write_arrays(name, array)
     return _rows_of(array)
 
 

@@ -44,14 +44,14 @@ CARRIERS: dict[str, tuple[np.dtype[Any], ...]] = {
 class Comparison:
     """Which elements are ``right``; where errors are measured, each in ULP and with its sign.
 
-    ``excused`` are right by a policy (a flushed denormal, an intermediate overflow) and not by their distance; ``unsigned`` are zeros
+    ``exempt`` are right by a policy (a flushed denormal, an intermediate overflow) and not by their distance; ``unsigned`` are zeros
     of the wrong sign. ``shares`` are the errors relative to the allowed ones: NaN for 0 of 0.
     """
 
     right: Array
     ulps: Array | None = None
     signed: Array | None = None
-    excused: Array | None = None
+    exempt: Array | None = None
     unsigned: Array | None = None
     shares: Array | None = None
 
@@ -129,22 +129,22 @@ def within(given: BoundInputs, bound: Bound, checks: Collection[str]) -> Compari
         # any NaN matches NaN; infinities must have the right sign.
         same = (actual == reference) | (np.isnan(actual) & np.isnan(reference))
         right, error = np.where(special, same, right), np.where(special, np.where(same, 0.0, np.inf), error)
-    excused = None
+    exempt = None
     if not right.all():
         # Where inputs are NaN, so is the bound, but a contested answer may be a number: that number alone is right.
         allowed = np.where(np.isnan(allowed), 0.0, allowed)
         right |= error == 0
-        excused = np.zeros_like(right)
+        exempt = np.zeros_like(right)
         if bound.overflow is not None:
             infinite, nonfinite = bound.overflow()
-            excused |= infinite & (actual == np.copysign(np.inf, reference))
-            excused |= nonfinite & ~np.isfinite(actual)
+            exempt |= infinite & (actual == np.copysign(np.inf, reference))
+            exempt |= nonfinite & ~np.isfinite(actual)
         # Direct3D flushes a denormal result to a zero of its sign; the sign is checked below, like that of every other zero. A result may be
         # denormal by its allowed error, as that of an arctangent that is too small by 2^-13.
         if given.info.denormals != "preserve":
-            excused |= (actual == 0) & (given.size - allowed < form.smallest)
-        excused &= ~right
-        right |= excused
+            exempt |= (actual == 0) & (given.size - allowed < form.smallest)
+        exempt &= ~right
+        right |= exempt
     unsigned = None
     if ZERO_SIGN in checks:
         # Where the exact value may lie on either side of zero, or be zero, so may a zero.
@@ -153,7 +153,7 @@ def within(given: BoundInputs, bound: Bound, checks: Collection[str]) -> Compari
         right &= ~unsigned
     # A ratio that float64 does not hold, of errors in FLOAT64, counts as infinite: no JSON holds it either.
     ulps, shares = ((error / unit).astype(np.float64, copy=False) for unit in (given.ulp, allowed))
-    return Comparison(right, ulps, signed, excused, unsigned, shares)
+    return Comparison(right, ulps, signed, exempt, unsigned, shares)
 
 
 def _stored(given: BoundInputs, bound: Bound) -> Array | float:
@@ -215,14 +215,14 @@ def _right(
     """The verdict if every single element is right."""
     warnings, remark = bound.warnings, ""
     if bound.long_sums is not None and found.signed is not None:
-        judged = found.right if found.excused is None else found.right & ~found.excused
+        judged = found.right if found.exempt is None else found.right & ~found.exempt
         remark = bound.long_sums.remark(found.signed, given.reference, judged if defined is None else judged & defined)
         # Statistics presume rounding to nearest: for a backend that does not declare it, they are only a hint.
         if remark and not given.info.nearest:
             warnings, remark = (*warnings, remark), ""
     worst, share = _worst(found, defined) if name in MEASURED else (None, None)
     # A result that a policy excuses is right, but not correctly rounded.
-    rounded = worst is not None and worst <= 0.5 and (found.excused is None or not found.excused.any())
+    rounded = worst is not None and worst <= 0.5 and (found.exempt is None or not found.exempt.any())
     grade = CORRECTLY_ROUNDED if rounded and name in GRADED else ""
     return Verdict(not remark, 0, elements, (), worst, share, grade, warnings, remark and f"{tensor}: {remark}")
 
@@ -237,8 +237,8 @@ def _worst(found: Comparison, defined: Array | None) -> tuple[float | None, floa
     counted = np.isfinite(found.ulps)
     if defined is not None:
         counted &= defined
-    if found.excused is not None:
-        counted &= ~found.excused
+    if found.exempt is not None:
+        counted &= ~found.exempt
     if not counted.any():
         return None, None
     worst = float(np.max(found.ulps, where=counted, initial=0.0))

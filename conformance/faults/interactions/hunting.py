@@ -19,7 +19,7 @@ from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.facts.random_conditions import DATA
 from dmlcts.generator.facts.situation import Situation, of_case
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.random_dispatch import Genes, SizeRule, decoded
+from dmlcts.generator.random.random_dispatch import Genes, SizeRule, dispatch_from
 from dmlcts.spec.reading.loader import load
 
 FOUND, SURVIVES, NO_DESC, UNSEEN = "found", "survives", "no desc found", "shows in no case tried"
@@ -121,7 +121,7 @@ def _meeting(one: Planted, model: Model) -> Iterator[Case]:
     for _ in range(_STEPS):
         # A draw apart, now and then: conditions may hinder each other, so that no single step leads from one to the other.
         tried = genes.changed(random.choice(_CHANGES)) if best and random.random() > _APART else Genes(random)
-        case = decoded(model, tried, rule)
+        case = dispatch_from(model, tried, rule)
         since += 1
         if case is not None:
             held, looked = _held(one, case, looks > 0)

@@ -22,7 +22,7 @@ class LateFailure:
     selection: Selection
     folder: Path
 
-    def on(self, last: Ran | None, problem: str, plan: RunPlan) -> bool:
+    def charge(self, last: Ran | None, problem: str, plan: RunPlan) -> bool:
         """Whether the case that ran last is, or has become, a failure; not if there is none, or enough cases failed anyway."""
         if last is None or plan.stopped:
             return False

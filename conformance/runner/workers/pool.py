@@ -90,7 +90,7 @@ class _Process:
         return self.ready and not self.listing and not self.indices
 
     @property
-    def runs_short(self) -> bool:
+    def nearly_done(self) -> bool:
         """Whether it is about to have run what it was given."""
         return self.began and 0 < len(self.indices) <= _AHEAD
 
@@ -111,10 +111,10 @@ class Pool:
         self.selection, self.count, self.session = selection, processes, session
         self.options = selection.options
         self.folder = Path(self.options.out) / journal.FOLDER
-        self.blame = LateFailure(session, selection, self.folder)
+        self.late_failure = LateFailure(session, selection, self.folder)
         self.started = 0
         self.processes: list[_Process] = []
-        self.heard: SimpleQueue[tuple[_Process, list[Any]]] = SimpleQueue()
+        self.events: SimpleQueue[tuple[_Process, list[Any]]] = SimpleQueue()
         self.died: Counter[str] = Counter()
 
     def run(self, plan: RunPlan) -> None:
@@ -125,7 +125,7 @@ class Pool:
         """
         while not plan.stopped:  # a process that is to list what is left might not be able to open the backend
             for process in self.processes:
-                if process.idle or (process.runs_short and process.operator in plan.left):
+                if process.idle or (process.nearly_done and process.operator in plan.left):
                     self._give(process, plan)
             left = bool(plan.unlisted or plan.left)
             while left and len(self.processes) < self.count:
@@ -133,22 +133,22 @@ class Pool:
             if not left and all(process.idle for process in self.processes):
                 return
             try:
-                process, messages = self.heard.get(timeout=0.5)  # without a limit, Windows would not notice Ctrl-C
+                process, messages = self.events.get(timeout=0.5)  # without a limit, Windows would not notice Ctrl-C
             except Empty:
                 self._find_dead(plan)
                 continue
             if process not in self.processes:
                 continue  # what it left speaks in its name
             for message in messages:
-                self._hear(process, message, plan)
+                self._on_message(process, message, plan)
             if not messages:
-                self._bury(process, plan)
+                self._on_exit(process, plan)
 
     def _find_dead(self, plan: RunPlan) -> None:
         """Processes that died and whose output does not end: something that they left holds it open. It is killed, if it is in their group."""
         for process in [process for process in self.processes if process.popen.poll() is not None]:
             if process.killed:
-                self._bury(process, plan)
+                self._on_exit(process, plan)
             else:
                 process.kill()
 
@@ -171,7 +171,7 @@ class Pool:
         process.indices.extend(taken)
         process.tell("run", process.operator, taken)
 
-    def _hear(self, process: _Process, message: list[Any], plan: RunPlan) -> None:
+    def _on_message(self, process: _Process, message: list[Any], plan: RunPlan) -> None:
         match message:
             case ["ready"]:
                 process.ready = True
@@ -204,18 +204,18 @@ class Pool:
         plan.ran(operator, index, status, is_known)
         plan.watch(process.place, operator, ending)
         if plan.stopped:
-            self._recall()
+            self._cancel()
         elif plan.leaves(operator) and not left:
             for other in [other for other in self.processes if other.operator == operator and other.indices]:
                 other.tell("leave", operator)
 
-    def _recall(self) -> None:
+    def _cancel(self) -> None:
         """Enough cases failed: what was handed out is not waited for."""
         for process in [other for other in self.processes if other.indices]:
             process.indices.clear()
             process.kill()
 
-    def _bury(self, process: _Process, plan: RunPlan) -> None:
+    def _on_exit(self, process: _Process, plan: RunPlan) -> None:
         """A process died. Its case becomes an error, the one before if it was at none; what it had not begun is for others."""
         code = process.popen.wait()
         process.kill()
@@ -249,7 +249,7 @@ class Pool:
     def _blame_dead(self, process: _Process, plan: RunPlan) -> None:
         """Of a process with a backend in it that died, the last case is an error: the backend may have done damage a while before."""
         if is_in_process(self.options.backend):
-            self.blame.on(process.last, f"its process died, with exit code {process.popen.returncode}", plan)
+            self.late_failure.charge(process.last, f"its process died, with exit code {process.popen.returncode}", plan)
 
     def _unavailable(self, reason: str) -> BackendUnavailable:
         return BackendUnavailable(f"{reason} (in one of {self.count} processes; try fewer: -n 1 or -n 0)")
@@ -283,11 +283,11 @@ class Pool:
                 messages = list(_messages(lines))
                 valid = len(messages) == len(lines)
                 if messages:
-                    self.heard.put((process, messages))
+                    self.events.put((process, messages))
                 sleep(_PAUSE)
         if not (valid and process.hung_up):
             process.popen.kill()
-        self.heard.put((process, []))
+        self.events.put((process, []))
 
     def __enter__(self) -> Self:
         while len(self.processes) < self.count:
@@ -315,8 +315,8 @@ class Pool:
             process.listener.join(1.0)
             if process.listener.is_alive():
                 process.kill()  # what it left
-        while not self.heard.empty():
-            process, messages = self.heard.get()
+        while not self.events.empty():
+            process, messages = self.events.get()
             for message in messages:
                 if message[:1] == ["closed"]:
                     closed.setdefault(process, str(message[1]))
@@ -324,7 +324,7 @@ class Pool:
             for process in self.processes:
                 died = f"its process died, with exit code {process.popen.returncode}"
                 if problem := closed.get(process, died):
-                    self.blame.on(process.last, problem, plan)
+                    self.late_failure.charge(process.last, problem, plan)
                 elif process.popen.returncode:
                     self._blame_dead(process, plan)
         self.processes.clear()

@@ -34,7 +34,7 @@ from dmlcts.generator.sweeps.engine import (
 from dmlcts.generator.sweeps.one_factor.layouts import square
 from dmlcts.generator.sweeps.one_factor.sizes import ends, even_sizes, label_of_ends
 from dmlcts.generator.sweeps.one_factor.ways import apart_by_types, typical_ways
-from dmlcts.generator.sweeps.special_values import combined_sets, filled, other_data
+from dmlcts.generator.sweeps.special_values import combined_sets, fill, other_data
 from dmlcts.generator.sweeps.table import DataSweep
 from dmlcts.generator.values.layouts import laid_out
 from dmlcts.generator.values.recipes import RECIPES
@@ -214,7 +214,7 @@ def special_data(plan: Plan, attributes: Combination, desc: OperatorDesc, wanted
     """The special sets for all tensors that have some; of the wanted label alone, if it is not empty."""
     for names, basis in combined_sets(plan, attributes):
         if _label(names) == wanted or not wanted:
-            data = filled(plan, desc, names)
+            data = fill(plan, desc, names)
             if data:
                 yield DataKind(_label(names), basis, data, ("zero-sign",) if basis == MEASURED else ())
 

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain, product
 from random import Random
 
-from dmlcts.generator.plan.attributes import Combination, limited
+from dmlcts.generator.plan.attributes import Combination, values_within
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps.engine import Way, axes_of
@@ -58,7 +58,7 @@ def _ways_like(plan: Plan, choice: TypeChoice, usual: Combination) -> Iterator[W
         for field in plan.operator.fields
         if field.type == "TENSOR_DESC" and field.optional and ABSENT in limits.get(field.name, (ABSENT,))
     }
-    for values in product(*(limited(field, plan.values(field), limits) for field in fields)):
+    for values in product(*(values_within(field, plan.values(field), limits) for field in fields)):
         enumerations = {field.name: value for field, value in zip(fields, values, strict=True)}
         for optional in ({}, bare) if bare else ({},):
             attributes = Combination({**usual, **enumerations, **optional}, usual.configuration)

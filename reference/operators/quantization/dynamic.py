@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dmlcts.reference.answer import Answer, Array
+from dmlcts.reference.answer import Answer, Array, held_type
 from dmlcts.reference.operators.element_wise.quantization import divided
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.quantized import DIVISION, requantized
@@ -65,7 +65,7 @@ def _quantized(xp: Any, desc: OperatorDesc, x: Array, least: Array, largest: Arr
         error = xp.where(xp.isfinite(error), error, 0.0)
         ends = zip((value - error, value, value + error), zero_points, strict=True)
         first, middle, last = (requantized(xp, at, zero, low, low, high) for at, zero in ends)
-        return Answer((first + last) / 2, slack=(last - first) / 2, result=middle.astype(dtype))
+        return Answer((first + last) / 2, slack=(last - first) / 2, result=middle.astype(held_type(xp, dtype)))
 
     start = low - divided(xp, least, scale)
     zero_point = integers(start, relative * xp.abs(start - low) + _SUM * ROUNDOFF * xp.abs(start), (0.0, 0.0, 0.0))

@@ -218,7 +218,7 @@ def linear_parts(xp: Any, places: Samples, reading: int | None) -> Iterator[Part
     """The elements on both sides; three, if FLOAT32 does not decide which these are."""
     error = 0.0 if reading is None else places.error
     below = xp.floor(places.at - error)
-    for more in (0, 1, 2) if bool(xp.any(error)) else (0, 1):
+    for more in (0, 1, 2) if reading is not None and bool(xp.any(places.error)) else (0, 1):
         weight = 1 - xp.abs(places.at - below - more)
         ends = (weight,) if reading is None else (weight - error, weight + error)
         yield _within(xp, places, below + more), tuple(xp.clip(end, 0, 1) for end in ends)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
@@ -56,7 +57,7 @@ def _rounding(xp: Any, desc: OperatorDesc) -> tuple[Callable[[Array], Array], Ca
     if desc.constant("InterpolationMode") == "LINEAR":
         return None, None
     direction = {"INCREASING": xp.ceil, "DECREASING": xp.floor}.get(desc.constant("RoundingDirection", default=""))
-    return (direction, direction) if direction else (half_up, half_down)
+    return (direction, direction) if direction else (partial(half_up, xp), partial(half_down, xp))
 
 
 def forward_axes(desc: OperatorDesc) -> list[ScaledAxis]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,17 +83,17 @@ def resampled(xp: Any, desc: OperatorDesc, x: Array, axes: Sequence[ScaledAxis])
     if desc.constant("InterpolationMode") == "LINEAR":
         return interpolated_answer(xp, desc, interpolated(xp, x, axes))
     direction = {"INCREASING": xp.ceil, "DECREASING": xp.floor}.get(desc.constant("RoundingDirection", default=""))
-    return selected(xp, x, axes, direction or half_up, direction or half_down)
+    return selected(xp, x, axes, direction or partial(half_up, xp), direction or partial(half_down, xp))
 
 
-def half_up(x: Array) -> Array:
+def half_up(xp: Any, x: Array) -> Array:
     """The nearest integer, of two the greater."""
-    return np.floor(x + 0.5)
+    return xp.floor(x + 0.5)
 
 
-def half_down(x: Array) -> Array:
+def half_down(xp: Any, x: Array) -> Array:
     """The nearest integer, of two the smaller."""
-    return np.ceil(x - 0.5)
+    return xp.ceil(x - 0.5)
 
 
 def selected(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,8 @@ from expect import exits
 
 NAME = "ELEMENT_WISE_NEGATE"
 STORED = (ROOT / "generator" / "covering" / "rows" / f"{NAME}.txt").read_bytes()
-FIRST, *ROWS = STORED.splitlines(keepends=True)
+LINES = STORED.splitlines(keepends=True)
+FACTS, ROWS = b"".join(LINES[:4]), LINES[4:]
 FILE = f"lib/dmlcts/generator/covering/rows/{NAME}.txt"
 SHOW = Run(
     ("-P", "-c", "from dmlcts.conformance.commands.cli import main; main()", "show", "--operator", NAME, "--level", "core"), program=(sys.executable,), environment={"PYTHONPATH": "lib"}
@@ -42,30 +44,35 @@ def complete(outcome: Outcome) -> str:
     return "" if outcome.code == 0 and lines >= CASES else f"exit {outcome.code}, {lines} cases instead of {CASES}"
 
 
-CASES = STORED.count(b"\n") and __import__("json").loads(FIRST)["ends"]["core"]
+CASES = json.loads(LINES[0])["ends"]["core"]
 """There are more, but no fewer."""
 
 DAMAGE: dict[str, Callable[[], bytes | None]] = {
     "as it was": lambda: STORED,
     "removed": lambda: None,
     "empty": lambda: b"",
-    "its last row lost": lambda: b"".join([FIRST, *ROWS[:-1]]),
-    "its first row lost": lambda: b"".join([FIRST, *ROWS[1:]]),
+    "its last row lost": lambda: b"".join([FACTS, *ROWS[:-1]]),
+    "its first row lost": lambda: b"".join([FACTS, *ROWS[1:]]),
     "half of it lost": lambda: STORED[: len(STORED) // 2],
-    "all rows lost": lambda: FIRST,
+    "all rows lost": lambda: FACTS,
     "a row twice": lambda: STORED + ROWS[-1],
-    "a row shorter": lambda: b"".join([FIRST, ROWS[0][1:], *ROWS[1:]]),
-    "an unknown character": lambda: b"".join([FIRST, b"?" + ROWS[0][1:], *ROWS[1:]]),
-    "a value that is none": lambda: b"".join([FIRST, b"z" * (len(ROWS[0]) - 1) + b"\n", *ROWS[1:]]),
+    "a row shorter": lambda: b"".join([FACTS, ROWS[0][1:], *ROWS[1:]]),
+    "an unknown character": lambda: b"".join([FACTS, b"?" + ROWS[0][1:], *ROWS[1:]]),
+    "a value that is none": lambda: b"".join([FACTS, b"z" * (len(ROWS[0]) - 1) + b"\n", *ROWS[1:]]),
     "carriage returns": lambda: STORED.replace(b"\n", b"\r\n"),
     "a mark of byte order": lambda: b"\xef\xbb\xbf" + STORED,
     "UTF-16": lambda: STORED.decode().encode("utf-16"),
     "zeros": lambda: bytes(len(STORED)),
+    "its names of factors lost": lambda: b"".join([*LINES[:2], *LINES[3:]]),
+    "its lists lost": lambda: b"".join([LINES[0], *LINES[2:]]),
+    "another name of a value": lambda: STORED.replace(b'"packed"', b'"packet"', 1),
+    "a second section without rows": lambda: STORED + FACTS,
+    "the section twice": lambda: STORED + STORED,
     "no facts": lambda: b"".join(ROWS),
     "facts that are a list": lambda: b"".join([b"[]\n", *ROWS]),
     "another digest": lambda: STORED.replace(b'"digest": "', b'"digest": "0', 1),
-    "lower ends": lambda: b"".join([FIRST.replace(b'"core": ', b'"core": 1, "x": ', 1), *ROWS]),
-    "marks of a merge": lambda: b"".join([FIRST, b"<<<<<<< ours\n", *ROWS, b"=======\n", b">>>>>>> theirs\n"]),
+    "lower ends": lambda: b"".join([FACTS.replace(b'"core": ', b'"core": 1, "x": ', 1), *ROWS]),
+    "marks of a merge": lambda: b"".join([FACTS, b"<<<<<<< ours\n", *ROWS, b"=======\n", b">>>>>>> theirs\n"]),
 }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution import memory
 from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.conformance.execution.memory import trespasses
+from dmlcts.conformance.execution.memory import stray_writes
 from dmlcts.generator.case.case import ALL, INPUTS, OFFSETS, REJECTION, Binding, Case
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.case.places import GUARD
@@ -39,7 +39,9 @@ def test_a_case_of_level_huge_is_unsupported_where_the_machine_lacks_memory(monk
 
 def test_a_process_of_its_own_needs_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory.psutil, "virtual_memory", lambda: SimpleNamespace(available=0))
-    one, two = (memory.lacking(find_case("ACTIVATION_RELU/FLOAT32/huge/offset"), backend) for backend in (Good(), _Process()))
+    one, two = (
+        memory.missing_memory(find_case("ACTIVATION_RELU/FLOAT32/huge/offset"), backend) for backend in (Good(), _Process())
+    )
     assert (one.split()[1], two.split()[1]) == ("8.0", "24.0")
 
 
@@ -85,7 +87,7 @@ def test_bindings_are_guarded_on_both_sides_and_aligned() -> None:
         assert layout.resources[binding.resource].size >= binding.offset + size + GUARD
     offsets = [binding.offset for binding in layout.dispatch.bindings.values()]
     assert len(set(offsets)) == len(offsets)  # one used in place of another shows
-    assert trespasses(case, layout) == ""
+    assert stray_writes(case, layout) == ""
 
 
 @pytest.mark.parametrize(
@@ -293,7 +295,7 @@ def test_tensors_share_a_resource_as_the_case_says_and_do_not_overlap(resource: 
         part = layout.resources[binding.resource][binding.offset : binding.offset + binding.size]
         assert part[: array.nbytes].tobytes() == array.tobytes()
     assert after(case, lambda d: None).status == "pass"
-    assert trespasses(case, layout) == ""
+    assert stray_writes(case, layout) == ""
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from dmlcts.conformance.faults.interactions.shares import page, shares, tables, 
 from dmlcts.conformance.faults.model.mutant import MutantBackend
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.facts.factors import model_of
-from dmlcts.generator.facts.random_conditions import KINDS, Condition, drawn
+from dmlcts.generator.facts.random_conditions import KINDS, Condition, draw_condition
 from dmlcts.generator.facts.situation import of_case
 from dmlcts.generator.plan.desc_plan import MOST_BYTES
 from dmlcts.generator.plan.plan import plan_of
@@ -71,7 +71,7 @@ def test_conditions_mean_their_words(kind: str) -> None:
 )
 def test_conditions_of_every_kind_are_drawn(operator: str, missing: set[str]) -> None:
     random = Random(3)
-    found = {condition.kind for _ in range(300) if (condition := drawn(load(operator), random)) is not None}
+    found = {condition.kind for _ in range(300) if (condition := draw_condition(load(operator), random)) is not None}
     assert found == set(KINDS) - missing
 
 

@@ -16,7 +16,7 @@ from dmlcts.generator.case.case import Case
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.random_dispatch import Genes, decoded
+from dmlcts.generator.random.random_dispatch import Genes, dispatch_from
 from dmlcts.spec.model.operator import MEASURED
 from dmlcts.spec.reading.loader import load
 
@@ -41,7 +41,7 @@ def test_each_variation_differs_somewhere(operator: str) -> None:
     model = model_of(plan_of(load(operator)))
     for mutant in legal_of(operator).values():
         backend, random = MutantBackend(mutant), Random(2)
-        drawn = (case for _ in range(6000) if (case := decoded(model, Genes(random))) is not None)
+        drawn = (case for _ in range(6000) if (case := dispatch_from(model, Genes(random))) is not None)
         small = (case for case in drawn if sum(tensor.count for _, tensor in case.desc.tensors()) < 10_000)
         assert any(differs(backend, case) for case in small if mutant.fault.applies(case.desc)), mutant.name
 

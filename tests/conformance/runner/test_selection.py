@@ -298,11 +298,11 @@ def test_a_process_that_dies_while_it_makes_cases_is_replaced_twice() -> None:
         process = _Process(0, gone, ready=True, listing=True, operator=plan.unlisted.popleft())
         pool.processes.append(process)
         if attempt < 2:
-            pool._bury(process, plan)
+            pool._on_exit(process, plan)
             assert list(plan.unlisted) == [OR]
         else:
             with pytest.raises(BackendUnavailable, match=f"made the cases of {OR} ended with exit code 7, again and again"):
-                pool._bury(process, plan)
+                pool._on_exit(process, plan)
 
 
 def test_a_process_that_dies_while_it_makes_cases_costs_the_case_that_a_backend_in_it_ran_last(tmp_path: Path) -> None:
@@ -320,9 +320,9 @@ def test_a_process_that_dies_while_it_makes_cases_costs_the_case_that_a_backend_
     process = _Process(0, gone, ready=True, began=True, operator=OR, indices=deque(plan.take(OR, 2)))
     pool.processes.append(process)
     for _ in range(2):
-        pool._hear(process, ["ran", "pass", False, ["passed", ""]], plan)
+        pool._on_message(process, ["ran", "pass", False, ["passed", ""]], plan)
     process.listing, process.operator = True, "ELEMENT_WISE_BIT_XOR"
-    pool._bury(process, plan)
+    pool._on_exit(process, plan)
     assert plan.statuses == {plan.ids[OR][0]: "pass", last: "error"}
     (crash,) = (result for result in journal.read_parts(parts).results if result.status == "error")
     assert (crash.case, crash.message) == (last, "after this case, the last one, its process died, with exit code 7")
