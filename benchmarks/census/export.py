@@ -16,44 +16,16 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import torch
 from built import BUILT
 from libraries import LIBRARIES
 from own import OWN, Made
-from torch import Tensor
+from written import export
 
 NETWORKS: dict[str, Callable[[int], Made]] = {**OWN, **LIBRARIES}
-
-OPSET = {False: 17, True: 18}
-"""The version of ONNX's operators, by whether torch's newer exporter writes it."""
-
-LARGEST = 400 << 20
-"""The most bytes of weights."""
-
-
-def export(name: str, make: Callable[[int], Made], half: bool, file: Path) -> None:
-    """Writes a network as ONNX: by the older exporter of torch, which follows calls, or by the newer one where that fails."""
-    torch.manual_seed(len(name))
-    module, inputs = make(2 if half else 1)
-    module = module.eval().requires_grad_(False)
-    if sum(each.numel() for each in module.parameters()) * 4 > LARGEST:
-        raise ValueError("it is too large")
-    if half:
-        module = module.half()
-        inputs = tuple(each.half() if each.is_floating_point() else each for each in inputs)
-    try:
-        _export(module, inputs, file, False)
-    except Exception as error:
-        print(f"{name}: the older exporter fails: {str(error).strip().splitlines()[:1]}", flush=True)
-        _export(module, inputs, file, True)
-
-
-def _export(module: torch.nn.Module, inputs: tuple[Tensor, ...], file: Path, newer: bool) -> None:
-    made = file.with_suffix(".part")
-    torch.onnx.export(module, inputs, str(made), opset_version=OPSET[newer], dynamo=newer, external_data=False, verbose=False)
-    made.replace(file)
 
 
 def tasks(folder: Path) -> Iterator[tuple[str, Path, Callable[[Path], None]]]:
@@ -61,7 +33,7 @@ def tasks(folder: Path) -> Iterator[tuple[str, Path, Callable[[Path], None]]]:
     for name, make in NETWORKS.items():
         for half in (False, True):
             file = folder / f"{name}{'-fp16' if half else ''}.onnx"
-            yield name, file, lambda file, name=name, make=make, half=half: export(name, make, half, file)
+            yield name, file, partial(export, make, half)
     for name, write in BUILT.items():
         yield name, folder / f"{name}.onnx", write
 

@@ -17,8 +17,8 @@ except RuntimeError:  # its compiled operators are of another build of torch: it
     for _name in ("nms", "qnms"):
         _OPERATORS.define(f"{_name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     import torchvision
-import timm
-import transformers
+import timm  # noqa: E402
+import transformers  # noqa: E402
 
 Maker = Callable[[int], Made]
 
@@ -41,12 +41,15 @@ def images(name: str, batch: int) -> Made:
     return model, image(batch, model.default_cfg["input_size"][-1] if fixed else 128)
 
 
-TIMM = """
-    resnet50 resnext50_32x4d seresnet50 densenet121 mobilenetv2_100 mobilenetv3_large_100 mobilenetv4_conv_small efficientnet_b0 inception_v3
-    convnext_tiny convnextv2_atto swin_tiny_patch4_window7_224 vit_tiny_patch16_224 deit3_small_patch16_224 eva02_tiny_patch14_224 mobilevit_s
-    efficientformerv2_s0 hrnet_w18_small cspdarknet53 ghostnet_100 regnety_002 mixer_s32_224 poolformer_s12 edgenext_small coatnet_nano_rw_224
-    levit_128s pvt_v2_b0 xcit_nano_12_p16_224 repvgg_a0 dla34 res2net50_26w_4s fastvit_t8 botnet26t_256 skresnet18 lcnet_050
-""".split()
+TIMM = [
+    "resnet50", "resnext50_32x4d", "seresnet50", "densenet121", "mobilenetv2_100", "mobilenetv3_large_100",
+    "mobilenetv4_conv_small", "efficientnet_b0", "inception_v3", "convnext_tiny", "convnextv2_atto",
+    "swin_tiny_patch4_window7_224", "vit_tiny_patch16_224", "deit3_small_patch16_224", "eva02_tiny_patch14_224", "mobilevit_s",
+    "efficientformerv2_s0", "hrnet_w18_small", "cspdarknet53", "ghostnet_100", "regnety_002", "mixer_s32_224", "poolformer_s12",
+    "edgenext_small", "coatnet_nano_rw_224", "levit_128s", "pvt_v2_b0", "xcit_nano_12_p16_224", "repvgg_a0", "dla34",
+    "res2net50_26w_4s", "fastvit_t8", "botnet26t_256", "skresnet18", "lcnet_050",
+]  # fmt: skip
+"""Names of timm."""
 
 
 def words(batch: int, length: int = 64) -> Tensor:
