@@ -50,7 +50,8 @@ def main(folder: Path, names: list[str]) -> int:
         start = time.perf_counter()
         try:
             with torch.no_grad():
-                write(file)
+                write(file.with_suffix(".part"))
+            file.with_suffix(".part").replace(file)
         except Exception as error:
             failed.append(file.stem)
             print(f"{file.stem}: not exported: {type(error).__name__}: {str(error).strip().splitlines()[:1]}", flush=True)
