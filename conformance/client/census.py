@@ -66,7 +66,7 @@ class Census:
                 self.unknown[operator.name] += 1
                 continue
             desc = plain(operator.desc)
-            text = json.dumps(write_desc(desc), sort_keys=True)
+            text = json.dumps(write_desc(desc))
             kind = self.operators.setdefault(desc.type, {}).setdefault(kind_of(desc), Kind())
             kind.dispatches[text] += 1
             kind.models.setdefault(text, set()).add(model)
