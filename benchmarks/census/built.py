@@ -16,6 +16,7 @@ import onnx
 from libraries import LIBRARIES
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+from onnxruntime.quantization.shape_inference import quant_pre_process
 from own import OWN
 from written import export
 
@@ -53,8 +54,17 @@ def changed(name: str, change: Callable[[Path, Path], None], file: Path, half: b
 def static(plain: Path, file: Path, form: QuantFormat, kinds: str, each_channel: bool) -> None:
     """8 bits by calibration: as QuantizeLinear around each operator, or as QLinearConv and its kin. ``kinds``: of activations and weights."""
     activation, weight = ({"u": QuantType.QUInt8, "s": QuantType.QInt8}[kind] for kind in kinds)
+    folded = plain.with_name("folded.onnx")
+    quant_pre_process(str(plain), str(folded), skip_symbolic_shape=True)
     more = {"activation_type": activation, "weight_type": weight, "per_channel": each_channel}
-    quantize_static(str(plain), str(file), Some(plain), quant_format=form, **more)
+    quantize_static(str(folded), str(file), Some(folded), quant_format=form, **more)
+    model = onnx.load(str(file))
+    for (
+        tensor
+    ) in model.graph.initializer:  # a bias has a scale [1], which the DirectML provider of 1.24.4 refuses: axis 1 is none of it
+        if tensor.name.endswith("quantized_scale") and list(tensor.dims) == [1]:
+            del tensor.dims[:]
+    onnx.save(model, str(file))
 
 
 def dynamic(plain: Path, file: Path) -> None:
@@ -229,7 +239,6 @@ BUILT: dict[str, Write] = {
     "llama-decoding-4bit-fp16": partial(changed, "llama-decoding", partial(four_bits, symmetric=True), half=True),
     "bert-fused": partial(changed, "bert", partial(fused, kind="bert", heads=12, width=768)),
     "bert-fused-fp16": partial(changed, "bert", partial(fused, kind="bert", heads=12, width=768), half=True),
-    "gpt2-fused": partial(changed, "gpt2", partial(fused, kind="gpt2", heads=12, width=768)),
     "vit-fused-fp16": partial(changed, "vit", partial(fused, kind="vit", heads=12, width=768), half=True),
     "clip-fused": partial(changed, "clip", partial(fused, kind="clip", heads=8, width=512)),
     "mask-rcnn-head": partial(mask_head, kind="float32"),
