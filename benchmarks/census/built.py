@@ -97,9 +97,8 @@ FUSED = "com.microsoft"
 
 def node(op: str, inputs: str, outputs: str, domain: str = "", **attributes: Any) -> onnx.NodeProto:
     """A node; names apart by blanks, ``-`` for none."""
-    return helper.make_node(
-        op, ["" if name == "-" else name for name in inputs.split()], outputs.split(), domain=domain, **attributes
-    )
+    before, after = (["" if name == "-" else name for name in names.split()] for names in (inputs, outputs))
+    return helper.make_node(op, before, after, domain=domain, **attributes)
 
 
 def save(file: Path, nodes: Iterable[onnx.NodeProto], inputs: Sizes, outputs: Sizes, weights: Mapping[str, np.ndarray]) -> None:
@@ -121,12 +120,13 @@ def mask_head(file: Path, kind: str) -> None:
     """Mask R-CNN's heads: regions by RoiAlign, classes and boxes from fully connected layers, masks by a transposed convolution."""
     element = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
     weights = {"w1": weight(256, 3136, kind=kind), "w2": weight(91, 256, kind=kind), "w3": weight(364, 256, kind=kind)}
+    weights |= {"b1": weight(256, kind=kind), "b2": weight(91, kind=kind), "b3": weight(364, kind=kind)}
     weights |= {"c": weight(64, 64, 3, 3, kind=kind), "t": weight(64, 64, 2, 2, kind=kind), "m": weight(91, 64, 1, 1, kind=kind)}
     align = {"spatial_scale": 0.125, "sampling_ratio": 2, "coordinate_transformation_mode": "half_pixel"}
     nodes = [
         node("RoiAlign", "x boxes which", "small", output_height=7, output_width=7, **align),
-        node("Flatten", "small", "flat"), node("Gemm", "flat w1", "f", transB=1), node("Relu", "f", "r"),
-        node("Gemm", "r w2", "classes", transB=1), node("Softmax", "classes", "scores"), node("Gemm", "r w3", "moved", transB=1),
+        node("Flatten", "small", "flat"), node("Gemm", "flat w1 b1", "f", transB=1), node("Relu", "f", "r"),
+        node("Gemm", "r w2 b2", "classes", transB=1), node("Softmax", "classes", "scores"), node("Gemm", "r w3 b3", "moved", transB=1),
         node("RoiAlign", "x boxes which", "large", output_height=14, output_width=14, **align),
         node("Conv", "large c", "c1", pads=[1, 1, 1, 1]), node("Relu", "c1", "c2"),
         node("ConvTranspose", "c2 t", "t1", strides=[2, 2]), node("Relu", "t1", "t2"), node("Conv", "t2 m", "m1"), node("Sigmoid", "m1", "masks"),
@@ -209,7 +209,7 @@ def language_layer(file: Path, kind: str, words: int) -> None:
         node("SimplifiedLayerNormalization", "x n1", "h", epsilon=1e-5), *(product(name, "h", f"{name}y") for name in "qkv"),
         node("GroupQueryAttention", "qy ky vy pk pv before total cos sin", "a nk nv", FUSED, **attention), product("o", "a", "oy"),
         node("SkipSimplifiedLayerNormalization", "x oy n2", "h2 - - sum", FUSED, epsilon=1e-5), product("g", "h2", "gy"),
-        product("u", "h2", "uy"), node("Sigmoid", "gy", "gs"), node("Mul", "gy gs", "gz"), node("Mul", "gz uy", "m"), product("d", "m", "dy"),
+        product("u", "h2", "uy"), node("Sigmoid", "gy", "open"), node("Mul", "gy open", "gz"), node("Mul", "gz uy", "m"), product("d", "m", "dy"),
         node("Add", "dy sum", "y"),
     ]  # fmt: skip
     past, now = [1, groups, 63 if words == 1 else 0, size], [1, groups, 64 if words == 1 else words, size]
