@@ -72,11 +72,11 @@ def dynamic(plain: Path, file: Path) -> None:
     quantize_dynamic(str(plain), str(file), weight_type=QuantType.QUInt8)
 
 
-def four_bits(plain: Path, file: Path, symmetric: bool) -> None:
-    """Weights of 4 bits in blocks of 32: MatMulNBits."""
+def four_bits(plain: Path, file: Path) -> None:
+    """Weights of 4 bits in blocks of 32 without zero points: MatMulNBits."""
     from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
-    quantizer = MatMulNBitsQuantizer(onnx.load(str(plain)), block_size=32, is_symmetric=symmetric, accuracy_level=4)
+    quantizer = MatMulNBitsQuantizer(onnx.load(str(plain)), block_size=32, is_symmetric=True, accuracy_level=4)
     quantizer.process()
     quantizer.model.save_model_to_file(str(file), False)
 
@@ -234,9 +234,9 @@ BUILT: dict[str, Write] = {
     "vit-dynamic": partial(changed, "vit", dynamic),
     "lstm-dynamic": partial(changed, "lstm", dynamic),
     "squeezenet-dynamic": partial(changed, "squeezenet", dynamic),
-    "llama-4bit": partial(changed, "llama", partial(four_bits, symmetric=True)),
-    "llama-4bit-fp16": partial(changed, "llama", partial(four_bits, symmetric=False), half=True),
-    "llama-decoding-4bit-fp16": partial(changed, "llama-decoding", partial(four_bits, symmetric=True), half=True),
+    "llama-4bit": partial(changed, "llama", four_bits),
+    "llama-4bit-fp16": partial(changed, "llama", four_bits, half=True),
+    "llama-decoding-4bit-fp16": partial(changed, "llama-decoding", four_bits, half=True),
     "bert-fused": partial(changed, "bert", partial(fused, kind="bert", heads=12, width=768)),
     "bert-fused-fp16": partial(changed, "bert", partial(fused, kind="bert", heads=12, width=768), half=True),
     "vit-fused-fp16": partial(changed, "vit", partial(fused, kind="vit", heads=12, width=768), half=True),

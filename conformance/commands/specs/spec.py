@@ -100,7 +100,7 @@ def show(operator: str, as_json: bool, as_yaml: bool) -> None:
     elif as_yaml and found.file:
         click.echo(yaml_text(load_document(read(found.file), found.file).data), nl=False)
     else:
-        print_operator(console(), found, networks_of(measured_folder(), found.name))
+        print_operator(console(), found)
 
 
 @command.command("check")

@@ -158,6 +158,17 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0
     return json.loads(captured.out)
 
 
+def test_an_operator_is_shown_with_the_networks_that_dispatch_it(capsys: pytest.CaptureFixture[str]) -> None:
+    networks = listed(capsys, "spec", "show", "LSTM")["networks"]
+    assert networks["lstm"] >= 1
+    assert code_of("spec", "show", "LSTM") == 0
+    shown = capsys.readouterr().out
+    assert f"dispatched by {len(networks)} networks" in shown
+    assert f"lstm {networks['lstm']}" in shown
+    assert code_of("spec", "show", "ROUND") == 0
+    assert "dispatched by" not in capsys.readouterr().out
+
+
 def test_spec_show_prints_the_numbers_of_constants(capsys: pytest.CaptureFixture[str]) -> None:
     """The author of a host has no DirectML.h."""
     assert code_of("spec", "show", "ROUND") == 0
