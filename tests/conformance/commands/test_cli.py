@@ -20,7 +20,7 @@ from dmlcts.conformance.runner.screen import terminal
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.checks.promises import COLUMNS
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.spec.reading.loader import load, operator_names, operators_folder
+from dmlcts.spec.reading.loader import load, measured_folder, operator_names, operators_folder
 
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
@@ -186,10 +186,10 @@ def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert shown["constants"]["DML_ROUNDING_MODE"] == numbers
     assert shown["constants"]["DML_TENSOR_DATA_TYPE"]["FLOAT16"] == 2
     assert listed(capsys, "spec", "check") == {
-        "checked": len(names) + 10,
+        "checked": len(names) + 10 + len([*(measured_folder() / "census").glob("*.yaml")]),
         "problems": [],
         "hints": {},
-    }  # with profiles and measurements
+    }  # with profiles, measurements and the census
     sample = ["ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ROUND"]  # without names it is all that there are
     monkeypatch.setattr("dmlcts.conformance.commands.specs.spec_coverage.sound", lambda: list(map(load, sample)))
     rows = listed(capsys, "spec", "coverage")
