@@ -88,8 +88,8 @@ def text(batch: int) -> dict[str, Tensor]:
 
 
 def prompt(batch: int) -> dict[str, Tensor]:
-    """Words alone."""
-    return {"input_ids": words(batch)}
+    """Words, and which of them each may see, added to the scores: as whole as that, so that the older exporter need not follow how it is made."""
+    return {"input_ids": words(batch), "attention_mask": torch.full((batch, 1, 64, 64), -1e4).triu(1)}
 
 
 def pair(batch: int) -> dict[str, Tensor]:
@@ -144,7 +144,7 @@ TRANSFORMERS: dict[str, Maker] = {
     ),
     "qwen3": partial(transformer, "Qwen3ForCausalLM", "Qwen3", prompt, head_dim=64, **_LLAMA),
     "qwen3-decoding": partial(decoding, "Qwen3ForCausalLM", "Qwen3", head_dim=64, **_LLAMA),
-    "bloom": partial(transformer, "BloomForCausalLM", "Bloom", prompt, hidden_size=512, n_layer=2, n_head=8, vocab_size=1000),
+    "bloom": partial(transformer, "BloomForCausalLM", "Bloom", text, hidden_size=512, n_layer=2, n_head=8, vocab_size=1000),
     "mamba": partial(transformer, "MambaModel", "Mamba", lambda batch: {"input_ids": words(batch, 8)}, hidden_size=256, **_SMALL),
     "t5": partial(
         transformer, "T5ForConditionalGeneration", "T5", pair, num_layers=2, num_decoder_layers=2, vocab_size=1000
