@@ -92,6 +92,7 @@ PARSED = {
     'dmlcts client onnxruntime --conformance -k "resize and not antialias" --dll other/DirectML.dll': "ONNX Runtime and another DLL",
     "dmlcts replay MODEL.capture": "a client's capture",
     "dmlcts census *.capture --out census.json": "captures",
+    "dmlcts census MODELS/*.capture --spec spec/measured/census": "captures",
     "dmlcts capture --out game.capture -- C:\\games\\game.exe": "Windows",
     "dmlcts capture --data all --beside C:\\venv\\Lib\\site-packages\\onnxruntime\\capi -- python app.py": "Windows",
 }

@@ -17,11 +17,15 @@ from dmlcts.conformance.client.capture.records import Capture
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.untrusted.desc_json import write_desc
+from dmlcts.spec.writing.yaml_writer import yaml_text
 
 VERSION = 1
 
 SMALL = 7
 """Numbers of an attribute up to this one belong to the structure; larger ones are sizes."""
+
+EXAMPLES = 5
+"""The most dispatches of a kind whose sizes the spec's census lists."""
 
 SHOWN = 20
 """The most dispatches of a kind that are listed, the most frequent first."""
@@ -62,7 +66,7 @@ class Census:
                 self.unknown[operator.name] += 1
                 continue
             desc = plain(operator.desc)
-            text = json.dumps(write_desc(desc), sort_keys=True)
+            text = json.dumps(write_desc(desc))
             kind = self.operators.setdefault(desc.type, {}).setdefault(kind_of(desc), Kind())
             kind.dispatches[text] += 1
             kind.models.setdefault(text, set()).add(model)
@@ -125,6 +129,53 @@ def summary(census: Census) -> Iterator[str]:
 def write_census(census: Census, file: Path) -> None:
     """Writes a census as JSON. Raises OSError."""
     file.write_text(json.dumps(census.to_json(), indent=1) + "\n", encoding="utf-8", newline="\n")
+
+
+# The spec's census
+
+
+def spec_census(census: Census) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each operator with what a file of spec/measured/census says of it, in the order of names."""
+    by = ", ".join(sorted({f"DirectML {model['directml']}" for model in census.models}))
+    for name, kinds in sorted(census.operators.items()):
+        yield name, {"operator": name, "by": by, "kinds": [_spec_kind(text, kind) for text, kind in _frequent(kinds)]}
+
+
+def _spec_kind(text: str, kind: Kind) -> dict[str, Any]:
+    frequent = [json.loads(desc) for desc, _ in sorted(kind.dispatches.items(), key=lambda entry: (-entry[1], entry[0]))]
+    return {
+        "kind": text,
+        "count": kind.count,
+        "distinct": len(kind.dispatches),
+        "networks": sorted(kind.all_models),
+        "sizes": list(dict.fromkeys(" ".join(_sizes(desc)) for desc in frequent))[:EXAMPLES],
+        "desc": frequent[0],
+    }
+
+
+def _sizes(value: object) -> Iterator[str]:
+    """The sizes of each tensor in a desc as JSON."""
+    if isinstance(value, dict) and "Sizes" in value:
+        yield "x".join(map(str, value["Sizes"]))
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _sizes(inner)
+
+
+def write_spec_census(census: Census, folder: Path) -> int:
+    """Writes a file for each operator, deletes those of others, and says how many there are. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {folder / f"{name.lower()}.yaml": data for name, data in spec_census(census)}
+    for file in set(folder.glob("*.yaml")) - files.keys():
+        file.unlink()
+    for file, data in files.items():
+        file.write_text(HEAD + yaml_text(data), encoding="utf-8", newline="\n")
+    return len(files)
+
+
+HEAD = """# yaml-language-server: $schema=../../schema/census.schema.json
+# Written by `dmlcts census --spec`, never by hand.
+"""
 
 
 # Kinds

@@ -3,10 +3,13 @@
 The head holds what is common to all operators: implementation, date and command. ``usual`` lists the differences that many operators have;
 ``*`` stands for each of their tensors. An operator's entry has its figures and its deviations from the usual: an entry about the same thing
 replaces the usual one, and ``not`` lists usual differences that it does not have.
+
+``spec/measured/census`` has a file for each operator that real networks dispatch, written by ``dmlcts census --spec``.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -108,3 +111,24 @@ def _of_each_tensor(entry: Mapping[str, Any], what: str, tensors: Sequence[str])
         yield MeasuredDifference(
             entry[what].replace("*", name), tuple(way.replace("*", name) for way in ways), types, message, waived
         )
+
+
+def checked_census(text: str, file: Path) -> Document:
+    """The text of a file of the census, validated. Raises SpecError."""
+    found = parse(text, file)
+    validate(found, "dmlcts.spec", "census")
+    if found.data["operator"] not in abi().operator_types or found.data["operator"].lower() != file.stem:
+        raise found.error(("operator",), f"the file {file.name} is about {file.stem.upper()}, as its name says")
+    return found
+
+
+def networks_of(folder: Path, operator: str) -> Mapping[str, int]:
+    """The networks that dispatch an operator, by name, with how many kinds of its dispatches each has; none where no network does.
+
+    ``folder`` is that of measurements. Raises SpecError.
+    """
+    file = folder / "census" / f"{operator.lower()}.yaml"
+    if not file.is_file():
+        return {}
+    kinds = checked_census(read(file), file).data["kinds"]
+    return Counter(network for kind in kinds for network in kind["networks"])

@@ -32,6 +32,7 @@ def _schema(name: str = "operator") -> dict[str, Any]:
 SCHEMAS = {
     "operator": [*FILES, *profiles_folder().glob("*.yaml")],
     "measured": [*measured_folder().glob("*.yaml")],
+    "census": [*(measured_folder() / "census").glob("*.yaml")],
 }
 
 

@@ -29,7 +29,7 @@ from dmlcts.spec.pages.sections import constants_of
 from dmlcts.spec.reading import file_form
 from dmlcts.spec.reading.document import LARGEST, SpecError, read
 from dmlcts.spec.reading.loader import load_document, load_file, measured_folder, operators_folder, profiles_folder
-from dmlcts.spec.reading.measured import checked
+from dmlcts.spec.reading.measured import checked, checked_census, networks_of
 from dmlcts.spec.reading.promises import plain
 from dmlcts.spec.untrusted.files import InputError, read_text
 from dmlcts.spec.writing.yaml_writer import yaml_text
@@ -90,7 +90,12 @@ def show(operator: str, as_json: bool, as_yaml: bool) -> None:
     """Prints a whole operator: its own file, everything inherited, defaults, and measurements."""
     found = operator_named(operator)
     if as_json:
-        data = {"measured": plain(found.measured), "accepts": plain(found.accepts), "constants": constants_of(found)}
+        data = {
+            "networks": networks_of(measured_folder(), found.name),
+            "measured": plain(found.measured),
+            "accepts": plain(found.accepts),
+            "constants": constants_of(found),
+        }
         print_json(plain(found) | data)
     elif as_yaml and found.file:
         click.echo(yaml_text(load_document(read(found.file), found.file).data), nl=False)
@@ -129,6 +134,9 @@ def _problems(file: Path) -> Iterator[str]:
         if file.parent.name == "measured":
             checked(read(file), file)
             return
+        if file.parent.name == "census":
+            checked_census(read(file), file)
+            return
         if file.parent.name == "profiles":
             load_document(read(file), file)
         else:
@@ -143,7 +151,7 @@ def _problems(file: Path) -> Iterator[str]:
 
 def _advice(file: Path) -> Iterator[str]:
     """What the right spec of an operator may lack, and what to do next."""
-    if file.parent.name in ("measured", "profiles"):
+    if file.parent.name in ("measured", "census", "profiles"):
         return
     operator = load_file(file, measured_folder())
     yield from (f"{operator.name}: {hint}" for hint in hints(operator))

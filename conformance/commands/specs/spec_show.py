@@ -8,10 +8,12 @@ from rich.table import Table
 
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.pages.sections import sections
+from dmlcts.spec.reading.loader import measured_folder
+from dmlcts.spec.reading.measured import networks_of
 
 
 def print_operator(out: Console, operator: Operator) -> None:
-    """Prints everything known about an operator: its promises, how they are tested, and measurements."""
+    """Prints everything known about an operator: its promises, how they are tested, measurements, and which networks dispatch it in how many kinds."""
     out.print(f"[bold]{operator.name}[/]  type {operator.type}, since feature level {operator.introduced}")
     out.print(f"{escape(operator.summary)}\n")
     for section in sections(operator):
@@ -23,5 +25,10 @@ def print_operator(out: Console, operator: Operator) -> None:
             out.print(table)
         for text in (section.texts or {}).values():
             out.print(text, markup=False, highlight=False, soft_wrap=True)
+        out.print("")
+    if networks := networks_of(measured_folder(), operator.name):
+        out.print(f"[dim]dispatched by {len(networks)} networks (dmlcts census), in so many kinds[/]")
+        names = ", ".join(f"{name} {kinds}" for name, kinds in sorted(networks.items(), key=lambda entry: (-entry[1], entry[0])))
+        out.print(names, markup=False, highlight=False, soft_wrap=True)
         out.print("")
     out.print(f"file: {operator.file}", style="dim")

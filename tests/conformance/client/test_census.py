@@ -11,8 +11,14 @@ import pytest
 from captures import Line, round_client, write
 
 from dmlcts.conformance.client.capture.reading import read_capture
-from dmlcts.conformance.client.census import Census, census_of, kind_of, plain, summary, write_census
+from dmlcts.conformance.client.census import Census, census_of, kind_of, plain, summary, write_census, write_spec_census
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.reading.document import SpecError, read
+from dmlcts.spec.reading.loader import load, measured_folder
+from dmlcts.spec.reading.measured import checked_census, networks_of
+from dmlcts.spec.untrusted.desc_json import read_desc
+
+CENSUS = sorted((measured_folder() / "census").glob("*.yaml"))
 
 
 def tensor(*sizes: int, **more: Any) -> TensorDesc:
@@ -107,3 +113,42 @@ def test_dispatches_are_counted_by_kind_and_model(tmp_path: Path) -> None:
     text = list(summary(census))
     assert text[0] == "2 models, 3 dispatches, 2 of them distinct, of 1 kinds; 1 of 177 operators"
     assert text[-1].strip() == "1 operator type 999, which this suite does not know"
+
+
+# The spec's census
+
+
+def test_the_spec_gets_a_file_for_each_operator_and_loses_those_of_others(tmp_path: Path) -> None:
+    folder = tmp_path / "census"
+    folder.mkdir()
+    (folder / "gemm.yaml").write_text("of an earlier census", encoding="utf-8")
+    assert write_spec_census(counted(tmp_path), folder) == 1
+    (file,) = folder.iterdir()
+    (kind,) = checked_census(read(file), file).data["kinds"]
+    assert (file.name, kind["count"], kind["distinct"], kind["networks"]) == ("element_wise_round.yaml", 3, 2, ["one", "two"])
+    assert (kind["sizes"], kind["desc"]["InputTensor"]["Sizes"]) == (["3 3", "5 5"], [3])
+    assert networks_of(tmp_path, "ELEMENT_WISE_ROUND") == {"one": 1, "two": 1}
+    assert networks_of(tmp_path, "GEMM") == {}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("operator: GEMM\nby: DirectML 1\nkinds: []\n", "kinds"),
+        ("operator: GEMM\nby: DirectML 1\nkinds: [{kind: A, count: 0, distinct: 1, networks: [a], sizes: [2x3], desc: {Type: GEMM}}]\n", "count"),
+        ("operator: GEMM\nby: DirectML 1\nkinds: [{kind: A, count: 1, distinct: 1, networks: [a], sizes: [2 by 3], desc: {Type: GEMM}}]\n", "sizes"),
+        ("operator: GEMMS\nby: DirectML 1\nkinds: [{kind: A, count: 1, distinct: 1, networks: [a], sizes: [2x3], desc: {Type: GEMM}}]\n", "operator"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_of_the_census_is_said_to_be(tmp_path: Path, wrong: str, said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        checked_census(wrong, tmp_path / "gemm.yaml")
+
+
+@pytest.mark.parametrize("file", CENSUS, ids=lambda file: file.stem)
+def test_each_kind_of_the_census_is_that_of_its_desc(file: Path) -> None:
+    for kind in checked_census(read(file), file).data["kinds"]:
+        desc = read_desc(kind["desc"], load)
+        assert (desc.type, kind_of(desc)) == (file.stem.upper(), kind["kind"])
+        assert plain(desc) == desc
+        assert kind["sizes"][0] == " ".join("x".join(map(str, tensor.sizes)) for _, tensor in desc.tensors())

@@ -20,7 +20,7 @@ from dmlcts.conformance.runner.screen import terminal
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.checks.promises import COLUMNS
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.spec.reading.loader import load, operator_names, operators_folder
+from dmlcts.spec.reading.loader import load, measured_folder, operator_names, operators_folder
 
 PROGRAM = (sys.executable, "-c", "from dmlcts.conformance.commands.cli import main; main()")
 CASE = "ELEMENT_WISE_BIT_OR/UINT8/4d"
@@ -158,6 +158,17 @@ def listed(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0
     return json.loads(captured.out)
 
 
+def test_an_operator_is_shown_with_the_networks_that_dispatch_it(capsys: pytest.CaptureFixture[str]) -> None:
+    networks = listed(capsys, "spec", "show", "LSTM")["networks"]
+    assert networks["lstm"] >= 1
+    assert code_of("spec", "show", "LSTM") == 0
+    shown = capsys.readouterr().out
+    assert f"dispatched by {len(networks)} networks" in shown
+    assert f"lstm {networks['lstm']}" in shown
+    assert code_of("spec", "show", "ROUND") == 0
+    assert "dispatched by" not in capsys.readouterr().out
+
+
 def test_spec_show_prints_the_numbers_of_constants(capsys: pytest.CaptureFixture[str]) -> None:
     """The author of a host has no DirectML.h."""
     assert code_of("spec", "show", "ROUND") == 0
@@ -175,10 +186,10 @@ def test_every_listing_has_json(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert shown["constants"]["DML_ROUNDING_MODE"] == numbers
     assert shown["constants"]["DML_TENSOR_DATA_TYPE"]["FLOAT16"] == 2
     assert listed(capsys, "spec", "check") == {
-        "checked": len(names) + 10,
+        "checked": len(names) + 10 + len([*(measured_folder() / "census").glob("*.yaml")]),
         "problems": [],
         "hints": {},
-    }  # with profiles and measurements
+    }  # with profiles, measurements and the census
     sample = ["ELEMENT_WISE_BIT_COUNT", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ROUND"]  # without names it is all that there are
     monkeypatch.setattr("dmlcts.conformance.commands.specs.spec_coverage.sound", lambda: list(map(load, sample)))
     rows = listed(capsys, "spec", "coverage")
