@@ -18,7 +18,7 @@ from dmlcts.conformance.client.replay.flow import Step
 from dmlcts.conformance.client.replay.judging import Judged
 from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.plan.attributes import NotGenerable
-from dmlcts.generator.plan.sizes import Sizes, solved
+from dmlcts.generator.plan.sizes import Sizes, solve_sizes
 from dmlcts.reports.record.record import FAIL
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.reading.loader import load
@@ -84,7 +84,7 @@ def _cut(step: Step, symbols: Mapping[str, Any]) -> Iterator[Step]:
     run = next(tensor for _, tensor in step.desc.tensors()).sizes
     wanted = {name: value for name, value in symbols.items() if isinstance(value, int | tuple)}
     try:
-        desc = _sized(step.desc, solved(operator, step.desc, run, wanted))
+        desc = _sized(step.desc, solve_sizes(operator, step.desc, run, wanted))
         if desc == step.desc or next(iter(violations(operator, desc)), None):
             return
     except (NotGenerable, KeyError, *FAILURES):
