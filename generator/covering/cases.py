@@ -22,7 +22,7 @@ from dmlcts.generator.covering.space import Combinations, space_of
 from dmlcts.generator.covering.stored import CoveringArray, read_arrays
 from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.facts.tuples import NONE, Row
-from dmlcts.generator.plan.editions import as_of, lists_of
+from dmlcts.generator.plan.editions import as_of, is_edition, lists_of
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.promises import promises
@@ -53,6 +53,7 @@ def editions(operator: Operator) -> tuple[Operator, ...]:
     every = [array.lists for array in arrays_of(operator)]
     now = lists_of(operator)
     older = [number for number, lists in enumerate(every) if lists != now and lists not in every[:number]]
+    older = [number for number in older if is_edition(operator, every[number])]
     return tuple(as_of(operator, every[number], number) for number in older)
 
 

@@ -44,6 +44,18 @@ def lists_of(operator: Operator) -> dict[str, list[str]]:
     return {name: names for name, names in found.items() if names}
 
 
+def is_edition(operator: Operator, lists: Lists) -> bool:
+    """Whether the operator can be limited to these lists: it has no required field that they lack, and each tensor has one of their types.
+
+    A spec that was written anew has nothing in common with the rows that lie there.
+    """
+    fields = set(lists["fields"])
+    own = lists_of(operator)
+    required = {field.name for field in operator.fields if field.is_tensor and not field.optional}
+    typed = [name for name in own if name.startswith("types ") and name.removeprefix("types ") in fields]
+    return required <= fields and all(set(own[name]) & set(lists.get(name, ())) for name in typed)
+
+
 def as_of(operator: Operator, lists: Lists, edition: int) -> Operator:
     """The operator limited to what ``lists`` names; what they do not name at all, such as an attribute that is new, has its default alone."""
     fields = tuple(field for field in operator.fields if field.name in lists["fields"])

@@ -114,6 +114,13 @@ def test_an_edition_is_the_spec_as_it_was() -> None:
         assert model_of(plan_of(again)).factors == model_of(plan_of(operator)).factors
 
 
+def test_a_spec_that_was_written_anew_has_no_earlier_editions() -> None:
+    other = replace(load("ELEMENT_WISE_ROUND"), name="GEMM")
+    assert is_stale(other)
+    assert editions(other) == ()
+    assert {case.id.split("/")[0] for case in make_cases(other, "smoke")} == {"GEMM"}
+
+
 def test_a_case_that_the_rules_no_longer_allow_is_gone_and_the_others_stay() -> None:
     name, rule = "ELEMENT_WISE_CLIP", Constraint("no-column", that=compile_expression("InputTensor.Sizes[-1] != 1"))
     before = {case.id: case for case in make_cases(load(name), "core") if case.kind == "combination"}
