@@ -32,8 +32,8 @@ GUARD_BYTE, _GAP_BYTE = 0xA5, 0xC3
 """Fill bytes before and after an output, and between its elements."""
 
 _INPUT_BYTES = (0x3C, 0xFF)
-"""Fill bytes around and between the elements of an input, in one case in two each: small numbers, and NaN, as who multiplies what it reads beyond
-the end by 0 gets NaN. All fill bytes differ, so that an operator that writes past the end (OR, AND, MIN and copies among them) does not write
+"""Fill bytes around and between the elements of an input, in one case in two each: small numbers, and NaN, because a kernel that
+reads past the end and multiplies by 0 then gets NaN. All fill bytes differ, so that an operator that writes past the end (OR, AND, MIN and copies among them) does not write
 a guard's own value over it."""
 
 _PERIOD, _STARTS = 65_521, 4_093

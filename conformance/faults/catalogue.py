@@ -102,7 +102,7 @@ def _tables() -> tuple[tuple[tuple[str, ...], Faults], ...]:
             globs = tuple(operators.split())
             for glob in globs:
                 if not any(fnmatchcase(name, glob) for name in mutated_operators()):
-                    raise ValueError(f"{module.__name__}: FAULTS speak of {glob}, and no operator is called so")
+                    raise ValueError(f"{module.__name__}: FAULTS: {glob} matches no operator")
             found.append((globs, faults))
     return tuple(found)
 

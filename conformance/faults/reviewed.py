@@ -75,7 +75,7 @@ def review(operator: str, fault: str) -> Mapping[str, str]:
 
 
 def unused(planted: Iterable[tuple[str, str]]) -> Iterator[Entry]:
-    """The entries that speak of none of these faults (operator and name)."""
+    """The entries that match none of these faults (operator and name)."""
     pairs = list(planted)
     return (entry for entry in entries() if not any(entry.speaks_of(*pair) for pair in pairs))
 

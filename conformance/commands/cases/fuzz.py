@@ -88,7 +88,7 @@ def command(
     way, and is kept as a file in the folder `examples`. Further failures of a known cause are counted, and the search goes round them. After 20 causes
     or 50 failures in a row the search goes on without the operator.
 
-    Ctrl-C ends the search like its minutes: the reports are written, as those of a run, and name operators that it had not come to. A search claims nothing. `dmlcts merge` merges
+    Ctrl-C ends the search like its minutes: the reports are written, as those of a run, and name operators that it did not reach. A search claims nothing. `dmlcts merge` merges
     searches with different seeds.
 
     \b

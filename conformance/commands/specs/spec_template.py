@@ -62,7 +62,7 @@ support: # CHECK: every table of the page, the newest level's first
   - {{level: "{level}", dimensions: 1-8, types: [FLOAT32, FLOAT16]}}
 """,
     "constraints": """\
-constraints: # CHECK: what the page demands of several tensors
+constraints: # CHECK: what the page requires of several tensors
   same-data-type: {{same: DataType, of: [InputTensor, OutputTensor]}}
   same-dimension-count: {{same: DimensionCount, of: [InputTensor, OutputTensor]}}
   same-sizes: {{same: Sizes, of: [InputTensor, OutputTensor]}}

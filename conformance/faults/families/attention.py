@@ -31,7 +31,7 @@ Rows = Mapping[str, tuple[str, Stages]]
 
 
 def planted(rows: Rows, prefix: str = "", when: Where | None = None, types: tuple[str, ...] = ()) -> Faults:
-    """The faults that rows speak of."""
+    """The faults that rows name."""
     return {f"{prefix}{label}": Fault(does, stages=stages, when=when, types=types) for label, (does, stages) in rows.items()}
 
 

@@ -116,7 +116,7 @@ def known() -> Mapping[str, Any]:
 
 
 def is_stale(operator: str, mutants: Sequence[Mutant]) -> bool:
-    """Whether the file does not speak of these faults of an operator."""
+    """Whether the file does not have these faults of an operator."""
     return bool(known().get(operator, {}).get("digest") != digest(mutants))
 
 
