@@ -229,7 +229,6 @@ BUILT: dict[str, Write] = {
     "squeezenet-qlinear": _static("squeezenet", QuantFormat.QOperator, "uu", False),
     "unet-qdq": _static("unet", QuantFormat.QDQ, "us", False),
     "bert-qdq": _static("bert", QuantFormat.QDQ, "us", False),
-    "bert-qlinear": _static("bert", QuantFormat.QOperator, "us", False),
     "bert-dynamic": partial(changed, "bert", dynamic),
     "vit-dynamic": partial(changed, "vit", dynamic),
     "lstm-dynamic": partial(changed, "lstm", dynamic),
