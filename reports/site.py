@@ -178,6 +178,11 @@ def _prose(text: str) -> Markup:
     return Markup("".join(f"<p>{paragraph}</p>\n" for paragraph in paragraphs))  # noqa: S704 - escaped above
 
 
+def rendered(template: str, **values: object) -> str:
+    """A page of this site's look: a template with these values."""
+    return _environment().get_template(template).render(**values)
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(

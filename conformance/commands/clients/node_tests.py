@@ -21,7 +21,7 @@ from dmlcts.conformance.client.models.node_tests import (
 )
 from dmlcts.conformance.client.models.onnxruntime import ClientError
 
-OUT, RESULTS, SUMMARY = "results-node-tests", "node-tests.jsonl", "node-tests.txt"
+OUT, RESULTS, SUMMARY, PAGE = "results-node-tests", "node-tests.jsonl", "node-tests.txt", "index.html"
 """The folder for what came of the tests, and the files in it."""
 
 _FAILED, _MISSING = 1, 3
@@ -39,6 +39,7 @@ def run_conformance(
     """
     from dmlcts.conformance.client.models.whose import OTHERS
     from dmlcts.generator.case.id_filter import matcher
+    from dmlcts.reports.formats.node_tests import write_node_tests
 
     try:
         tests = node_tests(matcher(expression) if expression else lambda name: True, most)
@@ -66,7 +67,8 @@ def run_conformance(
     (out / RESULTS).write_text("".join(json.dumps(asdict(result)) + "\n" for result in results), encoding="utf-8", newline="\n")
     text = "\n".join(summary(results))
     (out / SUMMARY).write_text(text + "\n", encoding="utf-8", newline="\n")
-    click.echo(f"{text}\nwritten: {out / RESULTS}")
+    write_node_tests([asdict(result) for result in results], f"ONNX Runtime on {dll.name if dll else backend}", out / PAGE)
+    click.echo(f"{text}\nreport: {out / PAGE}")
     return _FAILED if any(result.status in (WRONG, BROKEN) and result.whose != OTHERS for result in results) else 0
 
 
