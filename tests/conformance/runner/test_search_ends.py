@@ -165,8 +165,8 @@ def begun(out: Path, processes: int) -> subprocess.Popen[str]:
         encoding="utf-8",
     )
     until = time.monotonic() + 120
-    while time.monotonic() < until and not any(file.stat().st_size for file in (out / journal.FOLDER).glob("1-ran-*")):
-        time.sleep(0.02)
+    while time.monotonic() < until and sum(file.read_bytes().count(b"\n") for file in (out / journal.FOLDER).glob("1-ran-*")) < 3:
+        time.sleep(0.02)  # a result that is being written when the signal comes is none
     return search
 
 
