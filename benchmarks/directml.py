@@ -38,9 +38,9 @@ import numpy as np
 from dmlcts.conformance.backends.backend import BufferBinding, Dispatch, Rejected
 from dmlcts.conformance.backends.process.process import ProcessBackend, split_command
 from dmlcts.conformance.backends.process.protocol import CLOSE, DESCRIBE, RawStream, frame, read_header, run_request
+from dmlcts.conformance.runner.planning.options import RunOptions
+from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.screen.terminal import command_text
-from dmlcts.conformance.runner.work.options import RunOptions
-from dmlcts.conformance.runner.work.selection import selected_cases
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import AGREEMENT, RELATION, Case
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc

@@ -83,9 +83,9 @@ def cost_of_a_case(folder: Path) -> tuple[float, float]:
     from rich.console import Console
 
     from dmlcts.conformance.runner.folder import journal
+    from dmlcts.conformance.runner.planning.options import RunOptions
     from dmlcts.conformance.runner.run import run
     from dmlcts.conformance.runner.screen.progress import Progress
-    from dmlcts.conformance.runner.work.options import RunOptions
     from dmlcts.reports import write_all
 
     options = RunOptions(expression=SMALL, out=str(folder))
@@ -106,8 +106,8 @@ def cost_of_a_case(folder: Path) -> tuple[float, float]:
 
 def main() -> None:
     """Measures and prints."""
-    from dmlcts.conformance.runner.work.options import RunOptions
-    from dmlcts.conformance.runner.work.selection import selected_cases
+    from dmlcts.conformance.runner.planning.options import RunOptions
+    from dmlcts.conformance.runner.planning.selection import selected_cases
 
     core, full = (len(selected_cases(options)) for options in (RunOptions(), RunOptions(level="full", basis="measured")))
     one = selected_cases(RunOptions(expression=SMALL))[0]

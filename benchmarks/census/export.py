@@ -6,7 +6,7 @@ environment of its own:
     pip install torch torchvision timm transformers onnx onnxscript onnxruntime
 
 Each network is exported twice: in FLOAT32 for a batch of one, and in FLOAT16 for a batch of two (``-fp16``); quantized ones and single layers that
-no exporter gives are written node by node (``built.py``). A model that is there is kept. What cannot be exported is said at the end.
+no exporter gives are written node by node (``built.py``). A model that is there is kept. What cannot be exported is listed at the end.
 """
 
 from __future__ import annotations

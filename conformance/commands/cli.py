@@ -130,7 +130,7 @@ def exit_code_of(error: Exception) -> int | None:
     """The exit code for an exception, None if it is a defect of the suite. The classes are imported here, so that ``--help`` is quick."""
     from dmlcts.conformance.backends.backend import BackendUnavailable
     from dmlcts.conformance.dxdispatch.model_json import ModelError
-    from dmlcts.conformance.runner.work.options import UsageError
+    from dmlcts.conformance.runner.planning.options import UsageError
     from dmlcts.generator.plan.attributes import NotGenerable
     from dmlcts.reports.gate.waivers import WaiverError
     from dmlcts.reports.record.record import RecordError

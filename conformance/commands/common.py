@@ -83,7 +83,7 @@ def print_json(data: Any) -> None:
 
 def operator_named(name: str) -> Operator:
     """The operator with a name given by a user, which may be the short form, in any letter case. Raises UsageError."""
-    from dmlcts.conformance.runner.work.options import UsageError
+    from dmlcts.conformance.runner.planning.options import UsageError
     from dmlcts.spec.reading.loader import load
     from dmlcts.spec.untrusted.files import shortened
 
@@ -98,14 +98,14 @@ def names_given(patterns: Sequence[str]) -> list[str]:
 
     Raises UsageError.
     """
-    from dmlcts.conformance.runner.work.selection import operators_named
+    from dmlcts.conformance.runner.planning.selection import operators_named
 
     return list(dict.fromkeys(name for pattern in patterns for name in operators_named((pattern,))))
 
 
 def case_named(text: str) -> Case:
     """The case that a user gave: by its id, or as a JSON file of one. Raises UsageError."""
-    from dmlcts.conformance.runner.work.options import UsageError, read_case
+    from dmlcts.conformance.runner.planning.options import UsageError, read_case
     from dmlcts.generator.suite.suite import find_case
 
     if Path(text).is_file():

@@ -123,7 +123,7 @@ def _open(config: pytest.Config) -> Session:
     """The session for the options; ends pytest with a message if it cannot be opened."""
     from dmlcts.conformance.backends.backend import BackendUnavailable
     from dmlcts.conformance.backends.opening import apart
-    from dmlcts.conformance.runner.work.options import RunOptions
+    from dmlcts.conformance.runner.planning.options import RunOptions
     from dmlcts.conformance.runner.workers.session import Session
     from dmlcts.reports.gate.waivers import WaiverError
 

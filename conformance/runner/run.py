@@ -16,10 +16,10 @@ from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.folder.complete import completed
 from dmlcts.conformance.runner.folder.manifest import manifest_of, now, resumed, with_version
 from dmlcts.conformance.runner.folder.out_folder import claimed
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.plan import RunPlan
+from dmlcts.conformance.runner.planning.selection import Selection, no_case
 from dmlcts.conformance.runner.screen.progress import Progress
-from dmlcts.conformance.runner.work.options import RunOptions, UsageError
-from dmlcts.conformance.runner.work.plan import RunPlan
-from dmlcts.conformance.runner.work.selection import Selection, no_case
 from dmlcts.conformance.runner.workers.late_failure import LateFailure
 from dmlcts.conformance.runner.workers.pool import Pool
 from dmlcts.conformance.runner.workers.search import work_of

@@ -2,7 +2,7 @@
 
 Only where the environment names a folder (``DMLCTS_CASES``), and only for what judges no implementation: this repository's own checks, and runs
 of the reference. A file that something else wrote would decide what is tested, so a run of any other backend refuses the variable
-(conformance/runner/work/options).
+(conformance/runner/planning/options).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dmlcts.conformance.runner.work.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.generator.case.case_cache import VARIABLE, cached_cases
 from dmlcts.generator.suite.suite import make_cases
 from dmlcts.spec.reading.loader import load

@@ -16,7 +16,7 @@ from dmlcts.conformance.execution.execute import execute
 from dmlcts.conformance.properties.law_dispatch import LawTrial
 from dmlcts.conformance.properties.laws import relation_of
 from dmlcts.conformance.properties.relations import execute_property, first_failure
-from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import RELATION, Case, from_json, to_json
 from dmlcts.generator.plan.plan import plan_of
@@ -396,7 +396,7 @@ def test_an_unknown_relation_is_a_key_error() -> None:
 
 
 def test_a_session_writes_the_example_to_a_file_that_fails_again(tmp_path: Path) -> None:
-    from dmlcts.conformance.runner.work.options import read_case
+    from dmlcts.conformance.runner.planning.options import read_case
 
     wrong: Any = Counting(lambda d, g: g["ATensor"] | g["BTensor"])
     with Session(RunOptions(backend="python:mine:Mine", out=str(tmp_path)), wrong) as session:

@@ -179,8 +179,8 @@ def test_a_constant_is_found_where_the_operator_of_that_name_is_not_meant() -> N
 
 def test_no_spec_is_parsed_to_tell_which_operators_a_word_means() -> None:
     code = (
-        "from dmlcts.conformance.runner.work.options import RunOptions;"
-        "from dmlcts.conformance.runner.work.selection import selected_cases; from dmlcts.spec.reading import loader;"
+        "from dmlcts.conformance.runner.planning.options import RunOptions;"
+        "from dmlcts.conformance.runner.planning.selection import selected_cases; from dmlcts.spec.reading import loader;"
         "from contextlib import suppress; found = []\n"
         "with suppress(ValueError): found = selected_cases(RunOptions(expression={!r}, level='smoke'))\n"
         "print(len(found), loader._load.cache_info().currsize)"

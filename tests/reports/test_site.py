@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from dmlcts.conformance.commands.specs.spec_site import command
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reports.site import BEYOND, CONFIRMED, NEITHER, PROMISED, cells, write_site
 from dmlcts.spec.reading.loader import load, operator_names
 

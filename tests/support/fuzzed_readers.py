@@ -208,7 +208,7 @@ def measured() -> Reader:
 
 
 def profiles() -> Reader:
-    from dmlcts.conformance.runner.work.requirements import read_profile
+    from dmlcts.conformance.runner.planning.requirements import read_profile
     from dmlcts.spec.reading.document import SpecError
 
     valid = b"profile: mine\noperators:\n  ELEMENT_WISE_ROUND: [FLOAT32, FLOAT16]\n  GEMM: all\ndata_types: [FLOAT32]\nvalidation: true\n"
@@ -284,7 +284,7 @@ def pages() -> Reader:
 
 
 def options() -> Reader:
-    from dmlcts.conformance.runner.work.options import UsageError, shard_of
+    from dmlcts.conformance.runner.planning.options import UsageError, shard_of
     from dmlcts.generator.case.id_filter import matcher
 
     def read(data: bytes, folder: Path) -> object:

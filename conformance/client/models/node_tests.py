@@ -129,7 +129,7 @@ def run_node_tests(tests: Sequence[Any], dll: Path | None, options: Sequence[str
         while waiting:
             (folder / "list").write_text("".join(f"{programs.seen(job.folder)}\n" for job in waiting), encoding="utf-8")
             command, surroundings = command_of(programs, [*words, "--each", programs.seen(folder / "list")], {})
-            done, last = _process(command, surroundings, waiting, folder / "said", limit, report)
+            done, last = _process(command, surroundings, waiting, folder / "errors", limit, report)
             broken = broken + 1 if done == 1 and last.status == BROKEN else 0
             if broken == _MOST_BROKEN:
                 raise ClientError(f"the client broke {broken} times in a row, the last time with {last.test}: {last.reason}")
@@ -137,15 +137,15 @@ def run_node_tests(tests: Sequence[Any], dll: Path | None, options: Sequence[str
 
 
 def _process(
-    command: Sequence[str], surroundings: dict[str, str], jobs: Sequence[_Job], said: Path, limit: float, report: Report
+    command: Sequence[str], surroundings: dict[str, str], jobs: Sequence[_Job], errors: Path, limit: float, report: Report
 ) -> tuple[int, NodeTestResult]:
     """Runs jobs in a process until it ends. Returns how many have a result, which is one at least, and the last result."""
-    with said.open("wb") as stream:
+    with errors.open("wb") as stream:
         process = subprocess.Popen(command, env=surroundings, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stream)
         try:
             done = 0
             for job in jobs:
-                result = _awaited(process, job, said, limit)
+                result = _awaited(process, job, errors, limit)
                 done += 1
                 report(result)
                 if result.status == BROKEN:
@@ -159,7 +159,7 @@ def _process(
     return done, result
 
 
-def _awaited(process: subprocess.Popen[bytes], job: _Job, said: Path, limit: float) -> NodeTestResult:
+def _awaited(process: subprocess.Popen[bytes], job: _Job, errors: Path, limit: float) -> NodeTestResult:
     """The result of the job that the process runs now."""
     file, started = job.folder / "result.json", monotonic()
     while True:
@@ -167,7 +167,7 @@ def _awaited(process: subprocess.Popen[bytes], job: _Job, said: Path, limit: flo
         if file.exists() and file.read_bytes().endswith(b"\n"):
             return _judged(job, monotonic() - started)
         if has_ended:
-            words = sanitize.line(said.read_bytes()[-2000:].decode("utf-8", "replace").strip().rpartition("\n")[2])
+            words = sanitize.line(errors.read_bytes()[-2000:].decode("utf-8", "replace").strip().rpartition("\n")[2])
             return job.result(BROKEN, "the client ended", f"the client ended with exit code {process.returncode}: {words}")
         if monotonic() - started > limit:
             process.kill()

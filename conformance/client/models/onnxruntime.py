@@ -47,7 +47,7 @@ class CaptureWish:
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
-    """What the client said. ``outputs`` are those of the last run: name, type, sizes, and its bytes, None for what is no tensor of numbers."""
+    """What the client reported. ``outputs`` are those of the last run: name, type, sizes, and its bytes, None for what is no tensor of numbers."""
 
     onnxruntime: str
     device: str
@@ -92,10 +92,10 @@ def run_model(
         words = ["--onnxruntime", programs.seen(programs.onnxruntime), "--model", programs.seen(folder / model.name)]
         words += ["--out", programs.seen(folder), "--min-feature-level", "5_0", *(["--dll", used] if used else []), *options]
         variables = capture.environment(programs.seen(folder / "capture"), real) if capture else {}
-        code, said = _started(programs, words, variables, limit)
+        code, errors = _started(programs, words, variables, limit)
         if capture:
             _keep(folder / "capture", capture.file)
-        return result_in(folder, code, said)
+        return result_in(folder, code, errors)
 
 
 def give(folder: Path, inputs: Sequence[NDArray[Any]]) -> None:
@@ -163,12 +163,12 @@ def _keep(made: Path, wanted: Path) -> None:
             target.unlink(missing_ok=True)  # of an older capture
 
 
-def result_in(folder: Path, code: int, said: str) -> ModelRun:
-    """What the client wrote to a folder. Raises ClientError, with its exit ``code`` and what it ``said`` where it wrote nothing."""
+def result_in(folder: Path, code: int, errors: str) -> ModelRun:
+    """What the client wrote to a folder. Raises ClientError, with its exit ``code`` and its ``errors`` where it wrote nothing."""
     try:
         found = parse_json(read_text(folder / "result.json", 16 * MIB))
     except InputError:
-        last = sanitize.block("\n".join(said.strip().splitlines()[-10:]))
+        last = sanitize.block("\n".join(errors.strip().splitlines()[-10:]))
         raise ClientError(f"the client ended with exit code {code} and without a result:\n{last}") from None
     if found["status"] != "ok":
         raise ClientError(sanitize.block(found["message"]))

@@ -17,7 +17,7 @@ from dmlcts.conformance.commands.common import Seconds, json_option, operator_na
 from dmlcts.conformance.execution.domains import undefined_inputs
 from dmlcts.conformance.execution.layout import lay_out
 from dmlcts.conformance.execution.outcome import attempt
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.generator.case.build import random_data
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.case.case_file import LARGEST_TENSORS

@@ -20,8 +20,8 @@ from dmlcts.conformance.commands.common import Seconds, json_option, names_given
 from dmlcts.conformance.probing.findings import counts
 from dmlcts.conformance.probing.measured import differences, differs, measurement_of, table, write_measurements
 from dmlcts.conformance.probing.probe import CONFIRMED, REFUSED, UNKNOWN, Probed, probe
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.screen.terminal import console, counted
-from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.reports.record.files import write_text
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.model.measurement import Measurement

@@ -10,8 +10,8 @@ import click
 from dmlcts.conformance.backends.backend import Backend, BackendInfo, BackendUnavailable
 from dmlcts.conformance.backends.directml.setup import SetupError, Wish, check, set_up
 from dmlcts.conformance.backends.directml.stack import CHROOT, ENGINES, home
-from dmlcts.conformance.runner.work.options import RunOptions
-from dmlcts.conformance.runner.work.selection import selected_cases
+from dmlcts.conformance.runner.planning.options import RunOptions
+from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.reports.record.record import PASS
 
@@ -35,13 +35,13 @@ def command(only_check: bool, force: bool, dll: Path | None, engine: str | None,
     """
     try:
         info = check(try_one_case) if only_check else set_up(Wish(dll, engine, mirror, force), click.echo, try_one_case)
-        said = _client(only_check, force) if client else ""
+        message = _client(only_check, force) if client else ""
     except SetupError as error:
         click.echo(f"dmlcts setup: {error}", err=True)
         raise click.exceptions.Exit(1) from None
     click.echo(f"Nothing to do: it is ready in {home()}" if info is None else _text(info))
-    if said:
-        click.echo(said)
+    if message:
+        click.echo(message)
 
 
 def _client(only_check: bool, force: bool) -> str:

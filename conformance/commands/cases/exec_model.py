@@ -17,7 +17,7 @@ from dmlcts.conformance.dxdispatch.model_json import UnsupportedOperator, dumps
 from dmlcts.conformance.dxdispatch.read import read_model
 from dmlcts.conformance.dxdispatch.run import ResourceValues, State, StoppedDispatch, Written, save, text, to_json
 from dmlcts.conformance.execution.outcome import Outcome
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reports.record.record import ERROR, FAIL, UNSUPPORTED
 from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.writing.files import writing_to

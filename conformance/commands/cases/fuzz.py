@@ -98,7 +98,7 @@ def command(
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.runner.exit_code import exit_code
-    from dmlcts.conformance.runner.work.options import RunOptions
+    from dmlcts.conformance.runner.planning.options import RunOptions
     from dmlcts.reports.record.record import SEARCH
 
     seed = SystemRandom().randrange(_SEEDS) if seed is None else seed

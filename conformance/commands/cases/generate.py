@@ -20,8 +20,8 @@ from dmlcts.generator.case.case import LEVELS
 def command(out: Path, **given: str) -> None:
     """Writes pytest modules, one for each operator, that run with plain pytest: pytest DIR --dmlcts-backend BACKEND."""
     # Imported here, so that `--help` is quick.
-    from dmlcts.conformance.runner.work.options import RunOptions, UsageError
-    from dmlcts.conformance.runner.work.selection import selected_cases
+    from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
+    from dmlcts.conformance.runner.planning.selection import selected_cases
     from dmlcts.generator.case.emit import write_modules
 
     cases = selected_cases(RunOptions(**given))  # type: ignore[arg-type]

@@ -15,8 +15,8 @@ from dmlcts.generator.case.case import LEVELS
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from dmlcts.conformance.runner.planning.options import RunOptions
     from dmlcts.conformance.runner.signals import StopSignal
-    from dmlcts.conformance.runner.work.options import RunOptions
     from dmlcts.reports.record.record import Record
 
 OUT, OUT_OF_CASES = "results", "results-case"
@@ -165,8 +165,8 @@ def command(
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.runner.exit_code import EXIT_FAILED, EXIT_PASSED, exit_code
-    from dmlcts.conformance.runner.work.options import RunOptions
-    from dmlcts.conformance.runner.work.requirements import requirements
+    from dmlcts.conformance.runner.planning.options import RunOptions
+    from dmlcts.conformance.runner.planning.requirements import requirements
     from dmlcts.reports.record.verdict import more_to_run
 
     given["required"] = requirements(require)
@@ -228,7 +228,7 @@ def failed_cases(results: Path, given: dict[str, Any], context: click.Context) -
         UsageError: nothing failed there, none of what failed is a case any more, or the user selected cases in another way too.
     """
     from dmlcts.conformance.runner.folder.journal import read_run
-    from dmlcts.conformance.runner.work.options import UsageError
+    from dmlcts.conformance.runner.planning.options import UsageError
     from dmlcts.generator.suite.suite import find_case
     from dmlcts.reports.record.record import FAILURES
 

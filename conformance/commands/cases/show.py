@@ -11,9 +11,9 @@ from rich.table import Table
 
 from dmlcts.conformance.backends.recording import Recording
 from dmlcts.conformance.commands.common import case_named, json_option, print_json
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.screen.terminal import console, counted
-from dmlcts.conformance.runner.work.options import RunOptions, UsageError
-from dmlcts.conformance.runner.work.selection import selected_cases
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import LEVELS, OFFSETS, Case, to_json
 from dmlcts.generator.case.inputs import inputs

@@ -8,7 +8,7 @@ import click
 
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
 from dmlcts.conformance.client.census import census_of, summary, write_census, write_spec_census
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 
 
 @click.command("census", epilog="Exit codes: 0 it was counted, 2 a capture cannot be read.")

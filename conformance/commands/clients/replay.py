@@ -72,9 +72,9 @@ def command(
     from dmlcts.conformance.runner.folder.journal import EXAMPLES
     from dmlcts.conformance.runner.folder.manifest import manifest_of, with_version
     from dmlcts.conformance.runner.folder.out_folder import claimed
+    from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
     from dmlcts.conformance.runner.run import command_line
     from dmlcts.conformance.runner.screen.terminal import command_text, console
-    from dmlcts.conformance.runner.work.options import RunOptions, UsageError
     from dmlcts.reports import write_all
     from dmlcts.reports.explain.explanation import MOST_SHOWN
     from dmlcts.reports.gate.waivers import read_waivers

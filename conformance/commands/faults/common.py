@@ -15,7 +15,7 @@ from dmlcts.conformance.faults.catalogue import check_review, mutants_of, mutate
 from dmlcts.conformance.faults.hunt.hunt import Cost, ReferenceFails
 from dmlcts.conformance.faults.model.mutant import Mutant
 from dmlcts.conformance.faults.reviewed import ReviewError
-from dmlcts.conformance.runner.work.options import UsageError, shard_of
+from dmlcts.conformance.runner.planning.options import UsageError, shard_of
 from dmlcts.generator.case.case import LEVELS
 from dmlcts.generator.case.id_filter import matcher
 from dmlcts.spec.model.operator import DOCUMENTED, MEASURED

@@ -21,7 +21,7 @@ from dmlcts.conformance.faults.catalogue import find_mutant
 from dmlcts.conformance.faults.hunt.hunt import Cost, Hunt, hunt, hunt_by_kind, wanted
 from dmlcts.conformance.faults.hunt.subsumption import is_stale, left_out
 from dmlcts.conformance.faults.hunt.table import costs_table
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 
 _everything_option = click.option(
     "--all", "everything", is_flag=True, help="also what is found whenever another fault is, and what is no fault"

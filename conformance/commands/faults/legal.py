@@ -15,7 +15,7 @@ from dmlcts.conformance.commands.common import json_option, mapper, print_json, 
 from dmlcts.conformance.commands.faults import common
 from dmlcts.conformance.commands.faults.common import operators_of, tracked
 from dmlcts.conformance.faults.legal.legal import FalseAlarm, false_alarms
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 
 
 @click.command("legal")

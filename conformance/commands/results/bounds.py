@@ -16,8 +16,8 @@ from rich.table import Table
 from dmlcts.conformance.execution.judge import FORMATS
 from dmlcts.conformance.execution.judge.unchecked import vacuous_reasons
 from dmlcts.conformance.runner.folder.journal import read_run
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.screen.terminal import console, counted
-from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.reports.formats.markdown import plain
 from dmlcts.reports.record.files import write_text
 from dmlcts.reports.record.record import FAIL, PASS, Record, Result

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from dmlcts.conformance.commands.common import json_option, print_json
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.screen.terminal import console
-from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.generator.case.case import LEVELS
 
 if TYPE_CHECKING:

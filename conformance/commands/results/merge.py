@@ -22,7 +22,7 @@ def command(shards: tuple[Path, ...], out: Path, strict: bool) -> None:
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.runner.exit_code import exit_code
     from dmlcts.conformance.runner.folder.journal import read_run
-    from dmlcts.conformance.runner.work.options import UsageError
+    from dmlcts.conformance.runner.planning.options import UsageError
     from dmlcts.reports.merge import MergeError, apart, merge
     from dmlcts.reports.record.record import SEARCH, write_record
 

@@ -15,8 +15,8 @@ from rich.table import Table
 from dmlcts.conformance.commands.common import json_option, operator_named, print_json, sound
 from dmlcts.conformance.commands.specs import spec_coverage, spec_factors, spec_findings, spec_new, spec_pin, spec_site
 from dmlcts.conformance.commands.specs.spec_show import print_operator
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.screen.terminal import console, counted
-from dmlcts.conformance.runner.work.options import UsageError
 from dmlcts.generator.checks.hints import hints
 from dmlcts.generator.checks.written import written_wrong
 from dmlcts.generator.covering.cases import is_stale

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from dmlcts.conformance.commands.common import sound
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reports.formats.markdown import plain
 from dmlcts.reports.gate.waivers import Waiver, WaiverError, read_waivers
 from dmlcts.reports.record.files import write_text

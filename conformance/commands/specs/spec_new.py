@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from dmlcts.conformance.commands.specs.spec_template import begun, function
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reference.registry import reference_of
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.operator import Operator

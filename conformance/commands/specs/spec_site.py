@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from dmlcts.conformance.commands.common import Mapper, mapper, names_given, processes_option, sound
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reference.registry import reference_of
 from dmlcts.reports.site import CaseLine, OperatorPage, write_site

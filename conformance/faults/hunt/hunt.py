@@ -15,7 +15,7 @@ from time import process_time
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.faults.model.fault import Array
 from dmlcts.conformance.faults.model.mutant import Mutant, MutantBackend
-from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import REJECTION, Case, beyond
 from dmlcts.generator.case.inputs import inputs as case_inputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dmlcts.conformance.runner.work.plan import RunPlan
+from dmlcts.conformance.runner.planning.plan import RunPlan
 from dmlcts.reports.record.record import FAILURES, NOT_RUN, SEARCH, Record, RecordError, Result
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.process.process import split_command
-from dmlcts.conformance.runner.work.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 
 _APART: dict[str, Any] = {
     "out": "", "maxfail": 0, "keep_going": False, "today": "", "shard": "", "seed": "", "minutes": 0.0, "waivers": (), "case_files": (),

@@ -14,8 +14,8 @@ from pathlib import Path
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.folder.inputs import inputs_of
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
 from dmlcts.conformance.runner.screen.terminal import command_text
-from dmlcts.conformance.runner.work.options import RunOptions, UsageError
 from dmlcts.reports.record.record import NOT_RUN, Manifest, RecordError, Result
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.promises import spec_files, spec_version

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.spec.writing.files import writing_to
 
 LOCK = ".dmlcts.lock"

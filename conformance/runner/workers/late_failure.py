@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.work.plan import RunPlan
-from dmlcts.conformance.runner.work.selection import Selection
+from dmlcts.conformance.runner.planning.plan import RunPlan
+from dmlcts.conformance.runner.planning.selection import Selection
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import Ran, not_run
 from dmlcts.generator.suite.suite import find_case

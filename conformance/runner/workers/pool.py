@@ -25,9 +25,9 @@ from dmlcts.conformance.backends.opening import is_in_process
 from dmlcts.conformance.backends.python.python_host import child_environment
 from dmlcts.conformance.execution.outcome import HOST
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.work.breaker import KINDS, Ending, ending_of
-from dmlcts.conformance.runner.work.plan import RunPlan
-from dmlcts.conformance.runner.work.selection import Selection
+from dmlcts.conformance.runner.planning.breaker import KINDS, Ending, ending_of
+from dmlcts.conformance.runner.planning.plan import RunPlan
+from dmlcts.conformance.runner.planning.selection import Selection
 from dmlcts.conformance.runner.workers.late_failure import LateFailure
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.threads import one_thread

@@ -14,9 +14,9 @@ from time import monotonic
 
 from dmlcts.conformance.properties.causes import Cause, Causes
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.work.options import RunOptions, UsageError
-from dmlcts.conformance.runner.work.plan import RunPlan, Watcher
-from dmlcts.conformance.runner.work.selection import Selection, operators_named, selection_of
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.plan import RunPlan, Watcher
+from dmlcts.conformance.runner.planning.selection import Selection, operators_named, selection_of
 from dmlcts.generator.case.case import LEVELS, Case
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.plan.plan import plan_of

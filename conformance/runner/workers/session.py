@@ -20,8 +20,8 @@ from dmlcts.conformance.properties.drawn import execute_drawn
 from dmlcts.conformance.properties.relations import EXAMPLES, execute_property
 from dmlcts.conformance.runner.folder.journal import EXAMPLES as EXAMPLES_FOLDER
 from dmlcts.conformance.runner.folder.journal import FOLDER as JOURNAL
+from dmlcts.conformance.runner.planning.options import RunOptions, read_case
 from dmlcts.conformance.runner.screen.terminal import command_text
-from dmlcts.conformance.runner.work.options import RunOptions, read_case
 from dmlcts.conformance.runner.workers.malloc import keep_freed_memory
 from dmlcts.generator.case.case import AGREEMENT, RELATION, Case, to_json
 from dmlcts.generator.random.fuzz_cases import find_numbered

@@ -33,9 +33,9 @@ from typing import Any, TextIO
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable
 from dmlcts.conformance.properties.causes import CAUSE
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.work.breaker import Ending, ending_of
-from dmlcts.conformance.runner.work.options import RunOptions
-from dmlcts.conformance.runner.work.selection import Selection
+from dmlcts.conformance.runner.planning.breaker import Ending, ending_of
+from dmlcts.conformance.runner.planning.options import RunOptions
+from dmlcts.conformance.runner.planning.selection import Selection
 from dmlcts.conformance.runner.workers.search import work_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import Case

@@ -83,8 +83,8 @@ def roi_align_grad(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> 
         sums = [corners(xp, share, image, *places, MEASURED) for share, places in zip(shares, places_of, strict=True)]
         answers["OutputROIGradientTensor"] = found = _answer(xp, sums, ways, shape)
         if _has_pseudo_code(desc):
-            said = _answer(xp, [corners(xp, shares[0], image, *places_of[0], DOCUMENTED)], ways[:1], shape)
-            answers["OutputROIGradientTensor"] = replace(said, contested={operator.MEASURED: found})
+            documented = _answer(xp, [corners(xp, shares[0], image, *places_of[0], DOCUMENTED)], ways[:1], shape)
+            answers["OutputROIGradientTensor"] = replace(documented, contested={operator.MEASURED: found})
     return answers
 
 

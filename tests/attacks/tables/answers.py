@@ -16,7 +16,7 @@ from attack import Attack
 from dmlcts.conformance import BackendFault, Dispatch, Rejected, Unsupported
 from dmlcts.conformance.backends.python.in_process import InProcess
 from dmlcts.conformance.backends.reference import ReferenceBackend
-from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import result_in
 from dmlcts.generator.suite.suite import find_case

@@ -82,8 +82,8 @@ def same_as_alone(folder: object) -> str:
     """The record has each case of the operator once."""
     from pathlib import Path
 
-    from dmlcts.conformance.runner.work.options import RunOptions
-    from dmlcts.conformance.runner.work.selection import selected_cases
+    from dmlcts.conformance.runner.planning.options import RunOptions
+    from dmlcts.conformance.runner.planning.selection import selected_cases
     from dmlcts.reports.record.record import read_record
 
     found = sorted(result.case for result in read_record(Path(str(folder)) / "out/results.jsonl").results)

@@ -25,7 +25,7 @@ from dmlcts.conformance.client.replay.slots import INPUT, OUTPUT, slots
 from dmlcts.conformance.commands.cli import dmlcts
 from dmlcts.conformance.faults.legal.legal import legal_of
 from dmlcts.conformance.faults.model.mutant import Mutant, MutantBackend
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reports.gate.waivers import Waiver
 from dmlcts.reports.record.record import FAIL, NOT_RUN, PASS, WAIVED
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc

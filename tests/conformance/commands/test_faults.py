@@ -22,7 +22,7 @@ from dmlcts.conformance.faults.catalogue import find_mutant, mutants_of
 from dmlcts.conformance.faults.hunt import subsumption
 from dmlcts.conformance.faults.model.fault import Fault
 from dmlcts.conformance.faults.model.mutant import Mutant
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.generator.suite.suite import find_case
 from dmlcts.reference.registry import references
 from dmlcts.spec.model.operator import MEASURED

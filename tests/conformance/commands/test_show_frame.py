@@ -9,7 +9,7 @@ import pytest
 from dmlcts.conformance.backends.process import process
 from dmlcts.conformance.backends.process.process import ProcessBackend
 from dmlcts.conformance.commands.cli import main
-from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.suite.suite import find_case, operator_cases
 

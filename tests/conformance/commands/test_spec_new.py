@@ -16,7 +16,7 @@ import pytest
 from dmlcts.conformance.commands.specs import spec_new
 from dmlcts.conformance.commands.specs.spec_new import known
 from dmlcts.conformance.commands.specs.spec_template import begun, function
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.generator.case.case import REJECTION, Case
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.spec.model.abi import abi, introduced

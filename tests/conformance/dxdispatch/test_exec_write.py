@@ -23,7 +23,7 @@ from dmlcts.conformance.dxdispatch.run import State
 from dmlcts.conformance.dxdispatch.write import INLINE, desc_fields, model_text, write_model
 from dmlcts.conformance.execution.judge import judge
 from dmlcts.conformance.execution.judgement import tolerance_of
-from dmlcts.conformance.runner.work.options import read_case
+from dmlcts.conformance.runner.planning.options import read_case
 from dmlcts.generator.case.case import REFERENCE, REJECTION, VALUES, Case
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.case.places import output_names

@@ -25,7 +25,7 @@ from dmlcts.conformance.faults.model.fault import (
     with_input,
 )
 from dmlcts.conformance.faults.model.mutant import Mutant, MutantBackend, fitted, stored
-from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import REJECTION, Case
 from dmlcts.generator.case.inputs import inputs

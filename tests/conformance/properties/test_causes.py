@@ -14,7 +14,7 @@ from dmlcts.conformance.execution.outcome import Outcome
 from dmlcts.conformance.properties.causes import CAUSE, MOST_AGAIN, Cause, Causes
 from dmlcts.conformance.properties.drawn import check_of
 from dmlcts.conformance.runner.folder import journal
-from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.search import BATCH, ROUND, Search
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.case import Case

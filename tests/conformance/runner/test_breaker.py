@@ -16,8 +16,8 @@ from commands import dmlcts
 from dmlcts.conformance.backends.backend import CRASHED, GARBLED, HUNG, NOT_STARTED, BackendFault
 from dmlcts.conformance.backends.process import process
 from dmlcts.conformance.execution.outcome import fault_evidence
-from dmlcts.conformance.runner.work import breaker
-from dmlcts.conformance.runner.work.breaker import ANSWERED, OPERATORS, PASSED, SILENT, Breaker, Ending, ending_of, reason
+from dmlcts.conformance.runner.planning import breaker
+from dmlcts.conformance.runner.planning.breaker import ANSWERED, OPERATORS, PASSED, SILENT, Breaker, Ending, ending_of, reason
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reports.record.record import Record, read_record
 from tests.support.records import negative, result

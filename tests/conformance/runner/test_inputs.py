@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dmlcts.conformance.runner.folder.inputs import code_of, inputs_of
-from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.planning.options import RunOptions
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from commands import dmlcts
 
 from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.folder.out_folder import LOCK, claimed
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reports.record.files import write_text
 from dmlcts.reports.record.record import Record
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dmlcts.conformance.commands.cli import main
+from dmlcts.conformance.runner.planning.options import RunOptions
+from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.plugin import Tally, explanation, generated_from
-from dmlcts.conformance.runner.work.options import RunOptions
-from dmlcts.conformance.runner.work.selection import selected_cases
 from dmlcts.reference.registry import references
 from dmlcts.reports.record.record import Mismatch, Result
 from dmlcts.spec.reading.promises import spec_version

@@ -13,8 +13,8 @@ from dmlcts.conformance.backends.backend import BackendInfo, Unsupported
 from dmlcts.conformance.backends.process.protocol import ProtocolError, read_info
 from dmlcts.conformance.commands.cli import main
 from dmlcts.conformance.execution.execute import execute
-from dmlcts.conformance.runner.work.options import UsageError
-from dmlcts.conformance.runner.work.requirements import read_profile, requirements
+from dmlcts.conformance.runner.planning.options import UsageError
+from dmlcts.conformance.runner.planning.requirements import read_profile, requirements
 from dmlcts.generator.case.case import REJECTION
 from dmlcts.generator.suite.suite import find_case, operator_cases
 from dmlcts.reports.record.record import read_record
@@ -22,7 +22,7 @@ from dmlcts.spec.reading.document import SpecError
 
 BIT_OR, BIT_XOR = "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_BIT_XOR"
 DECLINED, OTHER = f"{BIT_OR}/UINT8/4d", f"{BIT_OR}/UINT32/4d"
-SCHEMA = Path(__file__).parents[3] / "conformance" / "runner" / "work" / "schema" / "profile.schema.json"
+SCHEMA = Path(__file__).parents[3] / "conformance" / "runner" / "planning" / "schema" / "profile.schema.json"
 
 
 @pytest.fixture(autouse=True)

@@ -19,10 +19,10 @@ from commands import dmlcts
 from records import listed_cases
 from rich.console import Console
 
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.run import run
 from dmlcts.conformance.runner.screen.progress import Progress
-from dmlcts.conformance.runner.work.options import RunOptions, UsageError
-from dmlcts.conformance.runner.work.selection import selected_cases
 from dmlcts.reports.record.record import STATUSES, read_record
 from dmlcts.reports.record.verdict import WORDS
 from dmlcts.spec.reading.loader import operator_names

@@ -15,8 +15,8 @@ import pytest
 from commands import dmlcts
 from unruly_runs import CASE, HOSTS, OTHERS, SELECTED, results, started
 
-from dmlcts.conformance.runner.work.options import RunOptions
-from dmlcts.conformance.runner.work.selection import selected_cases
+from dmlcts.conformance.runner.planning.options import RunOptions
+from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reports.record.record import Result
 from dmlcts.spec.reading.document import SpecError

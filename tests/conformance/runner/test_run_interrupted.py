@@ -19,8 +19,8 @@ from commands import dmlcts
 from dmlcts.conformance.backends.backend import BackendInfo
 from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.folder.manifest import manifest_of
-from dmlcts.conformance.runner.work.options import RunOptions
-from dmlcts.conformance.runner.work.selection import selected_cases
+from dmlcts.conformance.runner.planning.options import RunOptions
+from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import not_run
 from dmlcts.reports.record.record import RecordError, read_record, result_json

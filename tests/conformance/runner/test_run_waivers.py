@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commands import dmlcts
 
-from dmlcts.conformance.runner.work.options import RunOptions
+from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.reports.record.record import Result, read_record
 
 pytestmark = pytest.mark.usefixtures("hosts_at_hand")

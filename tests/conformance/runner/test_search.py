@@ -20,9 +20,9 @@ from dmlcts.conformance.properties.drawn import SIMPLER
 from dmlcts.conformance.runner.exit_code import exit_code
 from dmlcts.conformance.runner.explaining import explain
 from dmlcts.conformance.runner.folder import journal
+from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.run import run
 from dmlcts.conformance.runner.screen.progress import Progress
-from dmlcts.conformance.runner.work.options import RunOptions
 from dmlcts.conformance.runner.workers import search
 from dmlcts.conformance.runner.workers.search import BATCH, SearchPlan
 from dmlcts.generator.case.case_file import read_case_file

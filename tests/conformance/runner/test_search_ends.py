@@ -19,10 +19,10 @@ from rich.console import Console
 from dmlcts.conformance.runner.exit_code import exit_code
 from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.folder.complete import completed
+from dmlcts.conformance.runner.planning.options import RunOptions
+from dmlcts.conformance.runner.planning.plan import RunPlan
 from dmlcts.conformance.runner.run import run
 from dmlcts.conformance.runner.screen.progress import Progress
-from dmlcts.conformance.runner.work.options import RunOptions
-from dmlcts.conformance.runner.work.plan import RunPlan
 from dmlcts.conformance.runner.workers.search import SearchPlan
 from dmlcts.reports.claim.claim import claim_of
 from dmlcts.reports.gate.gate import compare

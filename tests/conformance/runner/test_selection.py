@@ -18,9 +18,9 @@ from dmlcts.conformance.backends.backend import BackendUnavailable
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.folder.manifest import manifest_of
-from dmlcts.conformance.runner.work.options import RunOptions, UsageError
-from dmlcts.conformance.runner.work.plan import RunPlan
-from dmlcts.conformance.runner.work.selection import operators_named, selected_cases, selection_of
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.plan import RunPlan
+from dmlcts.conformance.runner.planning.selection import operators_named, selected_cases, selection_of
 from dmlcts.conformance.runner.workers.pool import Pool, _Process
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import not_run
@@ -75,7 +75,7 @@ def test_operators_select_by_word_and_by_option(tmp_path: Path) -> None:
 
 def test_nothing_is_made_of_operators_that_are_not_selected(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    monkeypatch.setattr("dmlcts.conformance.runner.work.selection.operator_cases", lambda name, level: made.append(name) or ())
+    monkeypatch.setattr("dmlcts.conformance.runner.planning.selection.operator_cases", lambda name, level: made.append(name) or ())
     for options in (RunOptions(operators=("BIT_OR",)), RunOptions(expression=CASE), RunOptions(expression="bit_or and not uint8")):
         selected_cases(options)
         assert set(made) == {OR}

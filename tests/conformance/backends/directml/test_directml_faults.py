@@ -30,8 +30,8 @@ from dmlcts.conformance.backends.process.process import ProcessBackend, split_co
 from dmlcts.conformance.backends.process.protocol import DESCRIBE, RawStream, frame, read_header, run_request
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.execution.layout import lay_out
-from dmlcts.conformance.runner.work.options import RunOptions
-from dmlcts.conformance.runner.work.selection import selected_cases
+from dmlcts.conformance.runner.planning.options import RunOptions
+from dmlcts.conformance.runner.planning.selection import selected_cases
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, Result

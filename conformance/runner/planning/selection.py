@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from dmlcts.conformance.runner.work.breaker import Breaker
-from dmlcts.conformance.runner.work.options import RunOptions, UsageError, read_case, shard_of
-from dmlcts.conformance.runner.work.plan import RunPlan, Watcher
+from dmlcts.conformance.runner.planning.breaker import Breaker
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError, read_case, shard_of
+from dmlcts.conformance.runner.planning.plan import RunPlan, Watcher
 from dmlcts.generator.case.case import LEVELS, Case
 from dmlcts.generator.case.id_filter import matcher, may_match, words_of
 from dmlcts.generator.suite.suite import find_case, operator_cases, select

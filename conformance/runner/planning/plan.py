@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from dmlcts.conformance.runner.work.breaker import Breaker, Ending
+from dmlcts.conformance.runner.planning.breaker import Breaker, Ending
 from dmlcts.reports.record.record import FAILURES
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from dmlcts.conformance.runner.work.options import UsageError
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reports.claim.claim import VALIDATION
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.reading.document import Document, parse, read
@@ -37,7 +37,7 @@ def requirements(given: Iterable[str]) -> tuple[str, ...]:
 def read_profile(file: Path) -> tuple[str, ...]:
     """The requirements of a profile. Raises SpecError, which names file, line and field."""
     document = parse(read(file), file)
-    validate(document, "dmlcts.conformance.runner.work", "profile")
+    validate(document, "dmlcts.conformance.runner.planning", "profile")
     return tuple(_in_profile(document))
 
 
