@@ -74,6 +74,12 @@ def array_of(plan: Plan, most: str) -> CoveringArray:
     return _joined(plan, [array for array in every if array.lists == lists])
 
 
+def row_values(operator: Operator) -> Iterator[dict[str, str]]:
+    """What the rows of an operator want, of all editions: a value of each factor by name."""
+    for plan in map(plan_of, (*editions(operator), operator)):
+        yield from map(model_of(plan).values_of, array_of(plan, "core").rows)
+
+
 def _how(operator: Operator) -> str:
     return f"`dmlcts spec arrays {operator.name}`"
 

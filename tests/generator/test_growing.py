@@ -14,7 +14,7 @@ import pytest
 
 from dmlcts.generator.case.case import Case, to_json
 from dmlcts.generator.covering import stored as stored_arrays
-from dmlcts.generator.covering.cases import about, array_of, editions, is_stale
+from dmlcts.generator.covering.cases import about, array_of, editions, is_stale, row_values
 from dmlcts.generator.covering.grow import compute_rows
 from dmlcts.generator.covering.space import space_of
 from dmlcts.generator.covering.stored import read_arrays, write_arrays
@@ -155,6 +155,13 @@ def test_what_is_new_is_in_rows_with_each_other_value(monkeypatch: pytest.Monkey
     costly = {at for at, factor in enumerate(space.model.factors) if factor.kind == "long"}
     assert {(at, value) for at, value in values if at not in costly} <= met
     assert len(rows) <= len(read_arrays(name)[0].rows) // 10
+
+
+def test_what_rows_want_is_known_of_all_editions() -> None:
+    now = with_value(load("ELEMENT_WISE_CLIP"), "Max", 50)
+    before = [*row_values(load("ELEMENT_WISE_CLIP"))]
+    assert len(before) == len(read_arrays("ELEMENT_WISE_CLIP")[0].rows)
+    assert [*row_values(now)] == before
 
 
 def test_lists_that_no_row_depends_on_are_stored_without_rows() -> None:

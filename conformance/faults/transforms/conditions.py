@@ -12,9 +12,8 @@ import numpy as np
 from dmlcts.conformance.backends.backend import Dispatch
 from dmlcts.conformance.faults.model.fault import Array, Fault, Inputs, Where, has
 from dmlcts.conformance.faults.transforms.tensors import types_of
-from dmlcts.generator.covering.cases import array_of
+from dmlcts.generator.covering.cases import row_values
 from dmlcts.generator.facts.factors import model_of
-from dmlcts.generator.facts.tuples import NONE
 from dmlcts.generator.plan.attributes import has_value, value_text
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.plan.tensor_names import tensors_of
@@ -90,14 +89,9 @@ def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
 def _can_be(operator: Operator, layouts: Mapping[str, str]) -> bool:
     """Whether some desc has these layouts: not of a tensor of one element, or of two dimensions for planes. An array has every pair that can be."""
     plan = plan_of(operator)
-    model = model_of(plan)
-    named = {plan.name_of(name): layout for name, layout in layouts.items()}
-    wanted = {place: layout for name, layout in named.items() if (place := model.place.get(f"layout {name}")) is not None}
-    factors = model.factors
-    return any(
-        all(row[place] != NONE and factors[place].values[row[place]] == layout for place, layout in wanted.items())
-        for row in array_of(plan, "core").rows
-    )
+    named = {f"layout {plan.name_of(name)}": layout for name, layout in layouts.items()}
+    wanted = {name: layout for name, layout in named.items() if name in model_of(plan).place}
+    return any(all(row.get(name) == layout for name, layout in wanted.items()) for row in row_values(operator))
 
 
 def _of_tensor(name: str, test: Callable[[TensorDesc], bool]) -> Where:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "barriers.h"
+
 namespace copies {
 
 namespace {
@@ -23,27 +25,6 @@ Com<ID3D12Resource> readback_buffer(ID3D12Device* device, uint64_t size) {
     device->CreateCommittedResource(&heap, D3D12_HEAP_FLAG_NONE, &desc, D3D12_RESOURCE_STATE_COPY_DEST, nullptr, __uuidof(ID3D12Resource),
                                     made.out());
     return made;
-}
-
-void transition(ID3D12GraphicsCommandList* list, const std::vector<ID3D12Resource*>& buffers, D3D12_RESOURCE_STATES before,
-                D3D12_RESOURCE_STATES after) {
-    std::vector<D3D12_RESOURCE_BARRIER> barriers;
-    for (ID3D12Resource* buffer : buffers) {
-        D3D12_RESOURCE_BARRIER barrier{};
-        barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_TRANSITION;
-        barrier.Transition.pResource = buffer;
-        barrier.Transition.Subresource = D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES;
-        barrier.Transition.StateBefore = before;
-        barrier.Transition.StateAfter = after;
-        barriers.push_back(barrier);
-    }
-    if (!barriers.empty()) list->ResourceBarrier(static_cast<UINT>(barriers.size()), barriers.data());
-}
-
-void await_writes(ID3D12GraphicsCommandList* list) {
-    D3D12_RESOURCE_BARRIER barrier{};
-    barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_UAV;
-    list->ResourceBarrier(1, &barrier);
 }
 
 bool is_within(const dml::BufferBinding& part) {

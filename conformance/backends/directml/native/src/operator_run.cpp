@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "barriers.h"
 #include "guard.h"
 
 namespace {
@@ -93,7 +94,7 @@ public:
         still_there(at_initialize, "binding for initialization");
         device_.recorder()->RecordDispatch(d3d12_.list(), initializer_.get(), table.get());
         still_there(at_initialize, "RecordDispatch of the initializer");
-        await_writes();
+        await_writes(d3d12_.list());
     }
 
     void bind() {
@@ -128,7 +129,7 @@ private:
         if (in) {
             for (const uint64_t size : request_.resources) buffers_.push_back(d3d12_.buffer(size));
         } else {
-            transition(all_buffers(), before, after);
+            transition(d3d12_.list(), all_buffers(), before, after);
         }
         uint64_t offset = 0;
         for (size_t i = 0; i < buffers_.size(); ++i) {
@@ -138,19 +139,19 @@ private:
             if (size && !in) d3d12_.list()->CopyBufferRegion(staged, offset, buffer, 0, size);
             offset += size;
         }
-        if (in) transition(all_buffers(), before, after);
+        if (in) transition(d3d12_.list(), all_buffers(), before, after);
     }
 
     /// What is bound of temporary memory holds NaN of every float type before a dispatch: an operator that reads what it did not write shows.
     void fill_temporary(const dml::BindingProperties& properties) {
         const uint64_t total = properties.temporary_resource_size;
         if (!total) return;
-        if (filled_) transition({temporary_.get()}, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_DEST);
+        if (filled_) transition(d3d12_.list(), {temporary_.get()}, D3D12_RESOURCE_STATE_UNORDERED_ACCESS, D3D12_RESOURCE_STATE_COPY_DEST);
         for (uint64_t offset = 0; offset < total; offset += pattern_size) {
             const uint64_t size = std::min(pattern_size, total - offset);
             d3d12_.list()->CopyBufferRegion(temporary_.get(), offset, staged_->buffer.get(), request_.total, size);
         }
-        transition({temporary_.get()}, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
+        transition(d3d12_.list(), {temporary_.get()}, D3D12_RESOURCE_STATE_COPY_DEST, D3D12_RESOURCE_STATE_UNORDERED_ACCESS);
         filled_ = true;
     }
 
@@ -158,26 +159,6 @@ private:
         std::vector<ID3D12Resource*> found;
         for (const Com<ID3D12Resource>& buffer : buffers_) found.push_back(buffer.get());
         return found;
-    }
-
-    void transition(const std::vector<ID3D12Resource*>& buffers, D3D12_RESOURCE_STATES before, D3D12_RESOURCE_STATES after) {
-        std::vector<D3D12_RESOURCE_BARRIER> barriers;
-        for (ID3D12Resource* buffer : buffers) {
-            D3D12_RESOURCE_BARRIER barrier{};
-            barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_TRANSITION;
-            barrier.Transition.pResource = buffer;
-            barrier.Transition.Subresource = D3D12_RESOURCE_BARRIER_ALL_SUBRESOURCES;
-            barrier.Transition.StateBefore = before;
-            barrier.Transition.StateAfter = after;
-            barriers.push_back(barrier);
-        }
-        if (!barriers.empty()) d3d12_.list()->ResourceBarrier(static_cast<UINT>(barriers.size()), barriers.data());
-    }
-
-    void await_writes() {
-        D3D12_RESOURCE_BARRIER barrier{};
-        barrier.Type = D3D12_RESOURCE_BARRIER_TYPE_UAV;
-        d3d12_.list()->ResourceBarrier(1, &barrier);
     }
 
     /// Initialization and execution have a part of the descriptor heap each, since both are in one command list.
