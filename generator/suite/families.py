@@ -12,6 +12,7 @@ from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.random.cases import random_cases
 from dmlcts.generator.sweeps.critical_sizes import critical_size_cases
 from dmlcts.generator.sweeps.memory import gap_cases, huge_cases
+from dmlcts.generator.sweeps.networks import network_cases
 from dmlcts.generator.sweeps.one_factor.data import one_factor_data_cases
 from dmlcts.generator.sweeps.one_factor.layouts import one_factor_layout_cases
 from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases
@@ -61,6 +62,11 @@ FAMILIES = (
     ),
     Family(one_factor_layout_cases, "one tensor in each layout, all others packed", "a tensor read by the strides of another"),
     Family(workload_cases, "the spec's workloads, and others around them", "kernels made for one size, stride or activation"),
+    Family(
+        network_cases,
+        "what real networks dispatch, small and at its own sizes",
+        "a kernel that every client runs, and no author thinks of",
+    ),
     Family(gap_cases, "strided outputs whose gaps must not change", "writes beyond the elements"),
     Family(negative_cases, "descs and bindings that break one rule each", "what is accepted and must be rejected"),
     Family(property_cases, "laws, and agreement for data that a search draws", "errors that no listed value shows"),

@@ -283,6 +283,19 @@ WORKLOAD_LAYOUTS = (
 )
 """What people pass on from other operators, by transposing, cutting or broadcasting."""
 
+# Dispatches of real networks
+
+
+NETWORK_SIDE, NETWORK_OUTER_SIDE, NETWORK_BATCH = 16, 4, 2
+"""The largest sizes of a network's dispatch that is cut: of the last two dimensions and of channels, of those before them, of a batch."""
+
+NETWORK_CAP, NETWORK_WORK = 1 << 18, 1 << 22
+"""The elements of all tensors, and the product of all sizes, of a network's dispatch at its own sizes, at most: about 50 ms."""
+
+STRUCTURAL_NUMBER = 7
+"""Numbers of an attribute up to this one belong to a dispatch's structure, such as strides of a window; larger ones are cut like sizes."""
+
+
 # Usual cases, and those of gaps and of resources beyond 32 bits
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -122,13 +123,34 @@ def checked_census(text: str, file: Path) -> Document:
     return found
 
 
-def networks_of(folder: Path, operator: str) -> Mapping[str, int]:
-    """The networks that dispatch an operator, by name, with how many kinds of its dispatches each has; none where no network does.
+@dataclass(frozen=True, slots=True)
+class DispatchedKind:
+    """A kind of dispatch in the census: its structure as text, how many dispatches all networks have of it, which networks, and the most
+    frequent desc in the form of case files.
+    """
+
+    kind: str
+    count: int
+    networks: tuple[str, ...]
+    desc: Mapping[str, Any]
+
+
+@cache
+def kinds_of(folder: Path, operator: str) -> tuple[DispatchedKind, ...]:
+    """The kinds of an operator's dispatches that networks have, the most frequent first; none where no network has any.
 
     ``folder`` is that of measurements. Raises SpecError.
     """
     file = folder / "census" / f"{operator.lower()}.yaml"
     if not file.is_file():
-        return {}
+        return ()
     kinds = checked_census(read(file), file).data["kinds"]
-    return Counter(network for kind in kinds for network in kind["networks"])
+    return tuple(DispatchedKind(kind["kind"], kind["count"], tuple(kind["networks"]), kind["desc"]) for kind in kinds)
+
+
+def networks_of(folder: Path, operator: str) -> Mapping[str, int]:
+    """The networks that dispatch an operator, by name, with how many kinds of its dispatches each has; none where no network does.
+
+    ``folder`` is that of measurements. Raises SpecError.
+    """
+    return Counter(network for kind in kinds_of(folder, operator) for network in kind.networks)
