@@ -13,10 +13,12 @@ from itertools import chain
 
 from dmlcts.generator.case.case import HUGE, LEVELS, Case
 from dmlcts.generator.case.case_cache import cached_cases
+from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.cases import find_random
 from dmlcts.generator.random.fuzz_cases import find_numbered
 from dmlcts.generator.suite.families import FAMILIES
 from dmlcts.generator.suite.grown import earlier_cases, new_cases
+from dmlcts.generator.sweeps.networks import label_of, network_cases
 from dmlcts.spec.model.abi import FeatureLevel, feature_level
 from dmlcts.spec.model.operator import DOCUMENTED, Operator
 from dmlcts.spec.reading.loader import load, operator_names
@@ -37,6 +39,11 @@ def operator_cases(name: str, most: str = "full") -> tuple[Case, ...]:
     """
     with _without_collector():
         return cached_cases(name, most, lambda: make_cases(load(name), most))
+
+
+def network_dispatches(name: str, most: str = "full") -> tuple[Case, ...]:
+    """The cases of an operator alone that stand for what networks dispatch: as those of ``operator_cases``, in a fraction of the time."""
+    return tuple(network_cases(plan_of(load(name)), most))
 
 
 def make_cases(operator: Operator, most: str = "full") -> tuple[Case, ...]:
@@ -106,12 +113,13 @@ def select(
     basis: str = DOCUMENTED,
     at: FeatureLevel | None = None,
     matching: Callable[[str], bool] | None = None,
+    network: str = "",
     shard: tuple[int, int] = (1, 1),
 ) -> list[Case]:
     """The cases that a run with these options executes.
 
     ``basis`` documented omits measured and contested cases. ``at`` omits cases that only a newer feature level promises. ``shard`` (I, N)
-    keeps the I-th of N parts; a case's part depends only on its id.
+    keeps the I-th of N parts; ``network`` names one whose dispatches alone are wanted. A case's part depends only on its id.
     """
     wanted = LEVELS[: LEVELS.index(level) + 1]
     return [
@@ -121,5 +129,6 @@ def select(
         and (case.basis == DOCUMENTED or basis != DOCUMENTED)
         and (at is None or feature_level(case.feature_level) <= at)
         and (matching is None or matching(case.id))
+        and (not network or label_of(network) in case.covers)
         and (shard[1] == 1 or int.from_bytes(sha256(case.id.encode()).digest()[:4], "big") % shard[1] == shard[0] - 1)
     ]

@@ -29,6 +29,11 @@ LABEL = "network"
 _Size = int | tuple[int, ...]
 
 
+def label_of(network: str) -> str:
+    """The label of the cases that stand for what a network dispatches."""
+    return f"{LABEL}/{network}"
+
+
 def network_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """Each kind of dispatch that a network has, cut; and as it is, if it is not too large. What no rule allows is left out: some clients go beyond the page."""
     if beyond("core", most):
@@ -78,7 +83,7 @@ def _case(plan: Plan, choice: TypeChoice, desc: OperatorDesc, kind: DispatchedKi
         desc,
         choice,
         level=level,
-        covers=[f"{LABEL}/{name}" for name in kind.networks],
+        covers=map(label_of, kind.networks),
         note=f"what networks dispatch: {named}",
     )
 
@@ -114,14 +119,17 @@ def cut_desc(plan: Plan, choice: TypeChoice, desc: OperatorDesc) -> OperatorDesc
 
 
 def _cuts(model: Model, symbols: Mapping[str, _Size]) -> dict[int, int]:
-    """What each size becomes, equal ones the same; sizes of windows stay."""
-    found = dict[int, int]()
+    """What each size becomes, equal ones the same; sizes of windows stay, also where another is as large."""
+    found, windows = dict[int, int](), set[int]()
     for symbol, size in symbols.items():
         each = size if isinstance(size, tuple) else (size,)
-        for at, own in enumerate(each) if symbol not in model.growing else ():
+        if symbol in model.growing:
+            windows.update(each)
+            continue
+        for at, own in enumerate(each):
             most = _most(model, symbol, at - len(each) if isinstance(size, tuple) else 0)
             found[own] = min(own, most, found.get(own, most))
-    return found
+    return found | {size: size for size in windows if size <= table.LARGEST_WINDOW}
 
 
 def _most(model: Model, symbol: str, at: int) -> int:
@@ -136,7 +144,7 @@ def _cut(size: _Size, cuts: Mapping[int, int]) -> _Size:
 
 
 def _attributes(plan: Plan, desc: OperatorDesc, cuts: Mapping[int, int]) -> Iterator[Combination]:
-    """The attributes as they are; with numbers that are sizes cut like these; and with arrays in proportion to the leading tensor's sizes."""
+    """The attributes with numbers that are sizes cut like these; as they are; and with arrays in proportion to the leading tensor's sizes."""
     configuration, leading = plan.operator.configuration(desc.fields), desc.tensor(plan.leading).sizes
     own, cut, scaled = dict[str, object](), dict[str, object](), dict[str, object]()
     for field in plan.operator.fields:
@@ -152,7 +160,7 @@ def _attributes(plan: Plan, desc: OperatorDesc, cuts: Mapping[int, int]) -> Iter
                 scaled[field.name] = tuple(_in_proportion(entry, size, cuts) for entry, size in zip(value, leading, strict=True))
         elif isinstance(value, int) and not isinstance(value, bool) and not field.enum:
             cut[field.name] = _cut_number(value, cuts)
-    for more in ({}, cut, cut | scaled):
+    for more in (cut, {}, cut | scaled):
         yield Combination({**own, **more}, configuration)
 
 

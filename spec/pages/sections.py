@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.measurement import Measurement
 from dmlcts.spec.model.operator import DOCUMENTED, Domain, Example, Field, Operator, Shape, Tolerance, Values
+from dmlcts.spec.reading.loader import measured_folder
+from dmlcts.spec.reading.measured import kinds_of
 from dmlcts.spec.reading.promises import plain
 from dmlcts.spec.writing.yaml_writer import entry, flow
 
 Rows = Iterator[tuple[str, ...]]
+
+_KINDS, _NETWORKS = 20, 6
+"""The most kinds of dispatch that are shown of an operator, and the most networks of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +72,23 @@ def _sections(operator: Operator) -> Iterator[Section]:
     yield _rows("cases: further layouts", ((layout,) for layout in operator.layouts))
     relations = {r.label: _without_defaults(plain(r), "label") for r in operator.relations}
     yield _texts("cases: relations", relations, label="relation/")
+    yield _rows("dispatched by networks (dmlcts census): kinds, by count", _kinds(operator))
     for measured in operator.measured:
         yield _rows(f"measured (dmlcts probe): {measured.by}, {measured.date}", _measured(measured))
+
+
+def _kinds(operator: Operator) -> Rows:
+    """The most frequent kinds of dispatch that networks have, each with its count and some of its networks."""
+    kinds = kinds_of(measured_folder(), operator.name) if operator.file is not None else ()
+    for kind in kinds[:_KINDS]:
+        more = f" and {len(kind.networks) - _NETWORKS} more" if len(kind.networks) > _NETWORKS else ""
+        yield kind.kind, str(kind.count), ", ".join(kind.networks[:_NETWORKS]) + more
+    if len(kinds) > _KINDS:
+        yield (
+            f"{len(kinds) - _KINDS} more kinds",
+            str(sum(kind.count for kind in kinds[_KINDS:])),
+            f"spec/measured/census/{operator.name.lower()}.yaml",
+        )
 
 
 def constants_of(operator: Operator) -> dict[str, dict[str, int]]:

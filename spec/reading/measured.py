@@ -148,6 +148,13 @@ def kinds_of(folder: Path, operator: str) -> tuple[DispatchedKind, ...]:
     return tuple(DispatchedKind(kind["kind"], kind["count"], tuple(kind["networks"]), kind["desc"]) for kind in kinds)
 
 
+@cache
+def census_networks(folder: Path) -> tuple[str, ...]:
+    """The networks of the census by name. ``folder`` is that of measurements. Raises SpecError."""
+    files = sorted((folder / "census").glob("*.yaml"))
+    return tuple(sorted({name for file in files for kind in kinds_of(folder, file.stem.upper()) for name in kind.networks}))
+
+
 def networks_of(folder: Path, operator: str) -> Mapping[str, int]:
     """The networks that dispatch an operator, by name, with how many kinds of its dispatches each has; none where no network does.
 

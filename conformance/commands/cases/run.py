@@ -98,6 +98,13 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
 )
 @processes_option
 @click.option(
+    "--network",
+    "--profile",
+    default="",
+    metavar="NAME",
+    help="only what a network of the census dispatches, such as resnet50: small at level core, at its own sizes at full (docs/clients.md)",
+)
+@click.option(
     "--shard", default="", metavar="I/N", help="only the I-th of N parts, for several machines; combine with `dmlcts merge`"
 )
 @click.option("--case", "cases", multiple=True, metavar="ID", help="only this case, whatever other options select; may be repeated")
@@ -236,6 +243,7 @@ def failed_cases(results: Path, given: dict[str, Any], context: click.Context) -
         ("cases", "--case"),
         ("case_files", "--case-file"),
         ("expression", "-k"),
+        ("network", "--network"),
         ("operators", "operators"),
         ("shard", "--shard"),
     ):

@@ -8,8 +8,6 @@ from rich.table import Table
 
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.pages.sections import sections
-from dmlcts.spec.reading.loader import measured_folder
-from dmlcts.spec.reading.measured import networks_of
 
 
 def print_operator(out: Console, operator: Operator) -> None:
@@ -25,10 +23,5 @@ def print_operator(out: Console, operator: Operator) -> None:
             out.print(table)
         for text in (section.texts or {}).values():
             out.print(text, markup=False, highlight=False, soft_wrap=True)
-        out.print("")
-    if networks := networks_of(measured_folder(), operator.name):
-        out.print(f"[dim]dispatched by {len(networks)} networks (dmlcts census), in so many kinds[/]")
-        names = ", ".join(f"{name} {kinds}" for name, kinds in sorted(networks.items(), key=lambda entry: (-entry[1], entry[0])))
-        out.print(names, markup=False, highlight=False, soft_wrap=True)
         out.print("")
     out.print(f"file: {operator.file}", style="dim")

@@ -73,7 +73,8 @@ def _selection_text(options: RunOptions) -> str:
         more = [f"{len(named) - _SHOWN:,} more"] if len(named) > _SHOWN else []
         return ", ".join((*named[:_SHOWN], *more))
     operators = ", ".join(options.operators)
-    return f"{operators}: {options.expression}" if operators and options.expression else operators or options.expression
+    network = f"network {options.network}" if options.network else ""
+    return ": ".join(filter(None, (network, operators, options.expression)))
 
 
 def manifest_of(options: RunOptions, info: BackendInfo, operators: Sequence[str], command: Sequence[str] = ()) -> Manifest:

@@ -29,7 +29,7 @@ class RunOptions:
     """The options of ``dmlcts run``.
 
     ``feature_level`` empty means the backend's; ``shard`` is ``I/N`` or empty; ``timeout`` is seconds; ``maxfail`` 0 means no limit.
-    ``operators`` are patterns of names (conformance/runner/planning/selection); none select all.
+    ``network`` names one of the census, whose dispatches alone are selected. ``operators`` are patterns of names (conformance/runner/planning/selection); none select all.
     ``required`` are requirements as in a manifest (conformance/runner/planning/requirements). ``minutes`` limit a search; 0 means no limit.
     ``keep_going`` runs all cases, however many in a row lose the host (conformance/runner/planning/breaker).
     ``today`` is the date by which waivers expire: a backend may change the clock of the process that it is in.
@@ -41,6 +41,7 @@ class RunOptions:
     feature_level: str = ""
     operators: tuple[str, ...] = ()
     expression: str = ""
+    network: str = ""
     shard: str = ""
     seed: str = ""
     timeout: float = 30.0

@@ -14,9 +14,10 @@ from dmlcts.conformance.runner.planning.options import RunOptions, UsageError, r
 from dmlcts.conformance.runner.planning.plan import RunPlan, Watcher
 from dmlcts.generator.case.case import LEVELS, Case
 from dmlcts.generator.case.id_filter import matcher, may_match, words_of
-from dmlcts.generator.suite.suite import find_case, operator_cases, select
+from dmlcts.generator.suite.suite import find_case, network_dispatches, operator_cases, select
 from dmlcts.spec.model.abi import feature_level
-from dmlcts.spec.reading.loader import operator_names, short_form
+from dmlcts.spec.reading.loader import measured_folder, operator_names, short_form
+from dmlcts.spec.reading.measured import census_networks, networks_of
 from dmlcts.spec.untrusted.files import shortened
 
 
@@ -61,11 +62,12 @@ class Selection:
     def _at_level(self, operator: str, level: str) -> list[Case]:
         given = self.options
         return select(
-            operator_cases(operator, level),
+            network_dispatches(operator, level) if given.network else operator_cases(operator, level),
             level=level,
             basis=given.basis,
             at=feature_level(given.feature_level) if given.feature_level else None,
             matching=matcher(given.expression) if given.expression else None,
+            network=given.network,
             shard=shard_of(given.shard),
         )
 
@@ -74,7 +76,7 @@ def selection_of(options: RunOptions) -> Selection:
     """The selection that options describe: the cases that are named, each once, or all that the other options select.
 
     Raises:
-        UsageError: an unknown operator, feature level, expression or shard, an invalid case file, or no operator that may have a case.
+        UsageError: an unknown operator, network, feature level, expression or shard, an invalid case file, or no operator that may have a case.
     """
     shard_of(options.shard)
     try:
@@ -87,6 +89,8 @@ def selection_of(options: RunOptions) -> Selection:
     if options.cases or options.case_files:
         return _named(options)
     chosen = operators_named(options.operators)
+    if options.network:
+        chosen = _dispatched(options.network, chosen)
     if options.expression:
         words = words_of(options.expression)
         named = {name: any(word in name.lower() for word in words) for name in chosen if may_match(options.expression, name)}
@@ -94,6 +98,15 @@ def selection_of(options: RunOptions) -> Selection:
     if not chosen:
         raise no_case(options)
     return Selection(options, chosen, {}, {})
+
+
+def _dispatched(network: str, operators: Iterable[str]) -> tuple[str, ...]:
+    """The operators that a network dispatches. Raises UsageError, which names similar ones, if the census has no such network."""
+    if network not in (known := census_networks(measured_folder())):
+        similar = get_close_matches(network, known, n=4, cutoff=0.5)
+        which = f"similar names: {', '.join(similar)}" if similar else "docs/clients.md says which there are"
+        raise UsageError(f"no network {shortened(network)!r} in the census; {which}")
+    return tuple(name for name in operators if network in networks_of(measured_folder(), name))
 
 
 def _named(options: RunOptions) -> Selection:
