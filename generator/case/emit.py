@@ -24,6 +24,7 @@ TITLES = {
     "combination": "Data types, ranks, sizes, layouts, attributes, data and bindings in every combination of two or three.",
     "values": "Special values, in every combination over the inputs.",
     "sizes": "Large tensors, and the sizes that the spec gives.",
+    "typical": "A plain, batched, tile-sized dispatch with one or two things unusual.",
     "network": "What real networks dispatch, cut to small sizes and as it is.",
     "gaps": "Bytes between the elements of a strided output.",
     "negative": "Descs and bindings that must be rejected: each breaks one rule.",

@@ -18,7 +18,7 @@ from dmlcts.spec.reading.loader import operators_folder, short_form
 
 WORDS = (
     "example sizes huge stride offset values part layout single slack total-size binding alignment owned all in-place on is offset any resource-all "
-    "resource-inputs data gaps negative property agreement random network "
+    "resource-inputs data gaps negative property agreement random network typical plain "
     "absent true false enum operator domain value count missing with without data-type unknown dimension-count of ones sizes zero alike "
     "larger smaller exchanged alone padded flags alignment below-size strides overlap every unbound same-width owned_by_dml beside short at-most window etc"
 )

@@ -17,6 +17,7 @@ from dmlcts.generator.sweeps.one_factor.data import one_factor_data_cases
 from dmlcts.generator.sweeps.one_factor.layouts import one_factor_layout_cases
 from dmlcts.generator.sweeps.one_factor.reductions import reduction_cases
 from dmlcts.generator.sweeps.one_factor.sizes import one_factor_size_cases
+from dmlcts.generator.sweeps.one_factor.typical import typical_cases
 from dmlcts.generator.sweeps.properties import property_cases
 from dmlcts.generator.sweeps.special_values import data_cases, scalar_operand_cases, value_cases
 from dmlcts.generator.sweeps.usual import example_cases, size_cases, usual_cases
@@ -66,6 +67,9 @@ FAMILIES = (
         network_cases,
         "what real networks dispatch, small and at its own sizes",
         "a kernel that every client runs, and no author thinks of",
+    ),
+    Family(
+        typical_cases, "a plain, batched, tile-sized dispatch with one or two things unusual", "the way out of a kernel's fast path"
     ),
     Family(gap_cases, "strided outputs whose gaps must not change", "writes beyond the elements"),
     Family(negative_cases, "descs and bindings that break one rule each", "what is accepted and must be rejected"),

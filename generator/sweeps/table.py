@@ -283,6 +283,21 @@ WORKLOAD_LAYOUTS = (
 )
 """What people pass on from other operators, by transposing, cutting or broadcasting."""
 
+# A tile-sized dispatch with one or two things unusual
+
+TILE_BATCH = 2
+"""A tile-sized dispatch has a batch of two, even sizes, no optional tensor, no fused operator, and usual attributes: what kernels take fastest."""
+
+TILE_REST, VECTOR = 29, 1
+"""What one dimension has in turn: no multiple of anything, and nothing to walk along."""
+
+TILE_CAP = 1 << 14
+"""The elements of all tensors of the plain dispatch, at most."""
+
+TILE_LAYOUTS = ("transposed", "padded-rows")
+"""Layouts that occur together in pairs at core: read along another axis, and by a row stride. At full all do."""
+
+
 # Dispatches of real networks
 
 
