@@ -294,6 +294,9 @@ TILE_REST, VECTOR = 29, 1
 TILE_CAP = 1 << 14
 """The elements of all tensors of the plain dispatch, at most."""
 
+TILE_TYPE = "FLOAT16"
+"""The data type that occurs in pairs at core beside the first: networks run in it, and kernels take two elements at a time."""
+
 TILE_LAYOUTS = ("transposed", "padded-rows")
 """Layouts that occur together in pairs at core: read along another axis, and by a row stride. At full all do."""
 

@@ -45,7 +45,7 @@ class Unusual:
     has_kernel: bool = False
     """Whether it makes a client run another kernel: a fused operator, an optional tensor, a mode."""
     has_pairs_at_core: bool = False
-    """Whether it is one of the few of which pairs are in core: rests, vectors, and some layouts."""
+    """Whether it is one of the few of which pairs are in core: rests, vectors, some layouts, and a type."""
 
 
 def typical_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
@@ -80,7 +80,7 @@ def unusual(plan: Plan) -> tuple[Unusual, ...]:
 def _types(plan: Plan) -> Iterator[Unusual]:
     for choice in plan.representatives:
         if choice is not _base(plan)[0]:
-            yield Unusual("type", choice.label, choice=choice)
+            yield Unusual("type", choice.label, choice=choice, has_pairs_at_core=choice.main == table.TILE_TYPE)
 
 
 def _sizes(plan: Plan) -> Iterator[Unusual]:
@@ -166,19 +166,41 @@ def _pairs(things: Sequence[Unusual]) -> Iterator[tuple[Unusual, Unusual]]:
     return ((one, other) for one, other in combinations(things, 2) if one.factor != other.factor)
 
 
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    """A packed desc, its choice of data types, and the things by which it differs from the plain one."""
+
+    desc: OperatorDesc
+    choice: TypeChoice
+
+
+@cache
+def _packed(plan: Plan) -> dict[tuple[str, ...], _Packed | None]:
+    """The packed descs by the labels of what is unusual in them: dozens of cases differ in what is bound alone."""
+    return {}
+
+
+def _packed_with(plan: Plan, things: Sequence[Unusual]) -> _Packed | None:
+    known, key = _packed(plan), tuple(each.label for each in things if not each.bound)
+    if key not in known:
+        choice, usual = _base(plan)
+        choice = next((each.choice for each in things if each.choice is not None), choice)
+        more = {name: value for each in things for name, value in each.attributes.items()}
+        wanted = {at: size for each in things for at, size in each.sizes.items()}
+        desc = _even(plan, (choice, Combination({**usual, **more}, usual.configuration)), wanted, _unit(plan))
+        known[key] = _Packed(desc, choice) if desc is not None and element_count(desc) <= 4 * table.TILE_CAP else None
+    return known[key]
+
+
 def _case(plan: Plan, things: Sequence[Unusual], level: str) -> Case | None:
-    model, (choice, usual) = model_of(plan), _base(plan)
-    choice = next((each.choice for each in things if each.choice is not None), choice)
-    attributes = Combination({**usual, **{k: v for each in things for k, v in each.attributes.items()}}, usual.configuration)
-    wanted = {k: v for each in things for k, v in each.sizes.items()}
-    desc = _even(plan, (choice, attributes), wanted, _unit(plan))
-    if desc is None or element_count(desc) > 4 * table.TILE_CAP:
+    model, packed = model_of(plan), _packed_with(plan, things)
+    if packed is None:
         return None
     bound = {k: v for each in things for k, v in each.bound.items()}
-    if not _fit(model, desc, bound):
+    if not _fit(model, packed.desc, bound):
         return None
     random = Random(f"{plan.operator.name}/{[each.label for each in things]}")  # noqa: S311 (reproducible, no secret)
-    laid, bindings = bind(model, desc, bound, random)
+    laid, bindings = bind(model, packed.desc, bound, random)
     if allowed(plan, laid) is None:
         return None
     alias = model.aliases.get(bound.get("in place", ""), {})
@@ -186,7 +208,7 @@ def _case(plan: Plan, things: Sequence[Unusual], level: str) -> Case | None:
         KIND,
         (KIND, ".".join(each.label for each in things) or "plain"),
         laid,
-        choice,
+        packed.choice,
         level=level,
         in_place=alias,
         bindings=bindings,
