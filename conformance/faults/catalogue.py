@@ -14,7 +14,7 @@ from pkgutil import walk_packages
 from types import ModuleType
 
 from dmlcts.conformance.faults import families, transforms
-from dmlcts.conformance.faults.interactions.planting import PREFIX, planted_as
+from dmlcts.conformance.faults.interactions.planting import PREFIX, RULE_PREFIX, planted_as
 from dmlcts.conformance.faults.legal.legal import legal_of
 from dmlcts.conformance.faults.model.fault import Fault, Faults
 from dmlcts.conformance.faults.model.mutant import Mutant
@@ -69,7 +69,7 @@ def find_mutant(name: str) -> Mutant:
     if operator not in mutated_operators():
         near = get_close_matches(operator, mutated_operators(), n=3, cutoff=0.3)
         raise KeyError(f"no mutant {name!r}, for there are none of {operator!r}; near it: {', '.join(near) or 'none'}")
-    if label.startswith(PREFIX):
+    if label.startswith((PREFIX, RULE_PREFIX)):
         return planted_as(operator, label).mutant
     known = {**mutants_of(operator), **legal_of(operator)}
     if label not in known:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import islice
 from random import Random
 
+from dmlcts.generator.facts.dispatch_rules import draw_rule
 from dmlcts.generator.facts.factors import model_of
 from dmlcts.generator.facts.random_conditions import DATA, KINDS, OF_ONE, Condition, draw_condition
 from dmlcts.generator.facts.situation import Situation, Situations, of_case
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.random_dispatch import Genes, dispatch_from
+from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.loader import load
 
 _POOL = 300
@@ -25,15 +28,39 @@ _TRIES = 200
 
 def conditions_of(operator: str, count: int, random: Random) -> tuple[Condition, ...]:
     """So many conditions about different things, each of which is true of some random descs and false of others. Raises ValueError where there are none."""
+    found = _drawn(operator, count, random, draw_condition, _varies)
+    order = list(KINDS)
+    return tuple(sorted(found, key=lambda condition: order.index(condition.kind)))
+
+
+def rules_of(operator: str, count: int, random: Random) -> tuple[Condition, ...]:
+    """So many conditions like a library's own dispatch rules, or as many as the operator has. Raises ValueError where there are none."""
+    for fewer in range(count, 0, -1):
+        with suppress(ValueError):
+            return tuple(_drawn(operator, fewer, random, draw_rule, _rule_varies))
+    raise ValueError(f"{operator}: no dispatch rule that some valid descs meet and others do not")
+
+
+def _drawn(
+    operator: str,
+    count: int,
+    random: Random,
+    draw: Callable[[Operator, Random], Condition | None],
+    varies: Callable[[str, Condition], bool],
+) -> list[Condition]:
     found: list[Condition] = []
     for _ in range(_TRIES):
-        condition = draw_condition(load(operator), random)
-        if condition is not None and condition.about not in {other.about for other in found} and _varies(operator, condition):
+        condition = draw(load(operator), random)
+        if condition is not None and condition.about not in {other.about for other in found} and varies(operator, condition):
             found.append(condition)
             if len(found) == count:
-                order = list(KINDS)
-                return tuple(sorted(found, key=lambda condition: order.index(condition.kind)))
+                return found
     raise ValueError(f"{operator}: no {count} conditions that some valid descs meet and others do not")
+
+
+def _rule_varies(operator: str, condition: Condition) -> bool:
+    flags = [condition.holds(one) for one in _pool(operator)[0].every]
+    return any(flags) and not all(flags)
 
 
 def _varies(operator: str, condition: Condition) -> bool:

@@ -24,6 +24,7 @@ from dmlcts.generator.facts.factors import LONG, RESOURCES, SLACK, Model, model_
 from dmlcts.generator.facts.tuples import Tuples
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.random.random_dispatch import Genes, SizeRule, dispatch_from, offset_at
+from dmlcts.generator.random.typical_genes import typical_genes
 from dmlcts.generator.values.critical_sizes import beside_powers
 from dmlcts.generator.values.recipes import RECIPES
 from dmlcts.spec.model.desc import field_of
@@ -64,7 +65,7 @@ _LABEL = re.compile(r"/fuzz-(\d{1,10})-(\d{1,10})(?=/|$)")
 
 def fuzz_case(operator: str, seed: int, number: int) -> Case | None:
     """The case of an operator with that number; None where there is none. Raises KeyError for an unknown operator."""
-    return case_of(_model(operator), genes_of(operator, seed, number), f"fuzz-{seed}-{number}")
+    return case_of(_model(operator), fuzz_genes(operator, seed, number), f"fuzz-{seed}-{number}")
 
 
 def number_in(case_id: str) -> tuple[str, int, int] | None:
@@ -78,6 +79,12 @@ def find_numbered(case_id: str) -> Case | None:
     place = number_in(case_id)
     case = fuzz_case(*place) if place and place[0] in operator_names() else None
     return case if case is not None and case.id == case_id else None
+
+
+def fuzz_genes(operator: str, seed: int, number: int) -> Genes:
+    """The random numbers of a drawn case: every second one is a typical dispatch with a few things unusual."""
+    genes = genes_of(operator, seed, number)
+    return typical_genes(_model(operator), genes.random) if number % 2 else genes
 
 
 def genes_of(operator: str, seed: int | str, number: int) -> Genes:

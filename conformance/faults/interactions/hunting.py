@@ -76,9 +76,9 @@ def _fate(one: Planted, fate: str, kill: Kill | None = None, witness: Case | Non
 
 
 def hunt_interactions(
-    operator: str, seed: int, numbers: Sequence[int], level: str, basis: str
+    operator: str, seed: int, numbers: Sequence[int], level: str, basis: str, *, by_rules: bool = False
 ) -> tuple[list[Fate], dict[str, Cost]]:
-    """What finds each of the operator's faults with these numbers, and what the kinds of cases cost. Raises ReferenceFails, ValueError."""
+    """What finds each of the operator's faults with these numbers, under raw conditions or ``by_rules``, and what the kinds of cases cost. Raises ReferenceFails, ValueError."""
     with TemporaryDirectory() as folder:
         hunter = Hunter(operator, level, basis, folder)
         situations = {id(trial): of_case(trial.case) for trial in hunter.trials if trial.case.kind != PROPERTY}
@@ -87,7 +87,7 @@ def hunt_interactions(
             kill = hunter.hunt(one.mutant, meets=lambda trial: _may_meet(one, situations.get(id(trial))))
             return _fate(one, FOUND, kill) if kill is not None else _of_survivor(hunter, one, model_of(plan_of(load(operator))))
 
-        return [hunted(planted(operator, seed, number)) for number in numbers], hunter.costs()
+        return [hunted(planted(operator, seed, number, by_rules=by_rules)) for number in numbers], hunter.costs()
 
 
 def _may_meet(one: Planted, situation: Situation | None) -> bool:

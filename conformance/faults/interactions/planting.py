@@ -1,4 +1,7 @@
-"""Faults under two or three conditions, drawn by seed: the same for an operator whatever others there are."""
+"""Faults under two or three conditions, or under three to five rules like those by which a library chooses its kernels, drawn by seed.
+
+They are the same for an operator whatever others there are.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,11 @@ from dmlcts.conformance.faults.model.fault import Fault
 from dmlcts.conformance.faults.model.mutant import Mutant
 from dmlcts.generator.facts.random_conditions import Condition
 from dmlcts.generator.facts.situation import Situation
-from dmlcts.generator.random.conjunctions import conditions_of
+from dmlcts.generator.random.conjunctions import conditions_of, rules_of
 from dmlcts.spec.reading.loader import load
 
-PREFIX = "if-"
+PREFIX, RULE_PREFIX = "if-", "rule-"
+"""What labels of faults begin with: under raw conditions, and under rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A fault of a kind (``faults.KINDS``) under conditions, all of which must hold, as a mutant called ``OPERATOR/if-SEED-NUMBER``."""
+    """A fault of a kind (``faults.KINDS``) under conditions, all of which must hold, as a mutant called ``OPERATOR/if-SEED-NUMBER`` or ``OPERATOR/rule-SEED-NUMBER``."""
 
     mutant: Mutant
     kind: str
@@ -42,13 +46,13 @@ class Planted:
         return all(condition.holds(situation) for condition in self.conditions)
 
 
-def planted(operator: str, seed: int, number: int) -> Planted:
-    """The fault of an operator with that number: under two conditions and under three in turn.
+def planted(operator: str, seed: int, number: int, *, by_rules: bool = False) -> Planted:
+    """The fault of an operator with that number: under two conditions and under three in turn; ``by_rules`` under three to five rules.
 
     Raises:
         ValueError: the operator has nothing to make conditions of.
     """
-    one = _drawn(operator, seed, number)
+    one = _drawn(operator, seed, number, by_rules)
 
     def where(dispatch: Dispatch) -> bool:
         situation = of_dispatch(dispatch)
@@ -56,7 +60,7 @@ def planted(operator: str, seed: int, number: int) -> Planted:
 
     words = " and ".join(condition.words for condition in one.conditions)
     does = f"{one.fault.does} where {words}"
-    mutant = Mutant(operator, f"{PREFIX}{seed}-{number}", replace(one.fault, does=does, where=where))
+    mutant = Mutant(operator, f"{RULE_PREFIX if by_rules else PREFIX}{seed}-{number}", replace(one.fault, does=does, where=where))
     return Planted(mutant, one.kind, one.conditions)
 
 
@@ -65,11 +69,13 @@ def drawn_faults(operator: str, seed: str, count: int) -> Iterator[Drawn]:
     return (_drawn(operator, seed, number) for number in range(count))
 
 
-def _drawn(operator: str, seed: int | str, number: int) -> Drawn:
-    random = Random(f"{operator}/{seed}/{number}")  # noqa: S311 (reproducible, no secret)
+def _drawn(operator: str, seed: int | str, number: int, by_rules: bool = False) -> Drawn:
+    random = Random(f"{operator}/{RULE_PREFIX if by_rules else ''}{seed}/{number}")  # noqa: S311 (reproducible, no secret)
     faults = faults_of(load(operator))
     kind = random.choice(list(faults))
     label, fault = random.choice(faults[kind])
+    if by_rules:
+        return Drawn(kind, label, fault, rules_of(operator, random.randint(3, 5), random))
     return Drawn(kind, label, fault, conditions_of(operator, 2 + (number + len(operator)) % 2, random))
 
 
@@ -81,7 +87,8 @@ def spread(operators: Sequence[str], count: int) -> dict[str, range]:
 
 def planted_as(operator: str, label: str) -> Planted:
     """The fault with that label. Raises KeyError where it is not one of these."""
-    seed, _, number = label.removeprefix(PREFIX).partition("-")
-    if not label.startswith(PREFIX) or not (seed.isdigit() and number.isdigit()):
-        raise KeyError(f"{label!r} is not {PREFIX}SEED-NUMBER")
-    return planted(operator, int(seed), int(number))
+    prefix = RULE_PREFIX if label.startswith(RULE_PREFIX) else PREFIX
+    seed, _, number = label.removeprefix(prefix).partition("-")
+    if not label.startswith(prefix) or not (seed.isdigit() and number.isdigit()):
+        raise KeyError(f"{label!r} is not {PREFIX}SEED-NUMBER or {RULE_PREFIX}SEED-NUMBER")
+    return planted(operator, int(seed), int(number), by_rules=prefix == RULE_PREFIX)

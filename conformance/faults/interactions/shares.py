@@ -60,7 +60,7 @@ def too_few(fates: Iterable[Fate]) -> list[str]:
         f"{family}: {share.found:,} of {share.planted:,} faults on {count} conditions are found ({share.share:.1%}), "
         f"and at least {LEAST[int(count)]:.0%} must be"
         for (family, count), share in shares(fates)["family"].items()
-        if share.share < LEAST[int(count)]
+        if share.share < LEAST.get(int(count), 0.0)
     ]
 
 
