@@ -88,6 +88,10 @@ def check_review() -> None:
 # What lies in the folders
 
 
+class TableError(ValueError):
+    """A table of faults names an operator that there is not; the message says which file and what."""
+
+
 def _modules(package: ModuleType) -> Iterator[ModuleType]:
     for module in sorted(walk_packages(package.__path__, f"{package.__name__}."), key=lambda found: found.name):
         yield import_module(module.name)
@@ -95,14 +99,15 @@ def _modules(package: ModuleType) -> Iterator[ModuleType]:
 
 @cache
 def _tables() -> tuple[tuple[tuple[str, ...], Faults], ...]:
-    """Globs of operators, and their faults. Raises ValueError where a glob is like no operator."""
+    """Globs of operators, and their faults. Raises TableError where a glob is like no operator."""
     found = []
     for module in _modules(families):
         for operators, faults in getattr(module, "FAULTS", {}).items():
             globs = tuple(operators.split())
             for glob in globs:
                 if not any(fnmatchcase(name, glob) for name in mutated_operators()):
-                    raise ValueError(f"{module.__name__}: FAULTS: {glob} matches no operator")
+                    file = f"{module.__name__.removeprefix('dmlcts.').replace('.', '/')}.py"
+                    raise TableError(f"{file}: FAULTS: {glob!r} matches no operator that has a spec and a reference function")
             found.append((globs, faults))
     return tuple(found)
 

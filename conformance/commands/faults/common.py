@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import track
 
 from dmlcts.conformance.commands.common import Mapper, names_given
-from dmlcts.conformance.faults.catalogue import check_review, mutants_of, mutated_operators
+from dmlcts.conformance.faults.catalogue import TableError, check_review, mutants_of, mutated_operators
 from dmlcts.conformance.faults.hunt.hunt import Cost, ReferenceFails
 from dmlcts.conformance.faults.model.mutant import Mutant
 from dmlcts.conformance.faults.reviewed import ReviewError
@@ -63,16 +63,19 @@ def matching_labels(expression: str) -> Callable[[str], bool]:
 
 
 def check_reviewed() -> None:
-    """Checks that the reviewed faults are still planted. Raises UsageError."""
+    """Checks that the reviewed faults are still planted, and that tables name operators. Raises UsageError."""
     try:
         check_review()
-    except ReviewError as error:
+    except (ReviewError, TableError) as error:
         raise UsageError(str(error)) from None
 
 
 def planted_in(operator: str) -> list[Mutant]:
-    """Every mutant of an operator."""
-    return list(mutants_of(operator).values())
+    """Every mutant of an operator. Raises UsageError where a table of faults names an operator that there is not."""
+    try:
+        return list(mutants_of(operator).values())
+    except TableError as error:
+        raise UsageError(str(error)) from None
 
 
 def add_costs(costs: dict[str, Cost], more: Mapping[str, Cost]) -> None:

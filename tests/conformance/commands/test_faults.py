@@ -18,7 +18,9 @@ from dmlcts.conformance.commands.cli import exit_code_of
 from dmlcts.conformance.commands.faults import common
 from dmlcts.conformance.commands.faults import hunt as module
 from dmlcts.conformance.commands.faults.faults import command
+from dmlcts.conformance.faults import catalogue
 from dmlcts.conformance.faults.catalogue import find_mutant, mutants_of
+from dmlcts.conformance.faults.families import recurrent
 from dmlcts.conformance.faults.hunt import subsumption
 from dmlcts.conformance.faults.model.fault import Fault
 from dmlcts.conformance.faults.model.mutant import Mutant
@@ -160,6 +162,16 @@ def test_what_falls_whenever_another_falls_is_left_out(monkeypatch: pytest.Monke
     result = invoke()
     assert "2 of 3 faults are found" in result.stdout
     assert f"the faults of {ROUND} have changed, so that all were hunted" in result.stdout
+
+
+def test_a_table_that_names_no_operator_is_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recurrent, "FAULTS", {**recurrent.FAULTS, "RNN LSTMS": {}})
+    for cached in (catalogue._tables, mutants_of):
+        cached.cache_clear()
+    with pytest.raises(UsageError, match="FAULTS: 'LSTMS' matches no operator that has"):
+        common.planted_in(ROUND)
+    monkeypatch.undo()
+    assert common.planted_in(ROUND)
 
 
 def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
