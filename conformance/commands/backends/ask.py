@@ -43,6 +43,9 @@ Given = tuple[str, tuple[int, ...] | None, tuple[Any, ...] | None]
 _MOST_TENSORS = 1000
 """The most tensors of an array."""
 
+_DIMENSIONS = range(1, 9)
+"""The dimension counts that are tried where no tensor's sizes are given, the first that suits the attributes is taken."""
+
 
 @click.command("ask")
 @click.argument("operator")
@@ -62,6 +65,7 @@ def command(operator: str, values: tuple[str, ...], backend: str, timeout: float
     InputTensors=[1,2];[3]     an array of tensors
     InputTensor=FLOAT16:present  with the sizes that follow from other tensors, and random data
     FusedActivation=ACTIVATION_RELU  a fused operator with its usual attributes
+    ActivationDescs=[ACTIVATION_TANH,ACTIVATION_RELU]  several of them
 
     An optional tensor that is left out is absent, and the output says so. Other tensors that are left out have random data, and the sizes and
     types that follow from the rest; attributes have their usual value in cases. InputTensor=null leaves out a required one.
@@ -192,20 +196,26 @@ def _desc(plan: Plan, attributes: Mapping[str, object], given: Mapping[str, Give
     if known.keys() >= needed.keys():  # nothing is left to follow, so that it may break any rule
         tensors = {name: TensorDesc(wanted.get(name, dict(types)[of]), known[name]) for name, of in needed.items()}
         return OperatorDesc(plan.operator.name, plan.fields(tensors, attributes))
-    count = len(known.get(plan.leading, next(iter(known.values()), (1,))))
-    try:
-        return plan.desc(types, (2,) * count, attributes, known=known)
-    except NotGenerable as error:
-        raise UsageError(f"{error}; give every tensor, also the outputs ({', '.join(needed)}), to run it all the same") from None
+    given_count = len(known.get(plan.leading, next(iter(known.values()), ())))
+    errors = []
+    for count in (given_count,) if known else _DIMENSIONS:  # an axis may need several
+        try:
+            return plan.desc(types, (2,) * count, attributes, known=known)
+        except NotGenerable as error:
+            errors.append(str(error))
+    raise UsageError(f"{errors[0]}; give every tensor, also the outputs ({', '.join(needed)}), to run it all the same")
 
 
 def _attribute(plan: Plan, field: Field, text: str) -> object:
-    raw = _value(field.name, text)
+    raw = _value(field.name, text.lower() if field.type == "BOOL" else text)  # ids of cases have True and False
     if field.enum and isinstance(raw, int):
         _held(plan, field, raw)
         return raw  # no constant, perhaps
     if field.type == "OPERATOR_DESC" and raw is not None:
         return plan_of(operator_named(str(raw))).fused
+    if field.type == "OPERATOR_DESC_ARRAY" and (isinstance(raw, list) or re.fullmatch(r"[\w, ]+", text)):
+        names = raw if isinstance(raw, list) else text.split(",")
+        return tuple(plan_of(operator_named(str(name).strip())).fused for name in names)
     try:
         value = attribute_value(field.type, field.enum, field.optional, raw, compile_expression)
     except ValueError as error:

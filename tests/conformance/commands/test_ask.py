@@ -134,3 +134,27 @@ def test_bad_input(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...
     assert message in err
     assert err.count("\n") == 1
     assert len(err) < 600
+
+
+@pytest.mark.parametrize("descs", ["[ACTIVATION_RELU]", "ACTIVATION_RELU", "['RELU']", "\"['ACTIVATION_RELU'] * 1\""])
+def test_several_fused_operators(capsys: pytest.CaptureFixture[str], descs: str) -> None:
+    tensors = ("InputTensor=[[[[1],[-2]]]]", "WeightTensor=[[[[3]]]]", "RecurrenceTensor=[[[[0]]]]", "OutputSequenceTensor=present")
+    found = outputs(capsys, "RNN", *tensors, f"ActivationDescs={descs}", "Direction=FORWARD")
+    assert found["OutputSequenceTensor"]["data"] == [3, 0]
+
+
+def test_an_unknown_fused_operator(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = ask(capsys, "RNN", "ActivationDescs=[ACTIVATION_TANHS]")
+    assert (code, "similar names: ACTIVATION_TANH" in err) == (2, True)
+
+
+def test_no_sizes_where_an_axis_needs_several_dimensions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert outputs(capsys, "SPLIT", "Axis=2")["OutputTensors[0]"]["sizes"] == [2, 2, 2]
+
+
+def test_a_flag_as_in_ids_of_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = (
+        outputs(capsys, "CUMULATIVE_SUMMATION", "InputTensor=[1,2]", "Axis=0", f"HasExclusiveSum={flag}")
+        for flag in ("True", "true")
+    )
+    assert one == other == {"OutputTensor": {"type": "FLOAT32", "sizes": [2], "data": [0, 1]}}
