@@ -193,5 +193,6 @@ def _print(hunts: Sequence[Hunt], level: str, listed: bool, costs: Mapping[str, 
     if stale:
         which = ", ".join(stale[:3]) + (f" and {len(stale) - 3} more" if len(stale) > 3 else "")
         console.print(
-            f"the faults of {which} have changed, so that all were hunted; `dmlcts faults subsume` works out the hardest anew"
+            f"all faults of {which} were hunted, as they are new or have changed; "
+            f"at the end `dmlcts faults subsume{' NAME' if len(stale) > 1 else f' {which}'}` works out which ones later hunts may skip"
         )

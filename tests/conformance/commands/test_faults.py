@@ -161,7 +161,10 @@ def test_what_falls_whenever_another_falls_is_left_out(monkeypatch: pytest.Monke
     plant(monkeypatch, ZEROS, LAST, SAME, HARMLESS)
     result = invoke()
     assert "2 of 3 faults are found" in result.stdout
-    assert f"the faults of {ROUND} have changed, so that all were hunted" in result.stdout
+    assert (
+        f"all faults of {ROUND} were hunted, as they are new or have changed; at the end `dmlcts faults subsume {ROUND}`"
+        in result.stdout
+    )
 
 
 def test_a_table_that_names_no_operator_is_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
