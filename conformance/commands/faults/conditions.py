@@ -24,6 +24,9 @@ from dmlcts.generator.case.case import to_json
 from dmlcts.reports.record.files import write_text
 from dmlcts.spec.writing.files import writing_to
 
+_ENOUGH = 200
+"""Of fewer faults, the shares say little."""
+
 
 @click.command("conditions")
 @common.operators_argument
@@ -124,8 +127,13 @@ def _show(
         f"{sum(fate.fate == FOUND for fate in fates):,} of {counted:,} faults on two and three conditions are found; "
         f"{len(fates) - counted:,} more do not count"
     )
-    for line in () if options["rules"] else too_few(fates):
+    for line in (lines := [] if options["rules"] else too_few(fates)):
         console.print(line, style="bold red")
+    if lines and len(fates) < _ENOUGH:
+        console.print(
+            f"of {len(fates):,} faults, one or two that survive may be chance: what of the survivors above would an implementation get wrong? "
+            f"{'' if out else '`--out FOLDER` writes a case for each; '}a larger `--count`, or another `--seed`, shows whether more survive"
+        )
 
 
 def _written(fates: Sequence[Fate], out: Path) -> dict[str, Path]:
