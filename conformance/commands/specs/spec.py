@@ -19,7 +19,7 @@ from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.conformance.runner.screen.terminal import console, counted
 from dmlcts.generator.checks.hints import hints
 from dmlcts.generator.checks.written import written_wrong
-from dmlcts.generator.covering.cases import is_stale
+from dmlcts.generator.covering.cases import arrays_of, is_stale
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.operator import Operator
@@ -124,8 +124,12 @@ def check(files: tuple[Path, ...], as_json: bool) -> None:
             click.echo(problem["problem"], err=True)
         for line in chain.from_iterable(advice.values()):
             click.echo(line)
-        click.echo(f"{len(chosen)} files checked, {len(problems)} problems")
+        click.echo(f"{_counted(len(chosen), 'file')} checked, {_counted(len(problems), 'problem')}")
     raise click.exceptions.Exit(1 if problems else 0)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def _problems(file: Path) -> Iterator[str]:
@@ -144,7 +148,8 @@ def _problems(file: Path) -> Iterator[str]:
             yield from written_wrong(operator)
             yield from _stale_rows(operator, file)
         if file.resolve().is_relative_to(file_form.spec_folder()):
-            yield from file_form.problems(read(file), file.resolve())
+            for problem in file_form.problems(read(file), file.resolve()):
+                yield problem.replace(str(file.resolve()), str(file), 1)
     except SpecError as error:
         yield str(error)
 
@@ -162,7 +167,12 @@ def _stale_rows(operator: Operator, file: Path) -> Iterator[str]:
     """Of an operator of the package: that its stored rows are those of another state of its spec."""
     own = file.resolve().is_relative_to(operators_folder())
     try:
-        if own and is_stale(operator):
+        if own and not arrays_of(operator):
+            yield (
+                f"{file}: no rows of {operator.name} are stored: when fields, tables, constraints, shapes and attributes are written, "
+                f"`dmlcts spec arrays {operator.name}` computes them, which takes minutes"
+            )
+        elif own and is_stale(operator):
             yield f"{file}: the stored rows of {operator.name} are stale: `dmlcts spec arrays {operator.name}` adds those that are missing"
     except NotGenerable as error:
         yield f"{file}: its cases cannot be made: {error}"

@@ -74,6 +74,10 @@ def arrays(operators: tuple[str, ...], check: bool, fresh: bool, processes: int)
             click.echo(f"{name}: its rows are stale; `dmlcts spec arrays {name}` adds those that are missing")
         click.echo(f"the rows of {len(names) - len(stale)} of {len(names)} operators are up to date")
         raise click.exceptions.Exit(1 if stale else 0)
+    if operators and (done := [name for name in names if name not in stale]):
+        click.echo(f"the rows of {', '.join(done)} are up to date")
+    if stale:
+        click.echo(f"dmlcts: computing the rows of {', '.join(stale)}, which takes minutes for each", err=True)
     with mapper(processes) as mapped:
         for name, rows in zip(stale, mapped(_store_fresh if fresh else _store, stale), strict=True):
             click.echo(f"{name}: {_rows_in_words(rows)}")

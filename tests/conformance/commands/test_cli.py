@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dmlcts.conformance.commands.cli import COMMANDS, dmlcts, exit_code_of, main
-from dmlcts.conformance.commands.specs import spec_coverage
+from dmlcts.conformance.commands.specs import spec, spec_coverage, spec_factors
 from dmlcts.conformance.runner.screen import terminal
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.checks.promises import COLUMNS
@@ -240,6 +240,27 @@ def test_a_complete_spec_that_is_named_gets_hints(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(spec_coverage, "sound", lambda: [load("ELEMENT_WISE_BIT_COUNT")])
     assert code_of("spec", "coverage") == 0
     assert "no law" not in capsys.readouterr().out
+
+
+def test_rows_that_are_not_stored_are_not_called_stale(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    file = operators_folder() / "data_movement" / "diagonal_matrix.yaml"
+    monkeypatch.setattr(spec, "is_stale", lambda operator: True)
+    (stale,) = listed(capsys, "spec", "check", file, code=1)["problems"]
+    assert stale["problem"].startswith(f"{file}: the stored rows of DIAGONAL_MATRIX are stale: ")
+    monkeypatch.setattr(spec, "arrays_of", lambda operator: ())
+    (none,) = listed(capsys, "spec", "check", file, code=1)["problems"]
+    assert none["problem"].startswith(f"{file}: no rows of DIAGONAL_MATRIX are stored: ")
+    assert code_of("spec", "check", file) == 1
+    assert "1 file checked, 1 problem\n" in capsys.readouterr().out
+
+
+def test_rows_are_computed_for_stale_operators_alone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(spec_factors, "_store", lambda name: {"smoke": 3})
+    monkeypatch.setattr(spec_factors, "is_stale", lambda operator: operator.name == "DIAGONAL_MATRIX")
+    assert code_of("spec", "arrays", "DIAGONAL_MATRIX", "ELEMENT_WISE_ROUND") == 0
+    printed = capsys.readouterr()
+    assert printed.out == "the rows of ELEMENT_WISE_ROUND are up to date\nDIAGONAL_MATRIX: 3 rows that level smoke adds\n"
+    assert "computing the rows of DIAGONAL_MATRIX, which takes minutes" in printed.err
 
 
 def test_what_is_wrong_is_in_the_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
