@@ -141,7 +141,8 @@ def _print_hints(found: Sequence[Found]) -> None:
             name = each.coverage.operator
             for hint in each.hints:
                 out.print(f"[yellow]{name}:[/] {escape(hint)}", soft_wrap=True)
-            out.print(f"next: dmlcts faults hunt {name}", soft_wrap=True)
+            for command in (f"run {name} --level full --basis measured", f"faults hunt {name}"):
+                out.print(f"next: dmlcts {command}", soft_wrap=True)
 
 
 def _print_together(found: Sequence[Found]) -> None:

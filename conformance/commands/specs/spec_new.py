@@ -60,13 +60,15 @@ Next:
       dmlcts spec arrays {name}
       dmlcts spec coverage {name}
       dmlcts run {name} --level full --basis measured
-      dmlcts spec pin {name}
- 4. hold it against DirectML.dll, and record what differs
+ 4. hold it against DirectML.dll, and record what differs; `dmlcts ask {name} FIELD=VALUE... --backend directml` answers single questions
       dmlcts setup
       dmlcts run {name} --backend directml --level full --basis measured
       dmlcts probe --backend directml --write {name}
  5. find all planted faults; plant what implementations of it get wrong besides, in conformance/faults/families
       dmlcts faults hunt {name}
+ 6. at the end, note which cases there are, and which faults later hunts may skip; commit the files that are new or changed
+      dmlcts spec pin {name}
+      dmlcts faults subsume {name}
 """
 
 

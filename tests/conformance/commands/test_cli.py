@@ -235,7 +235,10 @@ def test_a_complete_spec_that_is_named_gets_hints(monkeypatch: pytest.MonkeyPatc
     (row,) = listed(capsys, "spec", "coverage", "ELEMENT_WISE_BIT_COUNT")
     assert (row["complete"], row["hints"]) == (True, ["no law: write one"])
     assert code_of("spec", "coverage", "ELEMENT_WISE_BIT_COUNT") == 0
-    expected = "ELEMENT_WISE_BIT_COUNT: no law: write one\nnext: dmlcts faults hunt ELEMENT_WISE_BIT_COUNT\n"
+    name = "ELEMENT_WISE_BIT_COUNT"
+    expected = (
+        f"{name}: no law: write one\nnext: dmlcts run {name} --level full --basis measured\nnext: dmlcts faults hunt {name}\n"
+    )
     assert capsys.readouterr().out.endswith(expected)
     monkeypatch.setattr(spec_coverage, "sound", lambda: [load("ELEMENT_WISE_BIT_COUNT")])
     assert code_of("spec", "coverage") == 0
