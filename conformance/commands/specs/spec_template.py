@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def begun(name: str, other: str | None, earlier: bool = False) -> str:
     if earlier:
         return f"{start}extends: {other}\n\n{_EARLIER}{_yaml({'support': _tables(_support(other), name)})}\n{evidence}"
     promises, cases = _copied(other, name)
-    return f"{start}\n{promises}{evidence}{cases}"
+    return f"{start}\n{promises}{_found_about(other)}{evidence}{cases}"
 
 
 _PLAIN = {
@@ -108,12 +109,26 @@ sources: # the page at the commit that was read: {{page: DML_{name}_OPERATOR_DES
   - {{title: "FILL IN, the struct's page"}}
 """
 
+_WIDTH = 140
+"""Of a line of names in a comment."""
+
+_FOUND = """# What was found out about {other}, and may hold of this operator too. `dmlcts spec show {other}` prints it, `dmlcts ask` measures it:
+"""
+
 _LONG = 12
 """More lines of a section of an inherited ``cases`` are only counted."""
 
 
 def _joined(sections: Mapping[str, str]) -> str:
     return "\n".join(sections.values())
+
+
+def _found_about(other: str) -> str:
+    """The names of another operator's examples and errata, as comments: what to ask about an operator that is like it."""
+    data = load_document(read(_file(other)), _file(other)).data
+    named = [f"{section}: {', '.join(data[section])}" for section in ("examples", "errata") if data.get(section)]
+    lines = [line for text in named for line in textwrap.wrap(text, _WIDTH, subsequent_indent="  ", break_on_hyphens=False)]
+    return _FOUND.format(other=other) + "".join(f"#   {line}\n" for line in lines) + "#\n" if lines else ""
 
 
 def _cases(inputs: Sequence[str]) -> str:
@@ -152,7 +167,8 @@ def _copied(other: str, name: str) -> tuple[str, str]:
     sections = _sections(other)
     sections["support"] = f"{_with_tables(other, _support(other), name)}\n"
     for section in sections.keys() - {"extends", "support"}:
-        sections[section] = f"# CHECK: as in {other}\n{sections[section]}"
+        measured = f"; what is measured there was measured of {other} alone" if "measured" in sections[section] else ""
+        sections[section] = f"# CHECK: as in {other}{measured}\n{sections[section]}"
     cases = f"\n{sections['cases'].rstrip()}\n" if "cases" in sections else ""
     promises = [sections[section] for section in ORDER if section in sections and section not in OWN and section != "cases"]
     return "".join(promises), cases

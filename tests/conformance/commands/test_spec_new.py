@@ -60,6 +60,15 @@ def test_a_later_version_extends_the_earlier(monkeypatch: pytest.MonkeyPatch) ->
     assert [str(table.level) for table in load_text(text).support] == ["5_0", "3_0", "2_1"]
 
 
+def test_what_was_found_out_about_the_other_is_named_and_not_taken_over() -> None:
+    text = begun("LSTM", "RNN")
+    assert "#   examples: forward, backward, biases, early-ends, " in text
+    assert "#   errata: nan-becomes-a-number, an-output-at-least, " in text
+    assert "# CHECK: as in RNN; what is measured there was measured of RNN alone\nconstraints:" in text
+    assert "# CHECK: as in RNN\nshapes:" in text
+    assert "What was found out" not in begun("LSTM", "unary")
+
+
 def test_what_a_profile_gives_is_shown() -> None:
     text = begun("ELEMENT_WISE_IDENTITY", "binary")
     for line in (
