@@ -15,7 +15,7 @@ from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.random.fuzz_cases import SeenTriples, find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.reports.explain.explanation import DISPATCHES, LAWS, REJECTIONS, UNKNOWN, Explanation
+from dmlcts.reports.explain.explanation import DISPATCHES, LAWS, NOT_MADE, REJECTIONS, UNKNOWN, Explanation
 from dmlcts.reports.explain.separation import Separation, separations
 from dmlcts.reports.record.record import (
     ERROR,
@@ -100,7 +100,8 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
         known_ids = {case.id for about in known.values() for case in about.cases}
         unknown = sum(result.status in FAILURES and result.case not in known_ids for result in results)
         if unknown:
-            found.append(Explanation(name, FAIL, UNKNOWN, (), 0, 0, 0, 0, unknown, unknown))
+            group = NOT_MADE if name in operator_names() and is_stale(load(name)) else UNKNOWN
+            found.append(Explanation(name, FAIL, group, (), 0, 0, 0, 0, unknown, unknown))
     return found
 
 

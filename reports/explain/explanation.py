@@ -19,8 +19,9 @@ FILE = "explanations.json"
 MOST_SHOWN = 10
 """How many are shown where there is little room; the file has all."""
 
-DISPATCHES, REJECTIONS, LAWS, UNKNOWN = "", "rejection", "law", "unknown"
-"""The groups of cases that are explained apart: what is dispatched, what must be rejected, laws whose data are drawn, and cases of which only the id is known."""
+DISPATCHES, REJECTIONS, LAWS, UNKNOWN, NOT_MADE = "", "rejection", "law", "unknown", "not made"
+"""The groups of cases that are explained apart: what is dispatched, what must be rejected, laws whose data are drawn, and cases of which only
+the id is known: the suite does not have them, or would need minutes to make them."""
 
 _VERBS = {
     FAIL: ("fails", "fail"),
@@ -72,6 +73,9 @@ class Explanation:
                 return f"{subject}{verb} always ({self.failing:,} of {self.inside:,})"
             if self.group == UNKNOWN:
                 return f"left out are failures of {self.explains:,} {'case' if self.explains == 1 else 'cases'} that this version of the suite does not have"
+            if self.group == NOT_MADE:
+                cases = "case is" if self.explains == 1 else "cases are"
+                return f"failures of {self.explains:,} {cases} not explained, since no rows fit its spec: first `dmlcts spec arrays {self.operator}`"
             of = f" of {self.total:,}" if self.explains < self.total else ""
             what = f"{self.group} cases" if self.group else "cases"
             return f"{self.explains:,}{of} {what} that {many}: one to three conditions explain them no better than chance"
