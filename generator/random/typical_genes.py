@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from random import Random
 
 from dmlcts.generator.facts.factors import Model
-from dmlcts.generator.random.random_dispatch import Genes, number_of
+from dmlcts.generator.random.random_dispatch import Genes, T, number_of
 
 SIZES, BATCHES = (8, 128), (2, 8)
 """The range of sizes, about a tile, and that of batches."""
@@ -26,36 +27,69 @@ _PADDED = 0.2
 _PADDED_STYLE, _GAPS = 0.4, (0.55, 0.65, 0.8)
 """The numbers of a tensor that keeps its order and has gaps, and of gaps of 1, 3 and 16 elements."""
 
+_WINDOWS = (1, 2, 3, 3, 3, 5, 7)
+"""The sizes of windows."""
+
 _LAST, _FIRST = 0.999, 0.0
-_ALWAYS_RANDOM = ("seed", "turn", "order", "gap", "broadcast", "rank", "like", "spread", "one")
+_ALWAYS_RANDOM = ("seed", "turn", "order", "gap", "broadcast", "like", "spread", "one", "types")
+"""What is never usual: what has no usual value, and data types, which enumerations must fit."""
+
+_FEW_DIMENSIONS = 0.4
+"""The largest number of a rank, of those that are likelier the more dimensions they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Of an operator, the symbols of which each size is a batch or a window, and of which there are several; the optional tensors; and enumerations."""
+
+    batch: str
+    windows: Collection[str]
+    several: Collection[str]
+    optional: Collection[str]
+    enumerations: Collection[str]
 
 
 class TypicalGenes(Genes):
     """Numbers that are usual ones, but for a few: the first option, packed strides, no optional tensor, the usual offset."""
 
-    def __init__(self, random: Random, batch: str, absent: Collection[str]) -> None:
+    def __init__(self, random: Random, names: Names) -> None:
         super().__init__(random)
-        self.batch, self.absent = batch, absent
+        self.names, self.rank = names, 0
         self.gap = random.choice(_GAPS) if random.random() < _PADDED else None
+
+    def pick(self, name: str, options: Sequence[T]) -> T:
+        """One of the options; the rank is remembered, since it says which dimensions are batches."""
+        found = super().pick(name, options)
+        if name == "rank" and isinstance(found, int):
+            self.rank = found
+        return found
 
     def new(self, name: str) -> float:
         """A size about a tile; of all else the usual number, seldom another."""
-        what = name.split()[0]
+        what, *of = name.split()
         if what == "size":
-            return self._size(name.split()[1] == self.batch)
+            return number_of(self._size(*of))
         if self.gap is not None and what in ("layout", "gap"):
             return _PADDED_STYLE if what == "layout" else self.gap
-        if what in _ALWAYS_RANDOM or self.random.random() < _UNUSUAL:
+        if what == "rank":
+            return self.random.random() * _FEW_DIMENSIONS
+        if what in _ALWAYS_RANDOM or what in self.names.enumerations or self.random.random() < _UNUSUAL:
             return self.random.random()
-        return _LAST if what in ("moved", "work") or name in self.absent else _FIRST
+        return _LAST if what in ("moved", "work") or name in self.names.optional else _FIRST
 
-    def _size(self, is_batch: bool) -> float:
+    def _size(self, symbol: str, at: str = "") -> int:
+        is_batch = int(at) < self.rank - 2 if symbol in self.names.several else symbol == self.names.batch
+        if symbol in self.names.windows:
+            return self.random.choice(_WINDOWS)
         if is_batch:
-            return number_of(self.random.randint(*BATCHES))
-        return number_of(self.random.choice(_TILES) if self.random.random() < _WHOLE else self.random.randint(*SIZES))
+            return self.random.randint(*BATCHES)
+        return self.random.choice(_TILES) if self.random.random() < _WHOLE else self.random.randint(*SIZES)
 
 
 def typical_genes(model: Model, random: Random) -> TypicalGenes:
     """The numbers of a typical dispatch of an operator."""
-    absent = {field.name for field in model.plan.operator.fields if field.type == "TENSOR_DESC" and field.optional}
-    return TypicalGenes(random, next(iter(model.symbols), ""), absent)
+    fields = model.plan.operator.fields
+    optional = {field.name for field in fields if field.type == "TENSOR_DESC" and field.optional}
+    enumerations = {field.name for field in model.plan.chosen if field.enum}
+    several = {symbol for symbol, star in model.symbols.items() if star}
+    return TypicalGenes(random, Names(next(iter(model.symbols), ""), model.growing, several, optional, enumerations))

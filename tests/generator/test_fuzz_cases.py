@@ -16,7 +16,7 @@ from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import RESOURCES, SLACK, model_of
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.random.fuzz_cases import SeenTriples, case_of, find_numbered, fuzz_case, genes_of, number_in
+from dmlcts.generator.random.fuzz_cases import SeenTriples, case_of, find_numbered, fuzz_case, fuzz_genes, genes_of, number_in
 from dmlcts.generator.random.random_dispatch import LARGEST, SizeRule, number_of, size_of
 from dmlcts.generator.random.reduce import Reducer
 from dmlcts.generator.suite.suite import find_case
@@ -149,9 +149,11 @@ def test_a_case_is_made_as_simple_as_what_holds_of_it_allows() -> None:
         return sizes[-1] > 37 and layout_of(case.desc.tensor("BTensor")) != "packed" and case.offset == 256
 
     number, case = next(
-        (number, case) for number in range(100_000) if (case := fuzz_case(ADD, 1, number)) is not None and holds(case)
+        (number, case)
+        for number in range(100_000)
+        if (case := fuzz_case(ADD, 1, number)) is not None and holds(case) and not case.in_place
     )
-    model, genes = model_of(plan_of(case.operator)), genes_of(ADD, 1, number)
+    model, genes = model_of(plan_of(case.operator)), fuzz_genes(ADD, 1, number)
     assert case_of(model, genes, f"fuzz-1-{number}") == case
     simple = Reducer(model, genes, case, f"fuzz-1-{number}-simpler", holds).run()
     assert holds(simple)
@@ -167,7 +169,7 @@ def test_a_case_is_made_as_simple_as_what_holds_of_it_allows() -> None:
 def test_a_search_for_a_simpler_case_can_be_ended() -> None:
     case = drawn(ADD, 3, 1)[0]
     _, seed, number = number_in(case.id) or ("", 0, 0)
-    genes = genes_of(ADD, seed, number)
+    genes = fuzz_genes(ADD, seed, number)
     model = model_of(plan_of(case.operator))
     case_of(model, genes, "x")
 
@@ -175,3 +177,20 @@ def test_a_search_for_a_simpler_case_can_be_ended() -> None:
         raise StopIteration
 
     assert Reducer(model, genes, case, "x", ended).run() == case
+
+
+def test_every_second_case_is_tile_sized_and_plain_but_for_a_few_things() -> None:
+    cases = [case for number in range(1, 400, 2) if (case := fuzz_case("GEMM", 5, number)) is not None]
+    sizes = [case.desc.tensor("ATensor").sizes for case in cases]
+    assert sum(min(row[-2:]) >= 8 for row in sizes) > 0.6 * len(cases)
+    assert sum(len(row) > 2 and row[0] > 1 for row in sizes) > 0.3 * len(cases)
+    assert sum(case.desc.fields["FusedActivation"] is None for case in cases) > 0.8 * len(cases)
+    assert sum(case.desc.fields["CTensor"] is None for case in cases) > 0.8 * len(cases)
+    padded = [case for case in cases if all(layout_of(tensor) != "packed" for _, tensor in case.desc.tensors())]
+    assert 0.1 * len(cases) < len(padded) < 0.5 * len(cases)
+
+
+def test_the_other_cases_are_drawn_as_before() -> None:
+    case = next(case for number in range(0, 100, 2) if (case := fuzz_case(ADD, 5, number)) is not None)
+    _, seed, number = number_in(case.id) or ("", 0, 0)
+    assert case_of(model_of(plan_of(load(ADD))), genes_of(ADD, seed, number), f"fuzz-{seed}-{number}") == case
