@@ -285,13 +285,15 @@ WORKLOAD_LAYOUTS = (
 
 # A tile-sized dispatch with one or two things unusual
 
-TILE_BATCH = 2
-"""A tile-sized dispatch has a batch of two, even sizes, no optional tensor, no fused operator, and usual attributes: what kernels take fastest."""
+TILE_BATCHES = (2, 2, 4)
+"""A tile-sized dispatch has even sizes, no optional tensor, no fused operator, usual attributes, and a batch: with nothing unusual, one thing, and two.
+That is what kernels take fastest.
+"""
 
 TILE_REST, VECTOR = 29, 1
 """What one dimension has in turn: no multiple of anything, and nothing to walk along."""
 
-TILE_CAP = 1 << 14
+TILE_CAP = 1 << 13
 """The elements of all tensors of the plain dispatch, at most."""
 
 TILE_TYPE = "FLOAT16"

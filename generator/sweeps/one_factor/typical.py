@@ -19,7 +19,7 @@ from dmlcts.generator.case.case import Case, beyond
 from dmlcts.generator.covering.bindings import bind, is_allowed, offset_of
 from dmlcts.generator.facts.factors import ANY, RESOURCES, Model, model_of, short
 from dmlcts.generator.facts.tuples import NONE
-from dmlcts.generator.plan.attributes import Combination, alike, value_label
+from dmlcts.generator.plan.attributes import Combination, alike, value_text
 from dmlcts.generator.plan.plan import Plan
 from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps import table
@@ -38,6 +38,8 @@ class Unusual:
 
     factor: str
     label: str
+    value: str = ""
+    """What the label does not say and the rest of the id does: an attribute's value."""
     choice: TypeChoice | None = None
     attributes: Mapping[str, object] = field(default_factory=dict)
     sizes: Mapping[Dimension, int] = field(default_factory=dict)
@@ -103,14 +105,15 @@ def _attributes(plan: Plan) -> Iterator[Unusual]:
     for each in plan.chosen:
         for value in plan.values(each):
             if not alike(value, usual.get(each.name)):
-                label = value_label(each.name, value).partition("/")[2] or value_label(each.name, value)
-                yield Unusual(
-                    each.name, label, attributes={each.name: value}, has_kernel=bool(each.enum) or each.type == "OPERATOR_DESC"
-                )
+                has_kernel = bool(each.enum) or each.type == "OPERATOR_DESC"
+                yield Unusual(each.name, each.name, value_text(value), attributes={each.name: value}, has_kernel=has_kernel)
 
 
 def _bound(plan: Plan) -> Iterator[Unusual]:
     model = model_of(plan)
+    padded = {factor.name: table.TILE_LAYOUTS[1] for factor in model.factors if table.TILE_LAYOUTS[1] in factor.values}
+    if len(padded) > 1:
+        yield Unusual("layouts", f"all-{table.TILE_LAYOUTS[1]}", bound=padded, has_pairs_at_core=True)
     for factor in model.factors:
         if factor.kind == "layout":
             for value in factor.values[1:]:
@@ -135,7 +138,7 @@ def _base(plan: Plan) -> tuple[TypeChoice, Combination]:
     absent |= {f.name: None for f in plan.chosen if f.type == "OPERATOR_DESC" and None in plan.values(f)}
     bare = Combination({**usual, **absent}, usual.configuration)
     with suppress(*FAILURES):  # an attribute that is computed from a tensor needs it
-        if plan.keeps(choice.types, bare) and _even(plan, (choice, bare), {}, table.EVEN_UNITS[-1]):
+        if plan.keeps(choice.types, bare) and _even(plan, (choice, bare), {}, table.EVEN_UNITS[-1], table.TILE_BATCHES[0]):
             return choice, bare
     return choice, usual
 
@@ -144,26 +147,28 @@ def _base(plan: Plan) -> tuple[TypeChoice, Combination]:
 def _unit(plan: Plan) -> int:
     """The largest even size of all that is no batch and no window with which the plain dispatch keeps to ``table.TILE_CAP``."""
     for unit in table.EVEN_UNITS:
-        desc = _even(plan, _base(plan), {}, unit)
+        desc = _even(plan, _base(plan), {}, unit, table.TILE_BATCHES[0])
         if desc is not None and element_count(desc) <= table.TILE_CAP:
             return unit
     return table.EVEN_UNITS[-1]
 
 
-def _even(plan: Plan, way: Way, wanted: Sizes, unit: int) -> OperatorDesc | None:
-    """The packed desc with even sizes, a batch of two, and the sizes that are wanted; None if there is no valid one."""
+def _even(plan: Plan, way: Way, wanted: Sizes, unit: int, batch: int) -> OperatorDesc | None:
+    """The packed desc with even sizes, a batch, and the sizes that are wanted; None if there is no valid one."""
     model = model_of(plan)
     sizes = {at: min(unit, model.largest(at[0])) for at in model.dimensions.values()}
-    sizes |= {at: table.WINDOW for at in sizes if at[0] in model.growing} | {
-        at: table.TILE_BATCH for at in sizes if is_batch(model, at)
-    }
+    sizes |= {at: table.WINDOW for at in sizes if at[0] in model.growing} | {at: batch for at in sizes if is_batch(model, at)}
     desc = even_desc(plan, way, {**sizes, **wanted})
     return desc if desc is not None and has_sizes(plan, desc, wanted) else None
 
 
 def _pairs(things: Sequence[Unusual]) -> Iterator[tuple[Unusual, Unusual]]:
     """Each two things that can be unusual at once."""
-    return ((one, other) for one, other in combinations(things, 2) if one.factor != other.factor)
+    return (
+        (one, other)
+        for one, other in combinations(things, 2)
+        if one.factor != other.factor and not one.bound.keys() & other.bound.keys()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +186,14 @@ def _packed(plan: Plan) -> dict[tuple[str, ...], _Packed | None]:
 
 
 def _packed_with(plan: Plan, things: Sequence[Unusual]) -> _Packed | None:
-    known, key = _packed(plan), tuple(each.label for each in things if not each.bound)
+    batch = table.TILE_BATCHES[len(things)]
+    known, key = _packed(plan), (str(batch), *(part for each in things if not each.bound for part in (each.label, each.value)))
     if key not in known:
         choice, usual = _base(plan)
         choice = next((each.choice for each in things if each.choice is not None), choice)
         more = {name: value for each in things for name, value in each.attributes.items()}
         wanted = {at: size for each in things for at, size in each.sizes.items()}
-        desc = _even(plan, (choice, Combination({**usual, **more}, usual.configuration)), wanted, _unit(plan))
+        desc = _even(plan, (choice, Combination({**usual, **more}, usual.configuration)), wanted, _unit(plan), batch)
         known[key] = _Packed(desc, choice) if desc is not None and element_count(desc) <= 4 * table.TILE_CAP else None
     return known[key]
 
