@@ -293,6 +293,9 @@ That is what kernels take fastest.
 TILE_REST, VECTOR = 29, 1
 """What one dimension has in turn: no multiple of anything, and nothing to walk along."""
 
+TILE_PLANES = 8
+"""The third dimension from the end of what works along axes."""
+
 TILE_CAP = 1 << 13
 """The elements of all tensors of the plain dispatch, at most."""
 

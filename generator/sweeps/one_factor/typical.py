@@ -28,6 +28,9 @@ from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.operator import ABSENT, PRESENT
 from dmlcts.spec.rules.shape import FAILURES
 
+_PLANES = -3
+"""The place of planes from the end."""
+
 KIND = "typical"
 """The kind of these cases, and the part of their ids."""
 
@@ -158,6 +161,8 @@ def _even(plan: Plan, way: Way, wanted: Sizes, unit: int, batch: int) -> Operato
     model = model_of(plan)
     sizes = {at: min(unit, model.largest(at[0])) for at in model.dimensions.values()}
     sizes |= {at: table.WINDOW for at in sizes if at[0] in model.growing} | {at: batch for at in sizes if is_batch(model, at)}
+    if plan.operator.turning:  # an operator that works along any axes has planes, where others have batches
+        sizes |= {at: min(unit, table.TILE_PLANES) for at in sizes if at[1] == _PLANES}
     desc = even_desc(plan, way, {**sizes, **wanted})
     return desc if desc is not None and has_sizes(plan, desc, wanted) else None
 
