@@ -154,7 +154,9 @@ def _attributes(plan: Plan, desc: OperatorDesc, cuts: Mapping[int, int]) -> Iter
                 own[field.name] = PRESENT if value is not None else ABSENT
             continue
         own[field.name] = value
-        if isinstance(value, tuple) and all(isinstance(entry, int) for entry in value):
+        if type(value) is tuple and all(
+            isinstance(entry, int) for entry in value
+        ):  # no Size2D, whose numbers belong to the structure
             cut[field.name] = tuple(_cut_number(entry, cuts) for entry in value)
             if len(value) == len(leading):
                 scaled[field.name] = tuple(_in_proportion(entry, size, cuts) for entry, size in zip(value, leading, strict=True))

@@ -296,8 +296,8 @@ TILE_REST, VECTOR = 29, 1
 TILE_PLANES = 8
 """The third dimension from the end of what works along axes."""
 
-TILE_CAP = 1 << 13
-"""The elements of all tensors of the plain dispatch, at most."""
+TILE_CAP = 3 << 12
+"""The elements of all tensors of the plain dispatch, at most: three matrices of 32 x 32 in a batch of four."""
 
 TILE_TYPE = "FLOAT16"
 """The data type that occurs in pairs at core beside the first: networks run in it, and kernels take two elements at a time."""
