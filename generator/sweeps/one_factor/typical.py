@@ -114,9 +114,14 @@ def _attributes(plan: Plan) -> Iterator[Unusual]:
 
 def _bound(plan: Plan) -> Iterator[Unusual]:
     model = model_of(plan)
-    padded = {factor.name: table.TILE_LAYOUTS[1] for factor in model.factors if table.TILE_LAYOUTS[1] in factor.values}
+    plain = _packed_with(plan, ())
+    there = {plan.name_of(name) for name, _ in plain.desc.tensors()} if plain else set()
+    rows = table.TILE_LAYOUTS[1]
+    padded = {
+        factor.name: rows for factor in model.factors if factor.kind == "layout" and factor.of in there and rows in factor.values
+    }
     if len(padded) > 1:
-        yield Unusual("layouts", f"all-{table.TILE_LAYOUTS[1]}", bound=padded, has_pairs_at_core=True)
+        yield Unusual("layouts", f"all-{rows}", bound=padded, has_pairs_at_core=True)
     for factor in model.factors:
         if factor.kind == "layout":
             for value in factor.values[1:]:
