@@ -58,7 +58,7 @@ def test_core_has_each_thing_alone_and_full_has_pairs_of_it() -> None:
     valid = {each.label for each in unusual(plan)} & labels
     assert len(valid) > 0.75 * len({each.label for each in unusual(plan)})
     assert {"with-C", "A-transposed", "N=29", "N=1", "Alpha", "FusedActivation", "offset-any", "all-padded-rows"} <= labels
-    assert "N=29.A-transposed" not in labels
+    assert "N=29.A-permuted" not in labels
     assert {"N=29.B-transposed", "A[-1]=29.N=29", "FLOAT16.N=1"} <= labels
     full = {case.id.split("/")[3] for case in cases_of("GEMM", "full")}
     assert "N=29.offset-any" in full - labels

@@ -268,3 +268,24 @@ def test_short_sums_and_those_of_float32_are_in_one_part() -> None:
     for dtype, count, split in ((np.float16, 64, False), (np.float16, 65, True), (np.float32, 200, False)):
         found = answer(np.ones((1, count, 2), dtype), np.ones((3, count, 1), dtype), (1, 3, 2))
         assert (found.slack is not None) == split
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_windows_that_hardly_overlap_are_multiplied_at_once_and_give_the_same(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(number)
+    rank = 1 + number % 3
+    window, strides, dilations, start = (
+        tuple(map(int, rng.integers(least, most, rank))) for least, most in ((2, 6), (1, 7), (1, 3), (0, 3))
+    )
+    lengths = [(k - 1) * d + 1 + int(rng.integers(0, 12)) for k, d in zip(window, dilations, strict=True)]
+    sizes = tuple(
+        (length + begin - ((k - 1) * d + 1)) // stride + 1
+        for length, begin, k, d, stride in zip(lengths, start, window, dilations, strides, strict=True)
+    )
+    x, w = rng.integers(-9, 9, (2, 2, 3, *lengths)).astype(float), rng.integers(-9, 9, (2, 4, 3, *window)).astype(float)
+    x[0, 0, 0].flat[0] = np.inf
+    geometry = windows.Geometry(strides, dilations, start, sizes)
+    monkeypatch.setattr(windows, "_MANY_PHASES", 10**9)
+    with np.errstate(invalid="ignore"):
+        apart = windows.forward(np, geometry, x, w, lambda part: part)
+        np.testing.assert_array_equal(windows._gathered(np, geometry, x, w, lambda part: part), apart)

@@ -33,6 +33,9 @@ _LONG = 1 << 22
 _SAFE = (2.0**-90, 2.0**100)
 """A sum of absolute values in float32 that lies between them has not overflowed, and lost nothing that counts to underflow."""
 
+_MANY_PHASES = 16
+"""From more residues of elements by strides on, each of which has a product of its own, windows that hardly overlap are multiplied at once."""
+
 _FEWER = 4
 """How many times more elements the filter must have than the input, for them to change places in a transposed sum."""
 
@@ -120,11 +123,35 @@ def forward(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Arra
     for element in product(*map(range, w.shape[3:])):
         shift, phase = zip(*(axis[k] for axis, k in zip(axes, element, strict=True)), strict=True)
         phases.setdefault(phase, []).append(Tap(element, shift))
+    if len(phases) > _MANY_PHASES and prod(geometry.sizes) * prod(w.shape[3:]) <= 2 * prod(x.shape[3:]):
+        return _gathered(xp, geometry, x, w, take)
     total: Array = None
     for phase, taps in phases.items():
         part = _shifted_sums(xp, x[_every(phase, strides)], w, taps, geometry.sizes, take)
         total = part if total is None else total + part
     return total
+
+
+def _gathered(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
+    """``forward`` where windows hardly overlap, as those of a patch embedding: all windows side by side, and one product."""
+    window, sizes = w.shape[3:], geometry.sizes
+    low = [-start for start in geometry.start]
+    reach = [
+        (size - 1) * stride + (k - 1) * dilation + 1
+        for size, k, stride, dilation in zip(sizes, window, geometry.strides, geometry.dilations, strict=True)
+    ]
+    source, target = _overlap(x.shape[3:], low, reach)
+    seen = xp.zeros((*x.shape[:3], *reach), dtype=w.dtype)
+    seen[target] = take(x[source])
+    for axis, (size, k, stride, dilation) in enumerate(zip(sizes, window, geometry.strides, geometry.dilations, strict=True)):
+        places = xp.arange(k)[:, None] * dilation + xp.arange(size) * stride
+        seen = xp.take(seen, xp.reshape(places, -1), axis=3 + axis)
+    count, groups, channels = x.shape[:3]
+    apart = [length for pair in zip(window, sizes, strict=True) for length in pair]
+    ends = range(3, 3 + 2 * len(window))
+    seen = xp.transpose(xp.reshape(seen, (count, groups, channels, *apart)), (0, 1, 2, *ends[::2], *ends[1::2]))
+    seen = xp.reshape(seen, (count, groups, channels * prod(window), prod(sizes)))
+    return xp.reshape(xp.matmul(xp.reshape(w, (*w.shape[:2], -1)), seen), (count, groups, w.shape[1], *sizes))
 
 
 def transposed(xp: Any, geometry: Geometry, x: Array, w: Array, take: Take) -> Array:
