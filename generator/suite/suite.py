@@ -118,7 +118,7 @@ def select(
 ) -> list[Case]:
     """The cases that a run with these options executes.
 
-    ``basis`` documented omits measured and contested cases. ``at`` omits cases that only a newer feature level promises. ``shard`` (I, N)
+    ``basis`` documented omits measured and contested cases, but for operators of which no page says what they compute. ``at`` omits cases that only a newer feature level promises. ``shard`` (I, N)
     keeps the I-th of N parts; ``network`` names one whose dispatches alone are wanted. A case's part depends only on its id.
     """
     wanted = LEVELS[: LEVELS.index(level) + 1]
@@ -126,7 +126,7 @@ def select(
         case
         for case in cases
         if case.level in wanted
-        and (case.basis == DOCUMENTED or basis != DOCUMENTED)
+        and (case.basis == DOCUMENTED or basis != DOCUMENTED or case.operator.is_measured_alone)
         and (at is None or feature_level(case.feature_level) <= at)
         and (matching is None or matching(case.id))
         and (not network or label_of(network) in case.covers)

@@ -102,7 +102,7 @@ def _beyond(result: Result, manifest: Manifest) -> Iterator[str]:
         yield f"it is of another operator, {result.operator}"
     if feature_level(result.feature_level) > feature_level(manifest.feature_level):
         yield f"it is of feature level {result.feature_level}, and the run of {manifest.feature_level}"
-    if result.basis != DOCUMENTED and manifest.basis == DOCUMENTED:
+    if result.basis != DOCUMENTED and manifest.basis == DOCUMENTED and not load(result.operator).is_measured_alone:
         yield f"it is {result.basis}, and the run has documented cases alone"
 
 

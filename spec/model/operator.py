@@ -404,6 +404,11 @@ class Operator:
         )
         return next(found, "")
 
+    @property
+    def is_measured_alone(self) -> bool:
+        """Whether no page says what the operator computes, so that what was measured is the only promise there is: its cases run by default."""
+        return bool(self.configurations) and all(self.bases.get(label, DOCUMENTED) != DOCUMENTED for label in self.configurations)
+
     def attributes(self) -> tuple[Field, ...]:
         """The fields that are not tensors."""
         return _of_kind(self, "attribute")
