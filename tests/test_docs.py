@@ -75,6 +75,8 @@ PARSED = {
     "--waivers docs/waivers/DirectML-1.15.4.yaml --waivers docs/waivers/vkd3d.yaml": "DirectML",
     "dmlcts run --backend directml --level smoke --basis measured -n 2 --out results": "DirectML",
     "dmlcts run --backend onnxruntime": "ONNX Runtime",
+    "dmlcts run --network resnet50 --backend directml": "DirectML",
+    "dmlcts run --network bert-fp16 --level full --backend process:./host": "a host",
     'dmlcts run --backend "process:./build/my-host" --level core -n 2 --shard 1/4 --waivers ci/waivers.yaml --out shards/1': "a CI's files",
     "dmlcts merge shards/1 shards/2 shards/3 shards/4 --out merged.jsonl": "a CI's files",
     "dmlcts report merged.jsonl --out results": "a CI's files",

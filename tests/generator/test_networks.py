@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from dmlcts.conformance.runner.planning.options import RunOptions, UsageError
+from dmlcts.conformance.runner.planning.selection import selected_cases, selection_of
 from dmlcts.generator.facts.factors import symbols_of
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import network_dispatches, operator_cases, select
@@ -84,3 +89,30 @@ def test_a_network_selects_what_it_dispatches() -> None:
     assert 0 < len(found) < len([case for case in cases if case.kind == "network"])
     assert all(label_of("bert") in case.covers for case in found)
     assert "bert" in census_networks(measured_folder())
+
+
+def test_an_unknown_network_is_an_error_that_names_similar_ones() -> None:
+    with pytest.raises(UsageError, match="no network 'resnet5' in the census; similar names: resnet50"):
+        selection_of(RunOptions(network="resnet5"))
+
+
+def test_a_run_of_a_network_has_its_operators_and_dispatches_alone() -> None:
+    selection = selection_of(RunOptions(network="lstm"))
+    assert "LSTM" in selection.operators
+    assert "CONVOLUTION" not in selection.operators
+    cases = [case for name in selection.operators for case in selection.cases(name)]
+    assert {case.kind for case in cases} == {"network"}
+    assert [case.id for case in selected_cases(RunOptions(network="lstm", operators=("LSTM",)))] == [
+        case.id for case in cases if case.operator.name == "LSTM"
+    ]
+
+
+def test_records_and_case_files_know_the_same_kinds() -> None:
+    record, case = (
+        json.loads(text_of(f"{folder}.schema.json")) for folder in ("reports/schema/record", "generator/case/schema/case")
+    )
+    assert record["$defs"]["result"]["properties"]["kind"]["enum"] == case["properties"]["kind"]["enum"]
+
+
+def text_of(file: str) -> str:
+    return (Path(__file__).parents[2] / file).read_text(encoding="utf-8")
