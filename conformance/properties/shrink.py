@@ -1,6 +1,9 @@
 """Searches for a small example that breaks a law with Hypothesis, which draws sizes, layouts and data, and shrinks failures.
 
 It runs only after an example has failed (conformance/properties/relations), and draws new examples, unrelated to that one.
+
+Drawn cases have a reducer of their own (generator/random/reduce): what those need is asked for by name, factor by factor, and is kept for the next search.
+Of a law nothing but a small counterexample is wanted, of any elements, and no reducer of ours would find one as small as Hypothesis does.
 """
 
 from __future__ import annotations
