@@ -42,7 +42,7 @@ def command(results: Path | None, level: str | None, as_json: bool, planted: int
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.commands.results.summary import print_explanations
-    from dmlcts.conformance.runner.explaining import explain
+    from dmlcts.conformance.runner.explaining.explain import explain
     from dmlcts.conformance.runner.folder.journal import read_run
 
     if planted is not None:

@@ -1,0 +1,124 @@
+"""The reasons why cases fail, one after another: what is explained is set aside, and what is left is explained anew.
+
+There are two kinds. Of a *deciding* reason, the cases that meet it fail. A *needed* one is met by all failures that are left, though not all
+cases that meet it fail, as where a fault shows with some data alone; what is looked for afterwards lies within it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dmlcts.generator.facts.explanations import Conditions, Flags, Key, conditions
+from dmlcts.reports.explain.separation import MOST_CONDITIONS, MOST_SEPARATIONS, Search, Separation
+
+MOST_NEXT = 3
+"""How many cases are named that would tell explanations apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """Other conditions, and the cases that meet them."""
+
+    conditions: tuple[str, ...]
+    meets: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A reason: its conditions, the cases that meet them, and the failures that it explains and none before it does.
+
+    One that is ``needed`` explains nothing by itself: of the ``left`` failures, all meet it. ``rivals`` fit the results as well.
+    """
+
+    conditions: tuple[str, ...]
+    meets: Flags
+    explains: Flags
+    left: int
+    needed: bool = False
+    rivals: tuple[Rival, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """The conditions that all failures that are left meet, and the passing cases that do."""
+
+    conditions: tuple[str, ...]
+    meets: Flags
+    passing: Flags
+
+
+def reasons(
+    facts: Sequence[Mapping[Key, str | float | bool]], failing: Flags, passing: Flags, most: int = MOST_SEPARATIONS
+) -> list[Reason]:
+    """What explains the failures, at most so many; empty if nothing does better than chance. ``failing`` and ``passing`` are cases, by their facts."""
+    left, found = failing.copy(), list[Reason]()
+    within = _Within((), np.ones_like(failing), passing)
+    may_need = True
+    while left.any() and len(found) < most:
+        made = conditions(facts, left, within.passing)
+        search = Search(made.holds, left, within.passing, made.weights)
+        every = np.ones(int(left.sum()), np.bool_)
+        best = search.best(every, MOST_CONDITIONS - len(within.conditions), first=not found or len(every) == 1)
+        if may_need and (needed := _needed(search, best, every)):
+            reason = _reason(made, needed, within, left, needed=True)
+            may_need = False
+            within = _Within(reason.conditions, reason.meets, within.passing & reason.meets)
+            found.append(reason)
+            continue
+        best = best or (None if found else search.likeliest())
+        if best is None:
+            break
+        reason = _reason(made, best, within, left)
+        found.append(reason)
+        left &= ~reason.meets
+        may_need = True
+    return found
+
+
+def _needed(search: Search, best: Separation | None, left: Flags) -> Separation | None:
+    """What all failures need, where it says more of them than the best that decides; None where it does not."""
+    if best is not None and best.new == len(left):
+        return None
+    found = search.needed(left)
+    if found is None:
+        return None
+    needed, saved = found
+    return needed if best is None or saved > search.saved(best, left) else None
+
+
+def _reason(made: Conditions, found: Separation, within: _Within, left: Flags, *, needed: bool = False) -> Reason:
+    meets = within.meets & made.meeting(found.conditions)
+    rivals = (
+        Rival((*within.conditions, *(made.texts[at] for at in rival)), within.meets & made.meeting(rival)) for rival in found.rivals
+    )
+    explains = np.zeros_like(left) if needed else left & meets
+    texts = (*within.conditions, *(made.texts[at] for at in found.conditions))
+    return Reason(texts, meets, explains, int(left.sum()), needed, () if needed else tuple(rivals))
+
+
+def next_cases(reason: Reason, ahead: Flags) -> tuple[tuple[str, ...], list[int]]:
+    """The simplest rival that differs from the reason in cases ``ahead``, and those that tell most of its rivals apart, at most three.
+
+    Each case is chosen for how evenly it splits the conjunctions that those before it do not tell apart.
+    """
+    waiting = np.flatnonzero(ahead)
+    every = np.array([each[waiting] for each in (reason.meets, *(rival.meets for rival in reason.rivals))], np.bool_)
+    differs = (every != every[0]).any(axis=1)
+    if not differs.any():
+        return (), []
+    chosen: list[int] = []
+    parts = np.zeros(len(every), np.int64)
+    for _ in range(MOST_NEXT):
+        gain = np.zeros(len(waiting), np.int64)
+        for part in np.unique(parts):
+            met = every[parts == part]
+            gain += np.minimum(met.sum(axis=0), (~met).sum(axis=0))
+        best = int(gain.argmax())
+        if gain[best] == 0:
+            break
+        chosen.append(int(waiting[best]))
+        parts = 2 * parts + every[:, best]
+    return reason.rivals[int(differs.argmax()) - 1].conditions, chosen
