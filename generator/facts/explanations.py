@@ -10,11 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.generator.case.case import ALL, APART, INPUTS, REJECTION, Case
+from dmlcts.generator.facts.comparisons import PRODUCT, TOGETHER, compared
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import model_of, symbols_of
 from dmlcts.generator.facts.tuples import NONE
@@ -44,6 +46,12 @@ _PLACES = {"first": 0, "second": 1, "third": 2, "third last": -3, "second last":
 _MOST_VALUES = 48
 """The most thresholds, and the most values, of one number; if there are more, some are picked evenly."""
 
+_COUNTED = ("the element count", PRODUCT)
+"""The beginnings of the names of numbers of which a single value says as little as one size does."""
+
+_MARKS = (0.0, 1.0, -1.0)
+"""The numbers about which a factor, a scale or an offset turns, where a threshold could lie at any number between two."""
+
 _SHARED = {APART: "nothing", INPUTS: "the inputs", ALL: "all tensors"}
 
 _OF_THE_SUITE = (
@@ -55,6 +63,7 @@ _OF_THE_SUITE = (
     "the element count",
     "the largest of",
     "the smallest of",
+    *TOGETHER,
 )
 """The names of facts that say less about an implementation than others."""
 
@@ -90,9 +99,11 @@ def facts_of(case: Case) -> Facts:
         found[f"the data of {name}"] = data.special or data.recipe or "given"
     if case.expect == REJECTION:
         return found
-    found.update(_factors(case))
-    for symbol, size in symbols_of(case.operator, case.desc).items():
+    symbols = symbols_of(case.operator, case.desc)
+    found.update(_factors(case, symbols))
+    for symbol, size in symbols.items():
         found.update(_sizes(symbol, size))
+    found.update(compared(case, symbols))
     for name, tensor in case.desc.tensors():
         found[f"the element count of {name}"] = tensor.count
         found.update(_layout(name, tensor))
@@ -133,11 +144,11 @@ def shared_facts(case: Case) -> Facts:
     return found
 
 
-def _factors(case: Case) -> Iterator[tuple[Key, str | float | bool]]:
+def _factors(case: Case, symbols: Mapping[str, Any]) -> Iterator[tuple[Key, str | float | bool]]:
     """Those of the operator's model (generator/facts/factors) that the desc does not show."""
     model = model_of(plan_of(case.operator))
     names = {"data": "the data", "slack": "the slack", "owned": "what is OWNED_BY_DML"}
-    for factor, index in zip(model.factors, row_of(model, case), strict=True):
+    for factor, index in zip(model.factors, row_of(model, case, symbols), strict=True):
         if index == NONE:
             continue
         value = factor.values[index]
@@ -261,14 +272,15 @@ def _of_numbers(name: str, values: NDArray[np.float64], failing: Flags, passing:
     upper = bad[(after < len(every)) & np.isin(every[np.minimum(after, len(every) - 1)], good)]
     with np.errstate(invalid="ignore"):
         for value in _picked(lower):
-            yield f"{name} is {_shown(value)} or more", int(not rank), values >= value
+            yield f"{name} is {_above(value, every)}", int(not rank), values >= value
         for value in _picked(upper):
-            yield f"{name} is {_shown(value)} or less", int(not rank), values <= value
+            yield f"{name} is {_below(value, every)}", int(not rank), values <= value
         for value in _picked(bad):
-            yield f"{name} is {_shown(value)}", 2 if size and value > 1 else int(size), values == value
+            counted = size or name.startswith(_COUNTED)
+            yield f"{name} is {_shown(value)}", 2 if counted and value > 1 else int(size), values == value
         if not size and 2 < len(every) <= _MOST_VALUES:
             for value in good:
-                yield f"{name} is not {_shown(value)}", 1, ~np.isnan(values) & (values != value)
+                yield f"{name} is not {_shown(value)}", 3 if "stride" in name else 1, ~np.isnan(values) & (values != value)
         if size or name.startswith("the element count"):
             for divisor in _DIVISORS:
                 rest = values % divisor
@@ -282,6 +294,19 @@ def _of_numbers(name: str, values: NDArray[np.float64], failing: Flags, passing:
                 left = int(bad[0] % divisor)
                 text = f"{name} modulo {divisor} is {left}" if left else f"{name} is a multiple of {divisor}"
                 yield text, 4, values % divisor == left
+
+
+def _above(value: float, every: NDArray[np.float64]) -> str:
+    """A least value in words: by a number that stands out, if it lies between this value and the next smaller one."""
+    smaller = every[every < value]
+    between = [mark for mark in _MARKS if not value.is_integer() and len(smaller) and smaller[-1] <= mark < value]
+    return f"above {_shown(between[0])}" if between else f"{_shown(value)} or more"
+
+
+def _below(value: float, every: NDArray[np.float64]) -> str:
+    larger = every[every > value]
+    between = [mark for mark in _MARKS if not value.is_integer() and len(larger) and value < mark <= larger[0]]
+    return f"below {_shown(between[0])}" if between else f"{_shown(value)} or less"
 
 
 def _common_divisors(values: NDArray[np.float64]) -> list[int]:

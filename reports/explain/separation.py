@@ -15,7 +15,7 @@ that can be known.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
@@ -38,7 +38,7 @@ FEWEST_THAT_NEED, MOST_NEEDED = 3, 3
 """How many failures there must be for a condition that all of them meet to say something, and how many such conditions are named."""
 
 _CLEARLY = 4.0
-"""The bits that a condition which all failures meet must save beyond what it costs."""
+"""The bits that a condition which all failures meet must save beyond what it costs; a further one half as many."""
 
 _SEEDS = 3
 """From how many failures a search begins, where no conjunction covers all."""
@@ -159,18 +159,21 @@ class Search:
         every = np.flatnonzero(self.fails[:, left].all(axis=1))
         failures, passing = int(left.sum()), np.ones(self.passes.shape[1], np.bool_)
         chosen: list[int] = []
-        saved = _CLEARLY
+        saved = 0.0
         while len(every) and len(chosen) < MOST_NEEDED:
             inside = (self.passes[every] & passing).sum(axis=1)
             bits = self.bits[chosen].sum() + self.bits[every]
             gains = self.worth(failures, inside, bits, failures, exception=0.0)
             at = int(np.argmax(gains))
-            if gains[at] <= saved + (_CLEARLY if chosen else 0):
+            if gains[at] <= saved + _CLEARLY / (2 if chosen else 1):
                 break
             saved = float(gains[at])
             chosen.append(int(every[at]))
             passing = passing & self.passes[every[at]]
-        return (self.separation(tuple(sorted(chosen)), left), saved) if chosen else None
+        if not chosen:
+            return None
+        telling = tuple(self.groups[at][0] for at in chosen)
+        return replace(self.separation(tuple(chosen), left), conditions=telling), saved
 
     def saved(self, found: Separation, left: Flags) -> float:
         """The bits that a conjunction saves, its exceptions only stated: comparable with those of conditions that failures need."""
