@@ -37,6 +37,9 @@ MOST_SEARCHED = 3
 FEWEST_THAT_NEED, MOST_NEEDED = 3, 3
 """How many failures there must be for a condition that all of them meet to say something, and how many such conditions are named."""
 
+_FURTHER = 6.0
+"""The bits that a fourth and a fifth condition must save beyond what they cost: among so many, some leave out a few cases by chance."""
+
 _CLEARLY = 4.0
 """The bits that a condition which all failures meet must save beyond what it costs; a further one half as many."""
 
@@ -145,7 +148,7 @@ class Search:
             new, inside = self.fails[:, failing].sum(axis=1), self.passes[:, passing].sum(axis=1)
             worth = self.worth(new, inside, self.bits[list(conjunction)].sum() + self.bits, failures)
             at = int(np.argmax(worth))
-            if worth[at] <= self.evidence(conjunction, left):
+            if worth[at] <= self.evidence(conjunction, left) + _FURTHER:
                 break
             conjunction = tuple(sorted((*conjunction, at)))
         return conjunction

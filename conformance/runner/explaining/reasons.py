@@ -18,6 +18,10 @@ MOST_NEXT = 3
 """How many cases are named that would tell explanations apart."""
 
 
+_FEW = 8
+"""Of fewer failures, what all of them need is only said where nothing seems to decide: they may share many things by chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rival:
     """Other conditions, and the cases that meet them."""
@@ -62,12 +66,19 @@ def reasons(
         search = Search(made.holds, left, within.passing, made.weights)
         every = np.ones(int(left.sum()), np.bool_)
         best = search.best(every, MOST_CONDITIONS - len(within.conditions), first=not found or len(every) == 1)
+        if best is None and not found and len(every) < _FEW:
+            best = search.likeliest()
         if may_need and (needed := _needed(search, best, every)):
             reason = _reason(made, needed, within, left, needed=True)
-            may_need = False
-            within = _Within(reason.conditions, reason.meets, within.passing & reason.meets)
+            inner = _Within(reason.conditions, reason.meets, within.passing & reason.meets)
+            whole = _deciding_all(facts, left, inner)
+            if whole is None:
+                found.append(reason)
+                within, may_need = inner, False
+                continue
+            reason = whole
             found.append(reason)
-            continue
+            break
         best = best or (None if found else search.likeliest())
         if best is None:
             break
@@ -76,6 +87,14 @@ def reasons(
         left &= ~reason.meets
         may_need = True
     return found
+
+
+def _deciding_all(facts: Sequence[Mapping[Key, str | float | bool]], left: Flags, within: _Within) -> Reason | None:
+    """What decides about all that is left, together with what all of it needs; None if nothing does."""
+    made = conditions(facts, left, within.passing)
+    every = np.ones(int(left.sum()), np.bool_)
+    best = Search(made.holds, left, within.passing, made.weights).best(every, MOST_CONDITIONS - len(within.conditions))
+    return _reason(made, best, within, left) if best is not None and best.new == len(every) else None
 
 
 def _needed(search: Search, best: Separation | None, left: Flags) -> Separation | None:
