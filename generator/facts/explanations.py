@@ -264,6 +264,10 @@ def _spoken(value: str) -> str:
 
 def _of_numbers(name: str, values: NDArray[np.float64], failing: Flags, passing: Flags) -> Iterator[tuple[str, int, Flags]]:
     size, rank = name.startswith(SIZE), name.startswith("the rank") or name == "the largest rank"
+    stride = (
+        "stride" in name
+    )  # of a last dimension of one element there is none: a bound says that there is one, which sizes say better
+    bound = 3 if stride else int(not rank)
     bad, good = _seen(values, failing), _seen(values, passing)
     every = np.union1d(bad, good)
     before = np.searchsorted(every, bad) - 1
@@ -272,15 +276,15 @@ def _of_numbers(name: str, values: NDArray[np.float64], failing: Flags, passing:
     upper = bad[(after < len(every)) & np.isin(every[np.minimum(after, len(every) - 1)], good)]
     with np.errstate(invalid="ignore"):
         for value in _picked(lower):
-            yield f"{name} is {_above(value, every)}", int(not rank), values >= value
+            yield f"{name} is {_above(value, every)}", bound, values >= value
         for value in _picked(upper):
-            yield f"{name} is {_below(value, every)}", int(not rank), values <= value
+            yield f"{name} is {_below(value, every)}", bound, values <= value
         for value in _picked(bad):
             counted = size or name.startswith(_COUNTED)
             yield f"{name} is {_shown(value)}", 2 if counted and value > 1 else int(size), values == value
         if not size and 2 < len(every) <= _MOST_VALUES:
             for value in good:
-                yield f"{name} is not {_shown(value)}", 3 if "stride" in name else 1, ~np.isnan(values) & (values != value)
+                yield f"{name} is not {_shown(value)}", 3 if stride else 1, ~np.isnan(values) & (values != value)
         if size or name.startswith("the element count"):
             for divisor in _DIVISORS:
                 rest = values % divisor

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from dmlcts.reports.explain.symptom import PAGE
 from dmlcts.reports.record.files import write_text
 from dmlcts.reports.record.record import ERROR, FAIL, UNEXPECTED_PASS, UNSUPPORTED
 
@@ -111,6 +112,10 @@ class Explanation:
             return f"left out are failures of {self.explains:,} {'case' if self.explains == 1 else 'cases'} that this version of the suite does not have"
         if self.operators:
             return f"{verb}: {self.explains:,} cases"
+        if self.symptom == PAGE:
+            return (
+                f"{self.explains:,} {'case fails' if self.explains == 1 else 'cases fail'} against what was measured, with {PAGE}"
+            )
         of = f" of {self.total:,}" if self.explains < self.total else ""
         what = f"{self.group} cases" if self.group else "cases"
         return f"{self.explains:,}{of} {what} that {many}: no conditions explain them better than chance"

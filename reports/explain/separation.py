@@ -175,7 +175,7 @@ class Search:
             passing = passing & self.passes[every[at]]
         if not chosen:
             return None
-        telling = tuple(self.groups[at][0] for at in chosen)
+        telling = tuple(self.groups[at][0] for at in sorted(chosen, key=lambda at: int(self.weights[at])))  # simple ones first
         return replace(self.separation(tuple(chosen), left), conditions=telling), saved
 
     def saved(self, found: Separation, left: Flags) -> float:

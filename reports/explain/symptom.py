@@ -15,9 +15,11 @@ from dmlcts.reports.record.record import ALLOWED_BY_PAGE, ERROR, FAIL, UNSUPPORT
 VALUES = ""
 """The symptom of wrong values that have nothing special."""
 
-_PAGE = "answers that the page allows"
+PAGE = "answers that the page allows"
+"""The symptom of answers that are not those that were measured: which, is no riddle."""
+
 _NAN, _ZERO_SIGN = "NaN in place of numbers", "the sign of a zero"
-OF_VALUES = frozenset({VALUES, _PAGE, _NAN, _ZERO_SIGN})
+OF_VALUES = frozenset({VALUES, _NAN, _ZERO_SIGN})
 """The symptoms of wrong values: operators that share one need not share a cause."""
 
 _LONGEST = 90
@@ -34,7 +36,7 @@ def symptom_of(result: Result) -> str:
         code = evidence.get("code")
         return f"refused at {evidence['stage']}{f' with {code}' if code else ''}"
     if ALLOWED_BY_PAGE in evidence:
-        return _PAGE
+        return PAGE
     wrong = result.mismatches
     if wrong and all(_is_nan(each.actual) and not _is_nan(each.expected) for each in wrong):
         return _NAN

@@ -13,7 +13,7 @@ from dmlcts.conformance.runner.explaining.reasons import reasons
 from dmlcts.generator.case.case import LEVELS
 from dmlcts.generator.facts.explanations import Facts, shared_facts
 from dmlcts.reports.explain.explanation import DISPATCHES, Explanation
-from dmlcts.reports.explain.symptom import OF_VALUES, symptom_of
+from dmlcts.reports.explain.symptom import OF_VALUES, PAGE, symptom_of
 from dmlcts.reports.record.record import ERROR, FAIL, NOT_RUN, PASS, UNEXPECTED_PASS, WAIVED, Result
 
 MOST_FAILING, MOST_PASSING = 40, 8
@@ -74,7 +74,7 @@ class Across:
             return []
         subject, total = Subject("", status, DISPATCHES, symptom), int(failing.sum())
         found: list[Explanation] = []
-        for reason in reasons(self.facts, failing, passing) if passing.any() else []:
+        for reason in reasons(self.facts, failing, passing) if passing.any() and symptom != PAGE else []:
             own = len(np.unique(operators[reason.meets & failing]))
             if own > 1 and (reason.needed or reason.explains.sum() >= _ENOUGH * total):
                 found.append(counted(subject, reason, failing, passing, own))

@@ -13,7 +13,7 @@ from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.generator.case.case import LEVELS
 from dmlcts.generator.facts.explanations import Flags
 from dmlcts.reports.explain.explanation import DISPATCHES, UNKNOWN, Explanation
-from dmlcts.reports.explain.symptom import common_detail
+from dmlcts.reports.explain.symptom import PAGE, common_detail
 from dmlcts.reports.record.record import (
     ERROR,
     FAIL,
@@ -44,8 +44,8 @@ _MOST_SYMPTOMS = 4
 
 
 def explain(record: Record, most: int | None = None, level: str = "") -> list[Explanation]:
-    """The explanations of a record's failures: those of several operators at once, then each operator's, most failures first, then guesses
-    across operators.
+    """The explanations of a record's failures: those of several operators at once, then each operator's, most failures first, then how many
+    nothing explains, then guesses across operators.
 
     ``most`` limits the operators. Of an operator without failures nothing is explained, not even why cases are unsupported. The cases
     to run next are of the run's level, or of a higher ``level``; of a search, drawn ones; of a replay, the suite's own cases of level core.
@@ -67,7 +67,8 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
         if DISPATCHES in known:
             across.add(name, known[DISPATCHES])
     sure, guesses = across.explanations(ran)
-    return [*sure, *found, *guesses]
+    unsolved = [each for each in found if not each.conditions and not each.inside]
+    return [*sure, *(each for each in found if each not in unsolved), *unsolved, *guesses]
 
 
 def _of_operator(name: str, known: dict[str, Known], results: Sequence[Result], backend: str) -> Iterator[Explanation]:
@@ -93,7 +94,7 @@ def _explained(operator: str, group: str, status: str, about: Known, backend: st
             )
             continue
         left, needed = failing, False
-        for reason in reasons(about.facts, failing, passing):
+        for reason in reasons(about.facts, failing, passing) if symptom != PAGE else []:
             rival, apart = next_cases(reason, about.having(NOT_RUN))
             cases = tuple(about.cases[at].id for at in apart)
             words = ["dmlcts", "run", "--backend", backend, *(word for case in cases for word in ("--case", case))]

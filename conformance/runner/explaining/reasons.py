@@ -7,16 +7,20 @@ cases that meet it fail, as where a fault shows with some data alone; what is lo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dmlcts.generator.facts.explanations import Conditions, Flags, Key, conditions
+from dmlcts.reports.explain.explanation import SOME
 from dmlcts.reports.explain.separation import MOST_CONDITIONS, MOST_SEPARATIONS, Search, Separation
 
 MOST_NEXT = 3
 """How many cases are named that would tell explanations apart."""
 
+
+_OFTEN = 0.5
+"""The share of failing cases among those that meet what all failures need, from which it says more than what decides about some of them."""
 
 _FEW = 8
 """Of fewer failures, what all of them need is only said where nothing seems to decide: they may share many things by chance."""
@@ -71,14 +75,12 @@ def reasons(
         if may_need and (needed := _needed(search, best, every)):
             reason = _reason(made, needed, within, left, needed=True)
             inner = _Within(reason.conditions, reason.meets, within.passing & reason.meets)
-            whole = _deciding_all(facts, left, inner)
-            if whole is None:
-                found.append(reason)
-                within, may_need = inner, False
-                continue
-            reason = whole
-            found.append(reason)
-            break
+            whole = _deciding_all(facts, left, inner) or _nearly_deciding(reason, left, inner)
+            found.append(whole or reason)
+            if whole:
+                break
+            within, may_need = inner, False
+            continue
         best = best or (None if found else search.likeliest())
         if best is None:
             break
@@ -97,6 +99,12 @@ def _deciding_all(facts: Sequence[Mapping[Key, str | float | bool]], left: Flags
     return _reason(made, best, within, left) if best is not None and best.new == len(every) else None
 
 
+def _nearly_deciding(reason: Reason, left: Flags, within: _Within) -> Reason | None:
+    """What all that is left needs, as what decides, where hardly any case passes that meets it: a fault need not show with all data."""
+    passing, failing = int(within.passing.sum()), int(left.sum())
+    return replace(reason, needed=False, explains=left) if passing <= SOME * (passing + failing) else None
+
+
 def _needed(search: Search, best: Separation | None, left: Flags) -> Separation | None:
     """What all failures need, where it says more of them than the best that decides; None where it does not."""
     if best is not None and best.new == len(left):
@@ -105,7 +113,8 @@ def _needed(search: Search, best: Separation | None, left: Flags) -> Separation 
     if found is None:
         return None
     needed, saved = found
-    return needed if best is None or saved > search.saved(best, left) else None
+    often = needed.failing >= _OFTEN * (needed.failing + needed.passing)
+    return needed if best is None or often or saved > search.saved(best, left) else None
 
 
 def _reason(made: Conditions, found: Separation, within: _Within, left: Flags, *, needed: bool = False) -> Reason:
