@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dmlcts.generator.facts.explanations import Conditions, Flags, Key, conditions
+from dmlcts.generator.facts.conditions import Columns, Conditions, conditions
+from dmlcts.generator.facts.explanations import Flags, Key
 from dmlcts.reports.explain.explanation import SOME
 from dmlcts.reports.explain.separation import MOST_CONDITIONS, MOST_SEPARATIONS, Search, Separation
 
@@ -19,8 +20,14 @@ MOST_NEXT = 3
 """How many cases are named that would tell explanations apart."""
 
 
+MOST_FAILING, MOST_PASSING = 1_000, 4_000
+"""How many cases the search looks at; what it finds is counted in all."""
+
 _OFTEN = 0.5
 """The share of failing cases among those that meet what all failures need, from which it says more than what decides about some of them."""
+
+_WRONG = 2
+"""How many failures a condition must cover more, for each passing case that meets it, to be better than another."""
 
 _FEW = 8
 """Of fewer failures, what all of them need is only said where nothing seems to decide: they may share many things by chance."""
@@ -62,24 +69,29 @@ def reasons(
     facts: Sequence[Mapping[Key, str | float | bool]], failing: Flags, passing: Flags, most: int = MOST_SEPARATIONS
 ) -> list[Reason]:
     """What explains the failures, at most so many; empty if nothing does better than chance. ``failing`` and ``passing`` are cases, by their facts."""
+    columns, chosen = Columns(facts), _some(failing, MOST_FAILING) | _some(passing, MOST_PASSING)
     left, found = failing.copy(), list[Reason]()
-    within = _Within((), np.ones_like(failing), passing)
+    within, need = _Within((), np.ones_like(failing), passing), None
     may_need = True
     while left.any() and len(found) < most:
-        made = conditions(facts, left, within.passing)
-        search = Search(made.holds, left, within.passing, made.weights)
-        every = np.ones(int(left.sum()), np.bool_)
+        made = conditions(columns, left, within.passing)
+        seen = left & chosen if (left & chosen).any() else left
+        search = Search(made.holds, seen, within.passing & chosen, made.weights)
+        every = np.ones(int(seen.sum()), np.bool_)
         best = search.best(every, MOST_CONDITIONS - len(within.conditions), first=not found or len(every) == 1)
-        if best is None and not found and len(every) < _FEW:
+        if need is not None:
+            # What all failures need is not said apart where something decides about all of them within it.
+            whole = best is not None and best.new == len(every)
+            if not whole:
+                found.append(_nearly_deciding(need, left, within) or need)
+                if not found[-1].needed:
+                    break
+            need = None
+        elif best is None and not found and len(every) < _FEW:
             best = search.likeliest()
         if may_need and (needed := _needed(search, best, every)):
-            reason = _reason(made, needed, within, left, needed=True)
-            inner = _Within(reason.conditions, reason.meets, within.passing & reason.meets)
-            whole = _deciding_all(facts, left, inner) or _nearly_deciding(reason, left, inner)
-            found.append(whole or reason)
-            if whole:
-                break
-            within, may_need = inner, False
+            need = _reason(made, needed, within, left, needed=True)
+            within, may_need = _Within(need.conditions, need.meets, within.passing & need.meets), False
             continue
         best = best or (None if found else search.likeliest())
         if best is None:
@@ -88,15 +100,15 @@ def reasons(
         found.append(reason)
         left &= ~reason.meets
         may_need = True
+    return found[:most]
+
+
+def _some(which: Flags, most: int) -> Flags:
+    """At most so many of some cases, spread evenly."""
+    at = np.flatnonzero(which)
+    found = np.zeros_like(which)
+    found[at[np.unique(np.linspace(0, len(at) - 1, min(most, len(at))).round().astype(int))]] = True
     return found
-
-
-def _deciding_all(facts: Sequence[Mapping[Key, str | float | bool]], left: Flags, within: _Within) -> Reason | None:
-    """What decides about all that is left, together with what all of it needs; None if nothing does."""
-    made = conditions(facts, left, within.passing)
-    every = np.ones(int(left.sum()), np.bool_)
-    best = Search(made.holds, left, within.passing, made.weights).best(every, MOST_CONDITIONS - len(within.conditions))
-    return _reason(made, best, within, left) if best is not None and best.new == len(every) else None
 
 
 def _nearly_deciding(reason: Reason, left: Flags, within: _Within) -> Reason | None:
@@ -118,13 +130,21 @@ def _needed(search: Search, best: Separation | None, left: Flags) -> Separation 
 
 
 def _reason(made: Conditions, found: Separation, within: _Within, left: Flags, *, needed: bool = False) -> Reason:
-    meets = within.meets & made.meeting(found.conditions)
-    rivals = (
-        Rival((*within.conditions, *(made.texts[at] for at in rival)), within.meets & made.meeting(rival)) for rival in found.rivals
+    """What was found, as a reason. Of conditions alike in the cases that were searched, those are taken that are best in all."""
+    every = [found.conditions, *found.rivals]
+    meets = [within.meets & made.meeting(each) for each in every]
+    if needed:
+        every, meets = every[:1], meets[:1]
+    else:
+        worth = [int((each & left).sum()) - _WRONG * int((each & within.passing).sum()) for each in meets]
+        best = max(range(len(every)), key=lambda at: (worth[at], -at))
+        every.insert(0, every.pop(best))
+        meets.insert(0, meets.pop(best))
+    first, *others = (
+        Rival((*within.conditions, *(made.texts[at] for at in each)), own) for each, own in zip(every, meets, strict=True)
     )
-    explains = np.zeros_like(left) if needed else left & meets
-    texts = (*within.conditions, *(made.texts[at] for at in found.conditions))
-    return Reason(texts, meets, explains, int(left.sum()), needed, () if needed else tuple(rivals))
+    explains = np.zeros_like(left) if needed else left & first.meets
+    return Reason(first.conditions, first.meets, explains, int(left.sum()), needed, tuple(others))
 
 
 def next_cases(reason: Reason, ahead: Flags) -> tuple[tuple[str, ...], list[int]]:
