@@ -20,8 +20,9 @@ FILE = "explanations.json"
 MOST_SHOWN = 10
 """How many are shown where there is little room; the file has all."""
 
-DISPATCHES, REJECTIONS, LAWS, UNKNOWN = "", "rejection", "law", "unknown"
-"""The groups of cases that are explained apart: what is dispatched, what must be rejected, laws whose data are drawn, and cases of which only the id is known."""
+DISPATCHES, REJECTIONS, LAWS, UNKNOWN, BEYOND = "", "rejection", "law", "unknown", "beyond"
+"""The groups of cases that are explained apart: what is dispatched, what must be rejected, laws whose data are drawn, cases of which only the id is known,
+and cases of a higher level that were not looked at, as they fail like those of a lower one."""
 
 SOME = 0.2
 """The share of passing cases among those that meet conditions, above which a text says where alone cases fail, not that they do."""
@@ -110,6 +111,8 @@ class Explanation:
             return f"{subject}{verb} always ({self.failing:,} of {self.inside:,})"
         if self.group == UNKNOWN:
             return f"left out are failures of {self.explains:,} {'case' if self.explains == 1 else 'cases'} that this version of the suite does not have"
+        if self.group == BEYOND:
+            return f"left out are {self.explains:,} failures of a higher level, with the same symptoms and about as frequent: `dmlcts explain --level full` looks at them too"
         if self.operators:
             return f"{verb}: {self.explains:,} cases"
         if self.symptom == PAGE:

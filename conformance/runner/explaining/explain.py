@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from dmlcts.conformance.runner.explaining.across import Across
 from dmlcts.conformance.runner.explaining.counts import Subject, counted
-from dmlcts.conformance.runner.explaining.known import Known, known_of
+from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of
 from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.generator.case.case import LEVELS
 from dmlcts.generator.facts.explanations import Flags
-from dmlcts.reports.explain.explanation import DISPATCHES, UNKNOWN, Explanation
+from dmlcts.reports.explain.explanation import BEYOND, DISPATCHES, UNKNOWN, Explanation
 from dmlcts.reports.explain.symptom import PAGE, common_detail
 from dmlcts.reports.record.record import (
     ERROR,
@@ -49,11 +49,13 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
 
     ``most`` limits the operators. Of an operator without failures nothing is explained, not even why cases are unsupported. The cases
     to run next are of the run's level, or of a higher ``level``; of a search, drawn ones; of a replay, the suite's own cases of level core.
-    Failing cases that this version of the suite does not have, such as those from files, are only counted.
+    Failing cases that this version of the suite does not have, such as those from files, are only counted; and so are those of level full where
+    those of level core fail alike, unless a ``level`` is given.
     """
     by_operator: dict[str, list[Result]] = {}
     for result in record.results:
         by_operator.setdefault(result.operator, []).append(result)
+    asked = bool(level)
     ran = {REPLAY: "core"}.get(record.manifest.level, record.manifest.level)
     ran = ran if ran in (*LEVELS, SEARCH) else LEVELS[-1]
     level = (level or ran) if ran == SEARCH else max(ran, level or ran, key=LEVELS.index)
@@ -62,8 +64,9 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     across = Across(ordered, by_operator)
     found: list[Explanation] = []
     for name in ordered[:most]:
-        known = known_of(name, failing[name], level)
-        found += _of_operator(name, known, failing[name], record.manifest.backend_spec)
+        few = not asked and is_enough(name, failing[name], level)
+        known = known_of(name, failing[name], ENOUGH if few else level, is_part=few)
+        found += _of_operator(name, known, failing[name], record.manifest.backend_spec, BEYOND if few else UNKNOWN)
         if DISPATCHES in known:
             across.add(name, known[DISPATCHES])
     sure, guesses = across.explanations(ran)
@@ -71,7 +74,7 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     return [*sure, *(each for each in found if each not in unsolved), *unsolved, *guesses]
 
 
-def _of_operator(name: str, known: dict[str, Known], results: Sequence[Result], backend: str) -> Iterator[Explanation]:
+def _of_operator(name: str, known: dict[str, Known], results: Sequence[Result], backend: str, rest: str) -> Iterator[Explanation]:
     for group, about in known.items():
         for status in OTHERS:
             if about.having(status).any():
@@ -79,7 +82,7 @@ def _of_operator(name: str, known: dict[str, Known], results: Sequence[Result], 
     known_ids = {case.id for about in known.values() for case in about.cases}
     unknown = sum(result.status in FAILURES and result.case not in known_ids for result in results)
     if unknown:
-        yield Explanation(name, FAIL, UNKNOWN, (), 0, 0, 0, 0, unknown, unknown)
+        yield Explanation(name, FAIL, rest, (), 0, 0, 0, 0, unknown, unknown)
 
 
 def _explained(operator: str, group: str, status: str, about: Known, backend: str) -> Iterator[Explanation]:

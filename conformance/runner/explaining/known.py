@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,13 @@ GROUPS = {REJECTION: REJECTIONS, RELATION: LAWS, AGREEMENT: LAWS}
 
 EXCLUDED = "excluded"
 """In place of the status of a case that the backend's description excludes, or for which the machine lacks memory: it is no news."""
+
+ENOUGH = "core"
+"""The level whose cases are enough to explain failures of higher ones, where these fail alike."""
+
+_MANY, _TELLING, _ALIKE, _RARE = 1_500, 12, 2.5, 0.03
+"""How many results of an operator make it worth a thought, how many failures must be among the fewer cases, how much more often the others may fail, and
+the share of these below which a kind of cases says nothing."""
 
 _AHEAD = 200
 """Of so many drawn cases those are chosen that tell explanations of a search's failures apart."""
@@ -57,15 +65,60 @@ class Known:
         return dict(sorted(found.items(), key=lambda entry: -int(entry[1].sum())))
 
 
-def known_of(operator: str, results: Sequence[Result], level: str) -> dict[str, Known]:
-    """The operator's cases by group, up to a level and those that ran; only the groups with failures."""
+def known_of(operator: str, results: Sequence[Result], level: str, is_part: bool = False) -> dict[str, Known]:
+    """The operator's cases by group, up to a level and those that ran, unless a part of these ``is_part`` enough; only the groups with failures."""
     by_id = {result.case: result for result in results}
     drawn, replayed = _drawn(results), _replayed(results)
     cases = suite_cases(operator, level) | drawn | replayed
-    if level != SEARCH and not replayed and 2 * len(by_id.keys() & cases.keys()) < len(by_id):  # of a higher level, run by name
+    if (
+        not is_part and level != SEARCH and not replayed and 2 * len(by_id.keys() & cases.keys()) < len(by_id)
+    ):  # of a higher level, run by name
         cases = suite_cases(operator, LEVELS[-1]) | drawn
     failing = {GROUPS.get(case.expect, DISPATCHES) for case in cases.values() if _status(by_id, case) in FAILURES}
     return known_cases(cases.values(), by_id, _facts_of, failing)
+
+
+def is_enough(operator: str, results: Sequence[Result], level: str) -> bool:
+    """Whether an operator's cases of level ``ENOUGH`` tell why those of a higher level fail: many fail there, with the same symptoms, and as often.
+
+    To make the others again takes ten times as long.
+    """
+    if level not in LEVELS[LEVELS.index(ENOUGH) + 1 :] or len(results) < _MANY:
+        return False
+    few = suite_cases(operator, ENOUGH)
+    inside, outside = _Tally(), _Tally()
+    for result in results:
+        (inside if result.case in few else outside).add(result)
+    usual = inside.share()
+    return (
+        sum(inside.failing.values()) >= _TELLING
+        and outside.symptoms <= inside.symptoms
+        and all(
+            outside.share(kind) <= _ALIKE * max(usual, inside.share(kind))
+            for kind, count in outside.failing.items()
+            if count > _RARE * sum(outside.failing.values())
+        )
+    )
+
+
+class _Tally:
+    """How many results there are of each kind, how many fail, and with which symptoms."""
+
+    def __init__(self) -> None:
+        self.every, self.failing = Counter[str](), Counter[str]()
+        self.symptoms: set[str] = set()
+
+    def add(self, result: Result) -> None:
+        """Adds a result."""
+        self.every[result.kind] += 1
+        if result.status in FAILURES:
+            self.failing[result.kind] += 1
+            self.symptoms.add(symptom_of(result))
+
+    def share(self, kind: str = "") -> float:
+        """The share of the results of a kind that fail, or of all."""
+        failing, every = (sum(each.values()) if not kind else each[kind] for each in (self.failing, self.every))
+        return failing / every if every else 0.0
 
 
 def known_cases(

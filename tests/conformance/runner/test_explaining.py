@@ -281,3 +281,36 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         main(["explain"])
     assert ended.value.code == 2
     assert "give a results file or the output folder of a run" in capsys.readouterr().err
+
+
+def beyond_core(fails: Callable[[int], bool], **of_others: object) -> Record:
+    """Level core, where the transposed fail, with 2,000 further results, of which some fail."""
+    found = record(lambda case: FAIL if dispatched(case) and layout(case, "BTensor") == "transposed" else PASS)
+    example = next(each for each in found.results if each.kind == "combination")
+    further = (
+        replace(example, case=f"{ADD}/more/{at}", status=FAIL if fails(at) else PASS, **(of_others if fails(at) else {}))
+        for at in range(2_000)
+    )
+    return Record(replace(found.manifest, level="full"), (*found.results, *further))
+
+
+def test_where_cases_of_level_core_fail_alike_those_of_level_full_are_only_counted() -> None:
+    found = explain(beyond_core(lambda at: at % 20 == 0))
+    assert found[0].conditions == ("BTensor is transposed",)
+    assert found[-1].text.startswith("left out are 100 failures of a higher level, with the same symptoms")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        beyond_core(lambda at: at % 2 == 0),
+        beyond_core(lambda at: at % 20 == 0, evidence={"stage": "compile", "code": "0x80004005"}),
+        beyond_core(lambda at: at % 2 == 0, kind="sizes"),
+    ],
+    ids=["more often", "with another symptom", "of a kind that fails more often"],
+)
+def test_where_they_fail_otherwise_all_are_looked_at(others: Record) -> None:
+    results = [each for each in others.results if each.operator == ADD]
+    assert not known.is_enough(ADD, results, "full")
+    assert known.is_enough(ADD, beyond_core(lambda at: at % 20 == 0).results, "full")
+    assert not known.is_enough(ADD, beyond_core(lambda at: at % 20 == 0).results, "core")
