@@ -39,7 +39,6 @@ _OF_THE_SUITE = (
     "the element count",
     "the largest of",
     "the smallest of",
-    *TOGETHER,
 )
 """The names of facts that say less about an implementation than others."""
 
@@ -92,9 +91,15 @@ def conditions(columns: Columns, failing: Flags, passing: Flags) -> Conditions:
         found += _of_numbers(name, numbers, failing, passing)
     found += _of_pairs({name: values for name, values in columns.numbers.items() if name.startswith(SIZE)})
     found = [entry for entry in found if entry[2][failing].any() and not entry[2][passing].all()]
-    weights = np.array([weight + 2 * any(word in text for word in _OF_THE_SUITE) for text, weight, _ in found], np.int64)
+    weights = np.array([weight + _extra(text) for text, weight, _ in found], np.int64)
     holds = np.array([entry[2] for entry in found], np.bool_).reshape(len(found), columns.count)
     return Conditions(tuple(text for text, _, _ in found), weights, holds)
+
+
+def _extra(text: str) -> int:
+    """How much less a condition says for what it is about."""
+    together = 3 if any(word in text for word in TOGETHER) else 0
+    return together or 2 * any(word in text for word in _OF_THE_SUITE)
 
 
 def _of_words(name: str, values: NDArray[np.str_], failing: Flags) -> Iterator[tuple[str, int, Flags]]:
