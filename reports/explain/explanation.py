@@ -45,6 +45,7 @@ class Explanation:
     explanation before covers meet them, and so do cases that pass. Without ``conditions``, nothing explains so many, or all cases fail.
     ``detail`` is what the wrong values have in common. ``alternative``
     are other conditions that fit the results as well, and ``next`` the cases in which the two differ; ``command`` runs these.
+    ``example`` is the plainest case that it explains, and ``simplest`` what that case was made into, in words, where it was made simpler.
     """
 
     operator: str
@@ -65,6 +66,8 @@ class Explanation:
     detail: str = ""
     needed: bool = False
     left: int = 0
+    example: str = ""
+    simplest: str = ""
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +135,12 @@ class Explanation:
     def question(self) -> str:
         """What is left open, in a sentence; empty if nothing is."""
         return f"as well possible: whenever {' and '.join(self.alternative)}" if self.alternative else ""
+
+
+def remarks(explanation: Explanation) -> list[str]:
+    """What is said below an explanation, each in a line: what its example comes down to, and what is left open."""
+    simplest = f"the smallest of these comes down to {explanation.simplest}" if explanation.simplest else ""
+    return [line for line in (simplest, explanation.question) if line]
 
 
 def more(explanations: Sequence[Explanation]) -> str:

@@ -101,13 +101,14 @@ def _explained(operator: str, group: str, status: str, about: Known, backend: st
             rival, apart = next_cases(reason, about.having(NOT_RUN))
             cases = tuple(about.cases[at].id for at in apart)
             words = ["dmlcts", "run", "--backend", backend, *(word for case in cases for word in ("--case", case))]
-            shown = reason.explains if reason.explains.any() else failing
+            shown = reason.explains if reason.explains.any() else failing & reason.meets
             yield replace(
                 counted(Subject(operator, status, group, symptom), reason, failing, passing),
                 detail=detail or (common_detail(about.of(shown)) if shown.sum() > 1 else ""),
                 alternative=rival,
                 next=cases,
                 command=command_text(words) if cases else "",
+                example=about.plainest(shown).id,
             )
             left, needed = left & ~reason.explains, reason.needed
         if left.any() and not needed:

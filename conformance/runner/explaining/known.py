@@ -57,6 +57,10 @@ class Known:
         """The results of some cases, which have run."""
         return [self.results[self.cases[at].id] for at in np.flatnonzero(which)]
 
+    def plainest(self, which: Flags) -> Case:
+        """Of some cases the one with the fewest tensors with strides, and of those the smallest."""
+        return min((self.cases[at] for at in np.flatnonzero(which)), key=_size)
+
     def by_symptom(self, which: Flags) -> dict[str, Flags]:
         """Some cases by their symptom, the most frequent first."""
         found: dict[str, Flags] = {}
@@ -161,6 +165,11 @@ def cases_that_ran(operator: str, results: Sequence[Result], level: str) -> list
     cases = _drawn(results) or _replayed(results) or suite_cases(operator, level)
     found = ((cases.get(result.case), result) for result in results if result.status != NOT_RUN and not result.undeclared)
     return [(case, result) for case, result in found if case is not None and case.expect not in GROUPS]
+
+
+def _size(case: Case) -> tuple[int, int]:
+    tensors = [tensor for _, tensor in case.desc.tensors()]
+    return sum(tensor.strides is not None for tensor in tensors), sum(tensor.count for tensor in tensors)
 
 
 def _status(by_id: Mapping[str, Result], case: Case) -> str:
