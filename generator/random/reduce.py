@@ -69,10 +69,10 @@ class _Given(Genes):
 
     def new(self, name: str) -> float:
         """The given number, if there is one."""
-        return self.given.get(name, _simplest(name))
+        return self.given.get(name, simplest_number(name))
 
 
-def _simplest(name: str) -> float:
+def simplest_number(name: str) -> float:
     """That of a size of 1, of the first option, of a tensor that is packed and not moved. The work is the largest, so that it limits nothing."""
     return _LAST if name == "work" or (name.startswith("moved ") and not name.startswith("moved by ")) else 0.0
 
@@ -86,7 +86,7 @@ class Reducer:
     def __init__(self, model: Model, genes: Genes, case: Case, label: str, holds: Callable[[Case], bool]) -> None:
         self.model, self.label, self.holds = model, label, holds
         self.case = case
-        self.known = dict(genes.known) | dict(_sizes(case)) | {"work": _LAST}
+        self.known = dict(genes.known) | dict(sizes_as_numbers(case)) | {"work": _LAST}
 
     def run(self) -> Case:
         """The simplest case that was found."""
@@ -102,7 +102,7 @@ class Reducer:
 
     def without(self, need: Need) -> bool:
         """Whether it holds of the case without what a need names, which is kept then."""
-        gone = {name: _simplest(name) for name in need.genes if name in self.known}
+        gone = {name: simplest_number(name) for name in need.genes if name in self.known}
         for symbol, least in need.sizes:
             for name in [name for name in self.known if name.split()[:2] == ["size", symbol]]:
                 gone[name] = min(self.known[name], number_of(max(1, least - 1)))
@@ -112,8 +112,8 @@ class Reducer:
         """What the case needs for it to hold, if it is the simplest: each number that is not its simplest one, by what it changes of the case."""
         own = traits_of(self.model, self.case)
         found: dict[tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]], list[str]] = {}
-        for name in [name for name, number in self.known.items() if number != _simplest(name)]:
-            other = case_of(self.model, _Given({**self.known, name: _simplest(name)}), self.label)
+        for name in [name for name, number in self.known.items() if number != simplest_number(name)]:
+            other = case_of(self.model, _Given({**self.known, name: simplest_number(name)}), self.label)
             if other is None or other == self.case:
                 continue
             if name.startswith("size "):
@@ -134,11 +134,11 @@ class Reducer:
 
     def _fewer(self) -> None:
         """Gives as many names as possible their simplest numbers: first all at once, then halves, quarters ... (delta debugging)."""
-        names = [name for name, number in self.known.items() if number != _simplest(name)]
+        names = [name for name, number in self.known.items() if number != simplest_number(name)]
         step = len(names)
         while step:
             for start in range(0, len(names), step):
-                self._try({name: _simplest(name) for name in names[start : start + step] if name in self.known})
+                self._try({name: simplest_number(name) for name in names[start : start + step] if name in self.known})
             step //= 2
 
     def _smaller(self) -> None:
@@ -162,7 +162,7 @@ def _changed(gene: str, own: Traits, other: Traits) -> tuple[tuple[str, str], ..
     return tuple((about or changed).items())
 
 
-def _sizes(case: Case) -> Iterator[tuple[str, float]]:
+def sizes_as_numbers(case: Case) -> Iterator[tuple[str, float]]:
     """The numbers of the sizes that a case has, none of them among the wanted ones."""
     for symbol, value in symbols_of(case.operator, case.desc).items():
         named = (

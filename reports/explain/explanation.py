@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from dmlcts.reports.explain.symptom import PAGE
 from dmlcts.reports.record.files import write_text
 from dmlcts.reports.record.record import ERROR, FAIL, UNEXPECTED_PASS, UNSUPPORTED
 
@@ -19,9 +20,12 @@ FILE = "explanations.json"
 MOST_SHOWN = 10
 """How many are shown where there is little room; the file has all."""
 
-DISPATCHES, REJECTIONS, LAWS, UNKNOWN, NOT_MADE = "", "rejection", "law", "unknown", "not made"
-"""The groups of cases that are explained apart: what is dispatched, what must be rejected, laws whose data are drawn, and cases of which only
-the id is known: the suite does not have them, or would need minutes to make them."""
+DISPATCHES, REJECTIONS, LAWS, UNKNOWN, NOT_MADE, BEYOND = "", "rejection", "law", "unknown", "not made", "beyond"
+"""The groups of cases that are explained apart: what is dispatched, what must be rejected, laws whose data are drawn, cases of which only the id is known
+(the suite does not have them, or would need minutes to make them), and cases of a higher level that were not looked at, as they fail like those of a lower one."""
+
+SOME = 0.2
+"""The share of passing cases among those that meet conditions, above which a text says where alone cases fail, not that they do."""
 
 _VERBS = {
     FAIL: ("fails", "fail"),
@@ -35,9 +39,13 @@ _VERBS = {
 class Explanation:
     """Conditions: ``failing`` of the ``inside`` cases that meet them have the ``status``, and ``failing_outside`` of the ``outside`` others.
 
-    ``operator`` is empty if it is about the whole run, where ``operators`` says how many fail so. Of ``total`` cases with that status it covers
-    ``explains`` that no explanation before it does. Without ``conditions``, nothing explains so many, or all cases fail. ``alternative``
+    ``operator`` is empty if it is about the whole run, where ``operators`` says how many fail so. Of ``total`` cases with that status and the same
+    ``symptom`` (reports/explain/symptom; empty for wrong values) it covers
+    ``explains`` that no explanation before it does. Conditions that are ``needed`` explain nothing by themselves: all ``left`` failures that no
+    explanation before covers meet them, and so do cases that pass. Without ``conditions``, nothing explains so many, or all cases fail.
+    ``detail`` is what the wrong values have in common. ``alternative``
     are other conditions that fit the results as well, and ``next`` the cases in which the two differ; ``command`` runs these.
+    ``example`` is the plainest case that it explains, and ``simplest`` what that case was made into, in words, where it was made simpler.
     """
 
     operator: str
@@ -54,6 +62,12 @@ class Explanation:
     alternative: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
     command: str = ""
+    symptom: str = ""
+    detail: str = ""
+    needed: bool = False
+    left: int = 0
+    example: str = ""
+    simplest: str = ""
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,29 +79,55 @@ class Explanation:
         return bool(self.conditions) and self.inside == self.failing
 
     def _text(self) -> str:
-        one, many = _VERBS[self.status]
+        how = "; ".join(filter(None, (self.symptom, self.detail)))
+        one, many = (f"{verb} ({how})" if how else verb for verb in _VERBS[self.status])
         verb = many if self.operators else one
         subject = f"a {self.group} case " if self.group else ""
         if not self.conditions:
-            if self.inside:
-                return f"{subject}{verb} always ({self.failing:,} of {self.inside:,})"
-            if self.group == UNKNOWN:
-                return f"left out are failures of {self.explains:,} {'case' if self.explains == 1 else 'cases'} that this version of the suite does not have"
-            if self.group == NOT_MADE:
-                cases = "case is" if self.explains == 1 else "cases are"
-                return f"failures of {self.explains:,} {cases} not explained, since no rows fit its spec: first `dmlcts spec arrays {self.operator}`"
-            of = f" of {self.total:,}" if self.explains < self.total else ""
-            what = f"{self.group} cases" if self.group else "cases"
-            return f"{self.explains:,}{of} {what} that {many}: one to three conditions explain them no better than chance"
+            return self._unconditional(subject, verb, many)
         conditions = " and ".join(self.conditions)
-        if self.total == 1 and self.precise:  # whatever is unusual about this case would explain it as well
-            return f"{subject}{verb} once, in the only case of {self.inside + self.outside:,} in which {conditions}; one failure does not show its cause"
+        passing, share_of_all = self.inside - self.failing, f"{self.failing:,} of {self.total:,}"
+        if self.needed:
+            if self.left < self.total:
+                subject, verb = f"the other {self.left:,} {f'{self.group} cases ' if self.group else ''}", many
+            rest = "" if self.left < self.total else f": {share_of_all}"
+            return f"{subject}{verb} only where {conditions}{rest}; {passing:,} of {self.inside:,} such cases pass"
+        if (
+            self.explains == 1 and self.precise and self.failing == 1
+        ):  # whatever is unusual about this case would explain it as well
+            once = "once" if self.total == 1 else "once more"
+            return (
+                f"{subject}{verb} {once}, in the only case of {self.inside + self.outside:,} in which {conditions}; "
+                "one failure does not show its cause"
+            )
         share = f"{self.failing:,} of {self.inside:,}"
+        if self.failing_outside == 0 and passing > SOME * self.inside:
+            return f"{subject}{verb} only where {conditions}: {share_of_all}; {passing:,} of {self.inside:,} such cases pass"
         text = f"{verb} whenever {conditions} ({share})" if self.precise else f"{verb} in {share} cases in which {conditions}"
         if not self.failing_outside:
             return f"{subject}{text}, never otherwise (0 of {self.outside:,})"
         rest = f"explains {self.explains:,} of {self.total:,}; {self.failing_outside:,} of {self.outside:,} otherwise"
         return f"{subject}{text}; {rest}"
+
+    def _unconditional(self, subject: str, verb: str, many: str) -> str:
+        if self.inside:
+            return f"{subject}{verb} always ({self.failing:,} of {self.inside:,})"
+        if self.group == UNKNOWN:
+            return f"left out are failures of {self.explains:,} {'case' if self.explains == 1 else 'cases'} that this version of the suite does not have"
+        if self.group == NOT_MADE:
+            cases = "case is" if self.explains == 1 else "cases are"
+            return f"failures of {self.explains:,} {cases} not explained, since no rows fit its spec: first `dmlcts spec arrays {self.operator}`"
+        if self.group == BEYOND:
+            return f"left out are {self.explains:,} failures of a higher level, with the same symptoms and about as frequent: `dmlcts explain --level full` looks at them too"
+        if self.operators:
+            return f"{verb}: {self.explains:,} cases"
+        if self.symptom == PAGE:
+            return (
+                f"{self.explains:,} {'case fails' if self.explains == 1 else 'cases fail'} against what was measured, with {PAGE}"
+            )
+        of = f" of {self.total:,}" if self.explains < self.total else ""
+        what = f"{self.group} cases" if self.group else "cases"
+        return f"{self.explains:,}{of} {what} that {many}: no conditions explain them better than chance"
 
     @property
     def where(self) -> str:
@@ -98,6 +138,12 @@ class Explanation:
     def question(self) -> str:
         """What is left open, in a sentence; empty if nothing is."""
         return f"as well possible: whenever {' and '.join(self.alternative)}" if self.alternative else ""
+
+
+def remarks(explanation: Explanation) -> list[str]:
+    """What is said below an explanation, each in a line: what its example comes down to, and what is left open."""
+    simplest = f"the smallest of these comes down to {explanation.simplest}" if explanation.simplest else ""
+    return [line for line in (simplest, explanation.question) if line]
 
 
 def more(explanations: Sequence[Explanation]) -> str:

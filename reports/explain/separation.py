@@ -5,13 +5,17 @@ other cases fail. The shortest wins. A fault need not show in every matching cas
 cases that pass by chance: such a condition costs more bits than it saves.
 
 The search is exact for conjunctions of one to three conditions: one that no passing case meets has, for each passing case, a condition that
-this case does not meet. So it begins with the passing case that the fewest conditions leave out, and branches over these.
+this case does not meet. So it begins with the passing case that the fewest conditions leave out, and branches over these. A fourth and a fifth
+condition are added where each says more than it costs.
+
+Conditions that all failures meet, though not all that meet them fail, are looked for beside: where a fault shows in few cases, they may be all
+that can be known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
@@ -23,9 +27,21 @@ Flags = NDArray[np.bool_]
 Score = Callable[[Any, Any, Any], Any]
 """How good conjunctions are that cover so many failures, that so many passing cases meet, and that cost so many bits. Of arrays and numbers."""
 
-MOST_CONDITIONS = 3
+MOST_CONDITIONS = 5
 MOST_SEPARATIONS = 5
 """How many conditions a conjunction has at most, and how many conjunctions explain the failures of one kind."""
+
+MOST_SEARCHED = 3
+"""How many conditions the exact search tries together; further ones are added one by one."""
+
+FEWEST_THAT_NEED, MOST_NEEDED = 3, 3
+"""How many failures there must be for a condition that all of them meet to say something, and how many such conditions are named."""
+
+_FURTHER = 6.0
+"""The bits that a fourth and a fifth condition must save beyond what they cost: among so many, some leave out a few cases by chance."""
+
+_CLEARLY = 4.0
+"""The bits that a condition which all failures meet must save beyond what it costs; a further one half as many."""
 
 _SEEDS = 3
 """From how many failures a search begins, where no conjunction covers all."""
@@ -63,36 +79,24 @@ class Separation:
 
 
 def separations(holds: Flags, failing: Flags, passing: Flags, weights: NDArray[np.int64]) -> list[Separation]:
-    """The conjunctions that explain the failures, each with what those before leave unexplained.
-
-    ``holds`` has a row for each condition and a column for each case; of the cases that are neither failing nor passing only their number
-    counts, as a sign of how general a condition is. Preferred are conjunctions that no passing case meets, that cover most failures, and
-    have the fewest and then the simplest conditions. One that passing cases meet is taken if stating these exceptions needs fewer bits than a
-    further condition that excludes them: a fault need not show in every case. What is no
-    better than chance is left out, unless it covers all failures; where nothing else is left, the likeliest is given nevertheless.
-    """
-    search = _Search(holds, failing, passing, weights)
+    """The conjunctions that explain the failures, each with what those before leave unexplained, by one ``Search`` for all."""
+    search = Search(holds, failing, passing, weights)
     found: list[Separation] = []
     left = np.ones(int(failing.sum()), np.bool_)
-    while left.any() and len(found) < MOST_SEPARATIONS and len(search.fails):
-        candidates = [shorter for each in search.exact(left) for shorter in search.shortened(each, left)]
-        candidates += search.rough(left)
-        gains = [(search.evidence(each, left), -at) for at, each in enumerate(candidates)]
-        best = candidates[-max(gains)[1]] if gains else ()
-        new = int((search.inside(best) & left).sum()) if best else 0
-        whole = not found and new == len(left) and not search.passing_inside(best)
-        if new < min(2, len(left)) or (max(gains)[0] <= 0 and not whole):
-            break
-        found.append(search.separation(best, left))
-        left &= ~search.inside(best)
-    if not found and len(search.fails) and left.any():
-        best = search.likeliest()
-        return [search.separation(best, left)] if best else []
+    while left.any() and len(found) < MOST_SEPARATIONS and (best := search.best(left, first=not found)):
+        found.append(best)
+        left &= ~search.covered(best)
+    if not found and left.any() and (likeliest := search.likeliest()):
+        return [likeliest]
     return found
 
 
-class _Search:
-    """The conditions, of those alike on all failing and passing cases the simplest."""
+class Search:
+    """A search for what separates the failing from the passing cases.
+
+    ``holds`` has a row for each condition and a column for each case; of the cases that are neither failing nor passing only their number
+    counts, as a sign of how general a condition is. Of conditions alike on all failing and passing cases the simplest stands for all.
+    """
 
     def __init__(self, holds: Flags, failing: Flags, passing: Flags, weights: NDArray[np.int64]) -> None:
         fails, passes = holds[:, failing], holds[:, passing]
@@ -104,11 +108,84 @@ class _Search:
             self.alike.setdefault(packed[at].tobytes(), []).append(at)
         groups = [group for group in self.alike.values() if fails[group[0]].any() and not passes[group[0]].all()]
         self.groups = groups
+        self.place = {group[0]: at for at, group in enumerate(groups)}
         kept = np.array([group[0] for group in groups], np.int64)
         self.fails, self.passes = fails[kept], passes[kept]
         self.weights, self.general = weights[kept], general[kept]
         _, kind, counts = np.unique(self.weights, return_inverse=True, return_counts=True)
         self.bits = _SIMPLER * self.weights + 1 + np.log2(counts)[kind]
+
+    # Those that say when the cases fail
+
+    def best(self, left: Flags, most: int = MOST_CONDITIONS, first: bool = True) -> Separation | None:
+        """The conjunction of at most so many conditions that explains most of the failures that are left; None if chance explains as much.
+
+        Preferred are conjunctions that no passing case meets, that cover most failures, and
+        have the fewest and then the simplest conditions. One that passing cases meet is taken if stating these exceptions needs fewer bits than a
+        further condition that excludes them: a fault need not show in every case. What is no
+        better than chance is left out, unless it is the ``first`` and covers all failures.
+        """
+        if not len(self.fails):
+            return None
+        candidates = [shorter for each in self.exact(left) for shorter in self.shortened(each, left)]
+        candidates += self.rough(left)
+        candidates = [each for each in candidates if len(each) <= most]
+        candidates += [longer for each in candidates if (longer := self.extended(each, left, most)) != each]
+        gains = [(self.evidence(each, left), -at) for at, each in enumerate(candidates)]
+        if not gains:
+            return None
+        gain, at = max(gains)
+        best = candidates[-at]
+        new = int((self.inside(best) & left).sum())
+        whole = first and new == len(left) and not self.passing_inside(best)
+        return self.separation(best, left) if new >= min(2, len(left)) and (gain > 0 or whole) else None
+
+    def extended(self, conjunction: tuple[int, ...], left: Flags, most: int) -> tuple[int, ...]:
+        """A conjunction with further conditions, up to so many, as long as each of them adds evidence."""
+        failures = int(left.sum())
+        while len(conjunction) < most and self.passing_inside(conjunction):
+            failing, passing = self.inside(conjunction) & left, self.passes[list(conjunction)].all(axis=0)
+            new, inside = self.fails[:, failing].sum(axis=1), self.passes[:, passing].sum(axis=1)
+            worth = self.worth(new, inside, self.bits[list(conjunction)].sum() + self.bits, failures)
+            at = int(np.argmax(worth))
+            if worth[at] <= self.evidence(conjunction, left) + _FURTHER:
+                break
+            conjunction = tuple(sorted((*conjunction, at)))
+        return conjunction
+
+    # Those that failures need
+
+    def needed(self, left: Flags) -> tuple[Separation, float] | None:
+        """The conditions that all failures that are left meet, whether they decide or not, and the bits that they save; None if chance does as much."""
+        if left.sum() < FEWEST_THAT_NEED or not len(self.fails):
+            return None
+        every = np.flatnonzero(self.fails[:, left].all(axis=1))
+        failures, passing = int(left.sum()), np.ones(self.passes.shape[1], np.bool_)
+        chosen: list[int] = []
+        saved = 0.0
+        while len(every) and len(chosen) < MOST_NEEDED:
+            inside = (self.passes[every] & passing).sum(axis=1)
+            bits = self.bits[chosen].sum() + self.bits[every]
+            gains = self.worth(failures, inside, bits, failures, exception=0.0)
+            at = int(np.argmax(gains))
+            if gains[at] <= saved + _CLEARLY / (2 if chosen else 1):
+                break
+            saved = float(gains[at])
+            chosen.append(int(every[at]))
+            passing = passing & self.passes[every[at]]
+        if not chosen:
+            return None
+        telling = tuple(self.groups[at][0] for at in sorted(chosen, key=lambda at: int(self.weights[at])))  # simple ones first
+        return replace(self.separation(tuple(chosen), left), conditions=telling), saved
+
+    def saved(self, found: Separation, left: Flags) -> float:
+        """The bits that a conjunction saves, its exceptions only stated: comparable with those of conditions that failures need."""
+        at = [self.place[each] for each in found.conditions]
+        return float(self.worth(found.new, found.passing, self.bits[at].sum(), int(left.sum()), exception=0.0))
+
+    def covered(self, found: Separation) -> Flags:
+        """Which failing cases meet what was found."""
+        return self.inside([self.place[each] for each in found.conditions])
 
     def inside(self, conjunction: Sequence[int]) -> Flags:
         """The failing cases that meet a conjunction."""
@@ -128,12 +205,12 @@ class _Search:
         new = int((self.inside(conjunction) & left).sum())
         return float(self.worth(new, self.passing_inside(conjunction), self.bits[list(conjunction)].sum(), int(left.sum())))
 
-    def worth(self, new: Any, passing: Any, bits: Any, failures: int) -> Any:
+    def worth(self, new: Any, passing: Any, bits: Any, failures: int, exception: float = _EXCEPTION) -> Any:
         """The same of a conjunction's new failures, of all ``failures``, the passing cases that meet it, and the bits that its conditions cost."""
         every = self.passes.shape[1]
         without = _choices(failures + every, failures)
         outside = _choices(failures - new + every - passing, failures - new)
-        return without - _choices(new + passing, passing) - outside - bits - _EXCEPTION * passing
+        return without - _choices(new + passing, passing) - outside - bits - exception * passing
 
     def shortened(self, conjunction: tuple[int, ...], left: Flags) -> list[tuple[int, ...]]:
         """A conjunction, and those that it becomes by leaving out conditions, one after another, each time that which is best left out."""
@@ -246,7 +323,7 @@ class _Search:
                 if rest.any():
                     branch((*chosen, option), failures & fails[option], rest, depth)
 
-        for depth in range(1, MOST_CONDITIONS + 1):
+        for depth in range(1, MOST_SEARCHED + 1):
             nodes = 0
             branch((), np.ones(fails.shape[1], np.bool_), np.ones(passes.shape[1], np.bool_), depth)
             self.budget -= nodes
@@ -261,16 +338,19 @@ class _Search:
         failures = int(left.sum())
         return self._scored(left, lambda new, inside, bits: self.worth(new, inside, bits, failures))
 
-    def likeliest(self) -> tuple[int, ...]:
-        """The conjunction that comes closest to the failures (the largest F1 score); () if none comes close."""
+    def likeliest(self) -> Separation | None:
+        """The conjunction that comes closest to the failures (the largest F1 score); None if none comes close."""
         total = self.fails.shape[1]
+        if not len(self.fails):
+            return None
         found = self._scored(np.ones(total, np.bool_), lambda new, inside, bits: 2 * new / (new + inside + total) - 1e-6 * bits)
         if not found:
-            return ()
+            return None
         failing, passing = int(self.inside(found[0]).sum()), self.passing_inside(found[0])
         usual = total / (total + self.passes.shape[1])
         share = failing / (failing + passing)
-        return found[0] if failing > 1 and share > max(_LIKELY, min(2 * usual, (1 + usual) / 2)) else ()
+        close = failing > 1 and share > max(_LIKELY, min(2 * usual, (1 + usual) / 2))
+        return self.separation(found[0], np.ones(total, np.bool_)) if close else None
 
     def _scored(self, left: Flags, score: Score) -> list[tuple[int, ...]]:
         """The conjunction with the best score, of the best pairs and what a third condition makes of them."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dmlcts.reports.claim.claim import Claim, claim_of
-from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, more
+from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, more, remarks
 from dmlcts.reports.record.files import write_text
 from dmlcts.reports.record.groups import deciding
 from dmlcts.reports.record.policies import policies_text
@@ -92,8 +92,8 @@ def _explanations(explanations: Sequence[Explanation]) -> Iterator[str]:
     yield ""
     for explanation in explanations[:MOST_SHOWN]:
         yield f"- {code(explanation.where)}: {plain(explanation.text)}"
-        if explanation.question:
-            yield f"  - {plain(explanation.question)}"
+        for remark in remarks(explanation):
+            yield f"  - {plain(remark)}"
         if explanation.command:
             yield f"  - these cases tell: {code(explanation.command)}"
     if note := more(explanations):

@@ -34,6 +34,9 @@ MEMORY = "memory"
 STDERR = "stderr"
 """The evidence of what a backend's program wrote to standard error before it rejected a case or reported a fault."""
 
+ALLOWED_BY_PAGE = "allowed by the page"
+"""The evidence, true, of a case of basis ``measured`` whose answers are not those that were measured, although the page's tolerance accepts them."""
+
 STATUSES = (PASS, FAIL, ERROR, UNEXPECTED_PASS, WAIVED, UNSUPPORTED, NOT_RUN)
 """Every status. None of them is ever counted as another."""
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dmlcts.generator.case.case import REJECTION, Case
-from dmlcts.generator.facts.explanations import Facts, conditions, facts_of, shared_facts
+from dmlcts.generator.facts.conditions import Columns, conditions
+from dmlcts.generator.facts.explanations import Facts, facts_of, shared_facts
 from dmlcts.generator.suite.suite import operator_cases
 
 ADD = "ELEMENT_WISE_ADD"
@@ -19,7 +20,7 @@ def case(**wanted: object) -> Case:
 def texts(facts: list[Facts], failing: str) -> dict[str, str]:
     """The conditions that hold for some failing case and not for all passing ones, each with the cases for which it holds: ``xx..``."""
     marks = np.array([mark == "x" for mark in failing])
-    made = conditions(facts, marks, ~marks)
+    made = conditions(Columns(facts), marks, ~marks)
     assert len(made.texts) == len(made.weights) == len(made.holds)
     return {text: "".join(".x"[int(flag)] for flag in row) for text, row in zip(made.texts, made.holds, strict=True)}
 
@@ -67,7 +68,7 @@ def test_flags_hold_or_do_not() -> None:
 
 def test_a_condition_says_something_about_failing_cases() -> None:
     assert texts(numbers("the rank", 4, 4, 4), "x..") == {}
-    made = conditions(numbers("the rank", 1, 4), np.array([True, False]), np.array([False, True]))
+    made = conditions(Columns(numbers("the rank", 1, 4)), np.array([True, False]), np.array([False, True]))
     assert made.holds[:, 0].all()
 
 

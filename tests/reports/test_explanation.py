@@ -49,12 +49,44 @@ OPEN = replace(
         ),
         (
             replace(WHOLE, conditions=("the offset is 48",), inside=2, failing=1, outside=78, explains=1, total=1),
-            "fails in 1 of 2 cases in which the offset is 48, never otherwise (0 of 78)",
+            "fails only where the offset is 48: 1 of 1; 1 of 2 such cases pass",
+        ),
+        (
+            replace(WHOLE, conditions=("the type is FLOAT16",), inside=30, explains=0, needed=True, left=12),
+            "fails only where the type is FLOAT16: 12 of 12; 18 of 30 such cases pass",
+        ),
+        (
+            replace(
+                WHOLE, conditions=("the type is FLOAT16",), inside=30, failing_outside=2, explains=0, total=14, needed=True, left=9
+            ),
+            "the other 9 fail only where the type is FLOAT16; 18 of 30 such cases pass",
+        ),
+        (
+            replace(WHOLE, conditions=("Beta is 0",), symptom="refused at create with 0x80070057"),
+            "fails (refused at create with 0x80070057) whenever Beta is 0 (12 of 12), never otherwise (0 of 410)",
+        ),
+        (
+            replace(
+                WHOLE,
+                conditions=("Beta is 0",),
+                inside=1,
+                failing=1,
+                failing_outside=11,
+                explains=1,
+                detail="values 2 times as large",
+            ),
+            "fails (values 2 times as large) once more, in the only case of 411 in which Beta is 0; one failure does not show its cause",
+        ),
+        (
+            replace(
+                WHOLE, operator="", operators=21, conditions=(), inside=0, explains=378, total=378, symptom="refused at compile"
+            ),
+            "fail (refused at compile): 378 cases",
         ),
         (replace(WHOLE, conditions=(), outside=0), "fails always (12 of 12)"),
         (
             replace(WHOLE, conditions=(), inside=0, failing=0, outside=0, explains=3),
-            "3 of 12 cases that fail: one to three conditions explain them no better than chance",
+            "3 of 12 cases that fail: no conditions explain them better than chance",
         ),
     ],
 )

@@ -203,7 +203,7 @@ def reported(
     from dmlcts.conformance.commands.results.summary import print_summary
     from dmlcts.conformance.commands.results.supplement import SpecSupplement
     from dmlcts.conformance.runner.exit_code import EXIT_INTERRUPTED
-    from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain
+    from dmlcts.conformance.runner.explaining.explain import MOST_OPERATORS, explain
     from dmlcts.conformance.runner.folder import journal
     from dmlcts.conformance.runner.run import command_line, running
     from dmlcts.conformance.runner.screen.progress import Progress

@@ -68,7 +68,7 @@ def command(
     from dmlcts.conformance.commands.results.summary import print_explanations
     from dmlcts.conformance.commands.results.supplement import SpecSupplement
     from dmlcts.conformance.runner.exit_code import EXIT_FAILED, exit_code
-    from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain
+    from dmlcts.conformance.runner.explaining.explain import MOST_OPERATORS, explain
     from dmlcts.conformance.runner.folder.journal import EXAMPLES
     from dmlcts.conformance.runner.folder.manifest import manifest_of, with_version
     from dmlcts.conformance.runner.folder.out_folder import claimed

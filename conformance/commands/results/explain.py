@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 @click.command("explain")
 @click.argument("results", required=False, type=click.Path(path_type=Path, exists=True))
 @click.option("--level", "-l", type=click.Choice(LEVELS), help="name cases to run next up to this level  [default: the run's]")
+@click.option(
+    "--simplify",
+    is_flag=True,
+    help="run the smallest case of each explanation again, with ever fewer things unusual, for 20 s in all",
+)
+@click.option("--backend", "-b", default="", help="the backend for --simplify  [default: the run's]")
 @json_option
 @click.option(
     "--self-test",
@@ -29,12 +35,13 @@ if TYPE_CHECKING:
     metavar="N",
     help="plant N conditions in place of results, and count those named first",
 )
-def command(results: Path | None, level: str | None, as_json: bool, planted: int | None) -> None:
-    """Says what separates the cases that fail from those that pass, in one to three conditions, and which cases to run next.
+def command(results: Path | None, level: str | None, simplify: bool, backend: str, as_json: bool, planted: int | None) -> None:
+    """Says what separates the cases that fail from those that pass, in up to five conditions, and which cases to run next.
 
     RESULTS is a results file, or the output folder of a run. Where two explanations fit the results, the command is printed that runs the
     cases in which they differ. Cases that fail, that end in an error and that are unsupported are explained apart, and so are
-    rejections and laws; only operators with failures are looked at.
+    symptoms, rejections and laws; only operators with failures are looked at. Of level full, only the cases of level core are looked at
+    where the others fail alike, unless --level full is given.
 
     \b
     Exit codes: 0 explained, also if nothing failed; 1 with --self-test, if less than 90 % are named first,
@@ -42,14 +49,19 @@ def command(results: Path | None, level: str | None, as_json: bool, planted: int
     """
     # Imported here, so that `--help` is quick.
     from dmlcts.conformance.commands.results.summary import print_explanations
-    from dmlcts.conformance.runner.explaining import explain
+    from dmlcts.conformance.runner.explaining.explain import explain
     from dmlcts.conformance.runner.folder.journal import read_run
 
     if planted is not None:
         raise click.exceptions.Exit(_self_test(planted, as_json))
     if results is None:
         raise UsageError("give a results file or the output folder of a run")
-    found = explain(read_run(results), level=level or "")
+    record = read_run(results)
+    found = explain(record, level=level or "")
+    if simplify:
+        from dmlcts.conformance.runner.explaining.simplest import with_simplest
+
+        found = with_simplest(found, backend or record.manifest.backend_spec)
     if as_json:
         print_json([asdict(explanation) for explanation in found])
         return

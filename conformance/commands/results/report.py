@@ -9,7 +9,8 @@ import click
 from dmlcts.conformance.commands.results.summary import print_summary
 from dmlcts.conformance.commands.results.supplement import SpecSupplement
 from dmlcts.conformance.runner.exit_code import exit_code
-from dmlcts.conformance.runner.explaining import MOST_OPERATORS, explain, unexplained
+from dmlcts.conformance.runner.explaining.explain import MOST_OPERATORS, explain
+from dmlcts.conformance.runner.explaining.known import unexplained
 from dmlcts.conformance.runner.folder.journal import read_run
 from dmlcts.conformance.runner.folder.out_folder import claimed
 from dmlcts.conformance.runner.screen.terminal import console

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dmlcts.reports.claim.claim import claim_of
-from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, more
+from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, more, remarks
 from dmlcts.reports.record.groups import deciding
 from dmlcts.reports.record.record import NOT_RUN, PASS, SEARCH, STATUSES, UNSUPPORTED, Record, Result
 from dmlcts.reports.record.verdict import SYMBOLS, interruption, matrix, total, unused_waivers, without_support
@@ -78,7 +78,7 @@ def print_explanations(explanations: Sequence[Explanation], console: Console) ->
         console.print()
     for explanation in explanations:
         console.print(f"[bold]{escape(explanation.where)}[/]: {escape(explanation.text)}", soft_wrap=True)
-        if explanation.question:
-            console.print(f"  [dim]{escape(explanation.question)}[/]", soft_wrap=True)
+        for remark in remarks(explanation):
+            console.print(f"  [dim]{escape(remark)}[/]", soft_wrap=True)
         if explanation.command:
             console.print(f"  [dim]these cases tell: {escape(explanation.command)}[/]", soft_wrap=True)

@@ -12,15 +12,14 @@ from random import Random
 
 import numpy as np
 
-from dmlcts.conformance.runner.explaining import next_cases
+from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
 from dmlcts.generator.case.case import REFERENCE, VALUES, Case
-from dmlcts.generator.facts.explanations import Facts, Flags, conditions, facts_of
+from dmlcts.generator.facts.explanations import Facts, Flags, facts_of
 from dmlcts.generator.facts.factor_values import row_of
 from dmlcts.generator.facts.factors import Factor, model_of, symbols_of
 from dmlcts.generator.facts.tuples import NONE
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.reports.explain.separation import separations
 from dmlcts.spec.reading.loader import load
 
 FEWEST = 3
@@ -164,12 +163,11 @@ class Planter:
     def _named(self, true: Flags, seen: Flags) -> tuple[tuple[str, ...], Flags, list[int]]:
         """What is named first if these cases have run: the conditions, the cases that meet them, and the cases to run next."""
         failing, passing = seen & true, seen & ~true
-        made = conditions(self.facts, failing, passing)
-        found = separations(made.holds, failing, passing, made.weights) if failing.any() and passing.any() else []
+        found = reasons(self.facts, failing, passing, most=1) if failing.any() and passing.any() else []
         if not found:
             return (), np.zeros_like(true), []
-        first = found[0]
-        return tuple(made.texts[at] for at in first.conditions), made.meeting(first.conditions), next_cases(first, made, ~seen)[1]
+        (first,) = found
+        return first.conditions, first.meets, next_cases(first, ~seen)[1]
 
 
 def _raw(symbols: dict[str, object]) -> Iterator[tuple[str, int]]:

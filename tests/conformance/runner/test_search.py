@@ -18,7 +18,7 @@ from dmlcts.conformance.faults.catalogue import find_mutant
 from dmlcts.conformance.faults.model.mutant import MutantBackend
 from dmlcts.conformance.properties.drawn import SIMPLER
 from dmlcts.conformance.runner.exit_code import exit_code
-from dmlcts.conformance.runner.explaining import explain
+from dmlcts.conformance.runner.explaining.explain import explain
 from dmlcts.conformance.runner.folder import journal
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.run import run

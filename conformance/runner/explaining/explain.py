@@ -1,0 +1,137 @@
+"""What explains the failures of a record: of several operators that fail with one symptom, then of each operator, then guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from dmlcts.conformance.runner.explaining.across import Across
+from dmlcts.conformance.runner.explaining.counts import Subject, counted
+from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of
+from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
+from dmlcts.conformance.runner.screen.terminal import command_text
+from dmlcts.generator.case.case import LEVELS
+from dmlcts.generator.covering.cases import is_stale
+from dmlcts.generator.facts.explanations import Flags
+from dmlcts.reports.explain.explanation import BEYOND, DISPATCHES, NOT_MADE, UNKNOWN, Explanation
+from dmlcts.reports.explain.symptom import PAGE, common_detail
+from dmlcts.reports.record.record import (
+    ERROR,
+    FAIL,
+    FAILURES,
+    NOT_RUN,
+    PASS,
+    REPLAY,
+    SEARCH,
+    UNEXPECTED_PASS,
+    UNSUPPORTED,
+    WAIVED,
+    Record,
+    Result,
+)
+from dmlcts.spec.reading.loader import load, operator_names
+
+OTHERS = {
+    FAIL: (PASS, UNEXPECTED_PASS),
+    ERROR: (PASS, UNEXPECTED_PASS, FAIL, WAIVED),
+    UNSUPPORTED: (PASS, UNEXPECTED_PASS, FAIL, WAIVED, ERROR),
+}
+"""The statuses that are explained, each with those it is set apart from. A case with another status says nothing either way."""
+
+MOST_OPERATORS = 20
+"""How many operators the reports of a run explain; ``dmlcts explain`` explains all."""
+
+_MOST_SYMPTOMS = 4
+"""How many symptoms of an operator are explained apart; the failures with further ones are explained together."""
+
+
+def explain(record: Record, most: int | None = None, level: str = "") -> list[Explanation]:
+    """The explanations of a record's failures: those of several operators at once, then each operator's, most failures first, then how many
+    nothing explains, then guesses across operators.
+
+    ``most`` limits the operators. Of an operator without failures nothing is explained, not even why cases are unsupported. The cases
+    to run next are of the run's level, or of a higher ``level``; of a search, drawn ones; of a replay, the suite's own cases of level core.
+    Failing cases that this version of the suite does not have, such as those from files, are only counted; and so are those of level full where
+    those of level core fail alike, unless a ``level`` is given.
+    """
+    by_operator: dict[str, list[Result]] = {}
+    for result in record.results:
+        by_operator.setdefault(result.operator, []).append(result)
+    asked = bool(level)
+    ran = {REPLAY: "core"}.get(record.manifest.level, record.manifest.level)
+    ran = ran if ran in (*LEVELS, SEARCH) else LEVELS[-1]
+    level = (level or ran) if ran == SEARCH else max(ran, level or ran, key=LEVELS.index)
+    failing = {name: results for name, results in by_operator.items() if any(result.status in FAILURES for result in results)}
+    ordered = sorted(failing, key=lambda name: -sum(result.status in FAILURES for result in failing[name]))
+    across = Across(ordered, by_operator)
+    found: list[Explanation] = []
+    for name in ordered[:most]:
+        few = not asked and is_enough(name, failing[name], level)
+        known = known_of(name, failing[name], ENOUGH if few else level, is_part=few)
+        rest = NOT_MADE if name in operator_names() and is_stale(load(name)) else BEYOND if few else UNKNOWN
+        found += _of_operator(name, known, failing[name], record.manifest.backend_spec, rest)
+        if DISPATCHES in known:
+            across.add(name, known[DISPATCHES])
+    sure, guesses = across.explanations(ran)
+    unsolved = [each for each in found if not each.conditions and not each.inside]
+    return [*sure, *(each for each in found if each not in unsolved), *unsolved, *guesses]
+
+
+def _of_operator(name: str, known: dict[str, Known], results: Sequence[Result], backend: str, rest: str) -> Iterator[Explanation]:
+    for group, about in known.items():
+        for status in OTHERS:
+            if about.having(status).any():
+                yield from _explained(name, group, status, about, backend)
+    known_ids = {case.id for about in known.values() for case in about.cases}
+    unknown = sum(result.status in FAILURES and result.case not in known_ids for result in results)
+    if unknown:
+        yield Explanation(name, FAIL, rest, (), 0, 0, 0, 0, unknown, unknown)
+
+
+def _explained(operator: str, group: str, status: str, about: Known, backend: str) -> Iterator[Explanation]:
+    """The explanations of one status in one group of an operator's cases, and how many cases they leave, by symptom."""
+    passing = about.having(*OTHERS[status])
+    for symptom, failing in _by_symptom(about, about.having(status), passing):
+        detail = common_detail(about.of(failing))
+        total = int(failing.sum())
+        if not passing.any():
+            yield Explanation(
+                operator, status, group, (), total, total, 0, 0, total, total, symptom=symptom, detail=detail, left=total
+            )
+            continue
+        left, needed = failing, False
+        for reason in reasons(about.facts, failing, passing) if symptom != PAGE else []:
+            rival, apart = next_cases(reason, about.having(NOT_RUN))
+            cases = tuple(about.cases[at].id for at in apart)
+            words = ["dmlcts", "run", "--backend", backend, *(word for case in cases for word in ("--case", case))]
+            shown = reason.explains if reason.explains.any() else failing & reason.meets
+            yield replace(
+                counted(Subject(operator, status, group, symptom), reason, failing, passing),
+                detail=detail or (common_detail(about.of(shown)) if shown.sum() > 1 else ""),
+                alternative=rival,
+                next=cases,
+                command=command_text(words) if cases else "",
+                example=about.plainest(shown).id,
+            )
+            left, needed = left & ~reason.explains, reason.needed
+        if left.any() and not needed:
+            yield Explanation(
+                operator, status, group, (), 0, 0, 0, 0, int(left.sum()), total, symptom=symptom, left=int(left.sum())
+            )
+
+
+def _by_symptom(about: Known, failing: Flags, passing: Flags) -> Iterable[tuple[str, Flags]]:
+    """Failures by symptom, unless one reason explains all: then they are one failure that shows in several ways."""
+    found = about.by_symptom(failing)
+    if len(found) < 2:
+        return found.items()
+    first = reasons(about.facts, failing, passing, most=1) if passing.any() else []
+    if first and first[0].explains.sum() == failing.sum() and not (first[0].meets & passing).any():
+        return [(" or ".join(name or "wrong values" for name in found) if len(found) <= _MOST_SYMPTOMS else "", failing)]
+    every = list(found.items())
+    if len(every) <= _MOST_SYMPTOMS:
+        return every
+    others = failing.copy()
+    for _, which in every[: _MOST_SYMPTOMS - 1]:
+        others &= ~which
+    return [*every[: _MOST_SYMPTOMS - 1], ("other symptoms", others)]
