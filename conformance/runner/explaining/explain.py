@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from dmlcts.conformance.runner.explaining.across import Across
 from dmlcts.conformance.runner.explaining.counts import Subject, counted
-from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of
+from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of, unexplained
 from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.generator.case.case import LEVELS
-from dmlcts.generator.covering.cases import is_stale
 from dmlcts.generator.facts.explanations import Flags
 from dmlcts.reports.explain.explanation import BEYOND, DISPATCHES, NOT_MADE, UNKNOWN, Explanation
 from dmlcts.reports.explain.symptom import PAGE, common_detail
@@ -29,7 +28,6 @@ from dmlcts.reports.record.record import (
     Record,
     Result,
 )
-from dmlcts.spec.reading.loader import load, operator_names
 
 OTHERS = {
     FAIL: (PASS, UNEXPECTED_PASS),
@@ -65,10 +63,11 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     ordered = sorted(failing, key=lambda name: -sum(result.status in FAILURES for result in failing[name]))
     across = Across(ordered, by_operator)
     found: list[Explanation] = []
+    not_made = unexplained(record)
     for name in ordered[:most]:
         few = not asked and is_enough(name, failing[name], level)
         known = known_of(name, failing[name], ENOUGH if few else level, is_part=few)
-        rest = NOT_MADE if name in operator_names() and is_stale(load(name)) else BEYOND if few else UNKNOWN
+        rest = NOT_MADE if name in not_made else BEYOND if few else UNKNOWN
         found += _of_operator(name, known, failing[name], record.manifest.backend_spec, rest)
         if DISPATCHES in known:
             across.add(name, known[DISPATCHES])

@@ -15,9 +15,9 @@ from itertools import combinations
 from random import Random
 
 from dmlcts.generator.case.build import build, distinct
-from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.case.case import OFFSETS, Case, beyond
 from dmlcts.generator.covering.bindings import bind, is_allowed, offset_of
-from dmlcts.generator.facts.factors import ANY, RESOURCES, Model, model_of, short
+from dmlcts.generator.facts.factors import RESOURCES, Model, model_of, short
 from dmlcts.generator.facts.tuples import NONE
 from dmlcts.generator.plan.attributes import Combination, alike, value_text
 from dmlcts.generator.plan.plan import Plan
@@ -142,7 +142,7 @@ def _base(plan: Plan) -> tuple[TypeChoice, Combination]:
     """The first choice of data types, with its usual attributes and without whatever may be absent."""
     choice = plan.choices[0]
     usual = choice.attributes[0]
-    absent = {f.name: ABSENT for f in plan.operator.fields if f.type == "TENSOR_DESC" and f.optional}
+    absent: dict[str, object] = {f.name: ABSENT for f in plan.operator.fields if f.type == "TENSOR_DESC" and f.optional}
     absent |= {f.name: None for f in plan.chosen if f.type == "OPERATOR_DESC" and None in plan.values(f)}
     bare = Combination({**usual, **absent}, usual.configuration)
     with suppress(*FAILURES):  # an attribute that is computed from a tensor needs it
@@ -228,7 +228,7 @@ def _case(plan: Plan, things: Sequence[Unusual], level: str) -> Case | None:
         level=level,
         in_place=alias,
         bindings=bindings,
-        **({"offset": offset_of(ANY, random)} if "offset" in bound else {}),
+        offset=offset_of(bound.get("offset", str(OFFSETS[0])), random),
         resource=RESOURCES[bound.get("resource", "apart")],
         covers=[f"{KIND}/{each.factor}" for each in things],
     )
