@@ -16,7 +16,7 @@ from hashlib import sha256
 from itertools import accumulate
 
 from dmlcts.generator.case.build import distinct
-from dmlcts.generator.case.case import HUGE, Case
+from dmlcts.generator.case.case import HUGE, Case, beyond
 from dmlcts.generator.covering.grow import compute_rows
 from dmlcts.generator.covering.space import Combinations, space_of
 from dmlcts.generator.covering.stored import CoveringArray, read_arrays
@@ -30,6 +30,9 @@ from dmlcts.spec.reading.promises import promises
 _FORM = 7
 """Part of every stored digest. It is not raised by hand: where code makes other cases of the same rows, the pin shows it (generator/suite/pin)."""
 
+_UNFUSED = "core"
+"""The level whose rows come without fused operators too."""
+
 _DECIDING = (
     *("fields", "support", "constraints", "shapes", "in_place", "configurations", "layouts"),
     *("largest", "most_elements", "usual_elements"),
@@ -40,6 +43,51 @@ def combination_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """The rows' cases, level by level; a longer array begins with the shorter."""
     space, array = space_of(plan), array_of(plan, most)
     yield from distinct(space.case(row, level) for level, rows in array.levels(most) for row in rows)
+
+
+def unfused_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """The combinations of level core once more without their fused operators.
+
+    A fused operator has a dozen values and makes a kernel of its own, so nearly every row has one: a pair of two other things meets a host without fused
+    operators, or the kernel of an unfused dispatch, by chance alone. Here each pair occurs beside none.
+    """
+    if not beyond(_UNFUSED, most):
+        yield from distinct(_unfused(plan))
+
+
+def _unfused(plan: Plan) -> Iterator[Case]:
+    space = space_of(plan)
+    fused = _fused_factors(space)
+    if not fused:
+        return
+    for _, rows in array_of(plan, _UNFUSED).levels(_UNFUSED):
+        for row in rows:
+            bare = tuple(fused.get(at, value) for at, value in enumerate(row))
+            if bare != row and (valid := _bound_again(space, bare)):
+                yield space.case(valid, _UNFUSED)
+
+
+def _fused_factors(space: Combinations) -> dict[int, int]:
+    """The factors that are fused operators, each with its value for none."""
+    found = {}
+    for at, factor in enumerate(space.model.factors):
+        if factor.kind == "attribute" and space.operator.field(factor.of).type == "OPERATOR_DESC":
+            values = space.plan.values(space.operator.field(factor.of))
+            if None in values:
+                found[at] = values.index(None)
+    return found
+
+
+def _bound_again(space: Combinations, row: Row) -> Row | None:
+    """The row with usual values of what is bound in place of those that do not fit its sizes, which are drawn anew; None where none is valid."""
+    packed = space.skeleton(row)
+    if packed is None:
+        return None
+    found = list(row)
+    for at in range(space.structural, len(found)):
+        if found[at] != NONE and found[at] not in space.allowed(packed, found, at):
+            found[at] = space.usual[at]
+    return tuple(found) if space.finish(packed, tuple(found)) else None
 
 
 def arrays_of(operator: Operator) -> tuple[CoveringArray, ...]:

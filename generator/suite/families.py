@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dmlcts.generator.case.case import Case
-from dmlcts.generator.covering.cases import combination_cases, editions
+from dmlcts.generator.covering.cases import combination_cases, editions, unfused_cases
 from dmlcts.generator.negative.cases import negative_cases
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.generator.random.cases import random_cases
@@ -43,6 +43,11 @@ FAMILIES = (
         combination_cases,
         "combinations of types, ranks, sizes, layouts, attributes, bindings",
         "what two or three conditions break",
+    ),
+    Family(
+        unfused_cases,
+        "the combinations of level core without their fused operators",
+        "what an unfused dispatch breaks, or a host without any",
     ),
     Family(value_cases, "special values: infinities, NaN, zeros, the ends of a range", "wrong results at the edges of a type"),
     Family(scalar_operand_cases, "each special value as a broadcast operand", "separate code for an operand that is a number"),

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 
 from dmlcts.generator.case.case import REJECTION, Case
-from dmlcts.generator.covering.cases import about, arrays_of, combination_cases, editions
+from dmlcts.generator.covering.cases import about, arrays_of, combination_cases, editions, unfused_cases
 from dmlcts.generator.covering.grow import compute_rows
 from dmlcts.generator.covering.stored import CoveringArray
 from dmlcts.generator.facts.factor_values import row_of
@@ -29,7 +29,7 @@ Maker = Callable[[Plan, str], Iterator[Case]]
 _MOST = "full"
 """The highest level that has rows."""
 
-_STORED: tuple[Maker, ...] = (combination_cases, random_cases)
+_STORED: tuple[Maker, ...] = (combination_cases, unfused_cases, random_cases)
 """The makers whose cases of the newest edition were chosen beside those of earlier ones: each of them is new."""
 
 

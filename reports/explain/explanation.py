@@ -20,9 +20,13 @@ FILE = "explanations.json"
 MOST_SHOWN = 10
 """How many are shown where there is little room; the file has all."""
 
-DISPATCHES, REJECTIONS, LAWS, UNKNOWN, NOT_MADE, BEYOND = "", "rejection", "law", "unknown", "not made", "beyond"
+DISPATCHES, REJECTIONS, LAWS, UNKNOWN, NOT_MADE, BEYOND, PAIRS = "", "rejection", "law", "unknown", "not made", "beyond", "pairs"
 """The groups of cases that are explained apart: what is dispatched, what must be rejected, laws whose data are drawn, cases of which only the id is known
-(the suite does not have them, or would need minutes to make them), and cases of a higher level that were not looked at, as they fail like those of a lower one."""
+(the suite does not have them, or would need minutes to make them), cases of a higher level that were not looked at, as they fail like those of a lower one, and pairs of values (then ``inside`` are pairs, ``failing`` of them
+ran in no case, ``conditions`` are values that never ran, and ``outside`` are the pairs without any of these)."""
+
+_VALUES = 4
+"""How many values that never ran a text names."""
 
 SOME = 0.2
 """The share of passing cases among those that meet conditions, above which a text says where alone cases fail, not that they do."""
@@ -79,6 +83,8 @@ class Explanation:
         return bool(self.conditions) and self.inside == self.failing
 
     def _text(self) -> str:
+        if self.group == PAIRS:
+            return self._of_pairs()
         how = "; ".join(filter(None, (self.symptom, self.detail)))
         one, many = (f"{verb} ({how})" if how else verb for verb in _VERBS[self.status])
         verb = many if self.operators else one
@@ -108,6 +114,17 @@ class Explanation:
             return f"{subject}{text}, never otherwise (0 of {self.outside:,})"
         rest = f"explains {self.explains:,} of {self.total:,}; {self.failing_outside:,} of {self.outside:,} otherwise"
         return f"{subject}{text}; {rest}"
+
+    def _of_pairs(self) -> str:
+        ran = 100 * (self.inside - self.failing) // self.inside
+        shown, left = self.conditions[:_VALUES], len(self.conditions) - _VALUES
+        text = f"of the pairs of values at level core {ran} % ran, since {self.explains:,} cases are unsupported"
+        if not shown:
+            return text
+        others = 100 * (self.outside - self.failing_outside) // max(1, self.outside)
+        return (
+            f"{text}: none with {'; '.join(shown)}{f'; {left} more' if left > 0 else ''}, and of the pairs without these {others} %"
+        )
 
     def _unconditional(self, subject: str, verb: str, many: str) -> str:
         if self.inside:

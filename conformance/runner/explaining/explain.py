@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dmlcts.conformance.runner.explaining.across import Across
 from dmlcts.conformance.runner.explaining.counts import Subject, counted
 from dmlcts.conformance.runner.explaining.known import ENOUGH, Known, is_enough, known_of, unexplained
+from dmlcts.conformance.runner.explaining.pairs import pairs_left_out
 from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.generator.case.case import LEVELS
@@ -45,7 +46,7 @@ _MOST_SYMPTOMS = 4
 
 def explain(record: Record, most: int | None = None, level: str = "") -> list[Explanation]:
     """The explanations of a record's failures: those of several operators at once, then each operator's, most failures first, then how many
-    nothing explains, then guesses across operators.
+    nothing explains, then guesses across operators, then the pairs of values that ran nowhere since their cases are unsupported.
 
     ``most`` limits the operators. Of an operator without failures nothing is explained, not even why cases are unsupported. The cases
     to run next are of the run's level, or of a higher ``level``; of a search, drawn ones; of a replay, the suite's own cases of level core.
@@ -73,7 +74,21 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
             across.add(name, known[DISPATCHES])
     sure, guesses = across.explanations(ran)
     unsolved = [each for each in found if not each.conditions and not each.inside]
-    return [*sure, *(each for each in found if each not in unsolved), *unsolved, *guesses]
+    pairs = _pairs(by_operator, most) if record.manifest.level in LEVELS else []
+    return [*sure, *(each for each in found if each not in unsolved), *unsolved, *guesses, *pairs]
+
+
+def _pairs(by_operator: Mapping[str, Sequence[Result]], most: int | None) -> list[Explanation]:
+    """What is unsupported leaves of the pairs of values, of the operators that lose most of them."""
+    lacking = {
+        name: sum(result.status == UNSUPPORTED and not result.undeclared for result in results)
+        for name, results in by_operator.items()
+    }
+    partly = sorted(
+        (name for name, count in lacking.items() if 0 < count < len(by_operator[name])), key=lambda name: -lacking[name]
+    )
+    found = [each for name in partly[:most] for each in pairs_left_out(name, by_operator[name])]
+    return sorted(found, key=lambda each: -each.failing / each.inside)
 
 
 def _of_operator(name: str, known: dict[str, Known], results: Sequence[Result], backend: str, rest: str) -> Iterator[Explanation]:

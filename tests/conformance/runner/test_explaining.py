@@ -19,7 +19,7 @@ from dmlcts.conformance.runner.explaining.known import unexplained
 from dmlcts.generator.case.case import REFERENCE, REJECTION, RELATION, VALUES, Case
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.generator.values.layouts import layout_of
-from dmlcts.reports.explain.explanation import LAWS, REJECTIONS, Explanation
+from dmlcts.reports.explain.explanation import LAWS, PAIRS, REJECTIONS, Explanation
 from dmlcts.reports.record.record import ERROR, FAIL, NOT_RUN, PASS, UNSUPPORTED, Record, Result, write_record
 
 ADD, MULTIPLY = "ELEMENT_WISE_ADD", "ELEMENT_WISE_MULTIPLY"
@@ -44,7 +44,7 @@ def layout(case: Case, tensor: str) -> str:
 
 
 def named(found: list[Explanation]) -> list[tuple[str, str, frozenset[str]]]:
-    return [(each.operator, each.status, frozenset(each.conditions)) for each in found]
+    return [(each.operator, each.status, frozenset(each.conditions)) for each in found if each.group != PAIRS]
 
 
 def transposed(case: Case) -> bool:
