@@ -55,9 +55,8 @@ class GenesLike(Genes):
             return option == dict(self.case.in_place)
         if name == "owned":
             return option == self.owned
-        if name == "configuration":
-            _, limits = option  # type: ignore[misc]
-            return all(any(self._is(field, value) for value in values) for field, values in limits.items())
+        if name == "configuration" and isinstance(option, tuple):
+            return all(any(self._is(field, value) for value in values) for field, values in option[1].items())
         return self._is(name, option) if name in self.case.desc.fields else str(option) == self.values.get(name)
 
     def _is(self, field: str, value: object) -> bool:

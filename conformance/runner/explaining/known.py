@@ -55,11 +55,11 @@ class Known:
 
     def of(self, which: Flags) -> list[Result]:
         """The results of some cases, which have run."""
-        return [self.results[self.cases[at].id] for at in np.flatnonzero(which)]
+        return [self.results[self.cases[at].id] for at in np.flatnonzero(which).tolist()]
 
     def plainest(self, which: Flags) -> Case:
         """Of some cases the one with the fewest tensors with strides, and of those the smallest."""
-        return min((self.cases[at] for at in np.flatnonzero(which)), key=_size)
+        return min((self.cases[at] for at in np.flatnonzero(which).tolist()), key=_size)
 
     def by_symptom(self, which: Flags) -> dict[str, Flags]:
         """Some cases by their symptom, the most frequent first."""
