@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from dmlcts.conformance.backends.backend import BackendInfo
+from dmlcts.conformance.execution.judge import judge
 from dmlcts.reference.operators.resampling.antialiased import steps
 from dmlcts.reference.operators.resampling.coordinates import ScaledAxis, coordinates
 from dmlcts.reference.operators.resampling.resample import shrinking_first
 from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Tolerance
 
 TYPES = {"float32": "FLOAT32", "int8": "INT8"}
 
@@ -61,6 +64,51 @@ def test_integers_are_rounded_toward_zero_as_measured_and_anyhow_as_documented()
     assert found.result.tolist() == [-4, -3, -3, -3]
     assert found.slack.min() > 0.49
     assert found.measured_slack.max() < 1e-4
+
+
+def wrong_elements(found: np.ndarray, answer: object) -> int:
+    kind = TYPES[found.dtype.name]
+    return judge(found, answer, Tolerance("discrete" if kind == "INT8" else "accumulate"), kind, BackendInfo("any")).wrong
+
+
+SMALL = np.random.default_rng(4).integers(-128, 128, 33).astype(np.int8)
+
+
+@pytest.mark.parametrize("scale", [2.0, 4.0, 0.5, 0.25, 1.0])
+def test_a_whole_number_that_float32_interpolates_exactly_is_the_only_right_one(scale: float):
+    answer = answer_of(SMALL, int(33 * scale), scale, "LINEAR")
+    whole = answer.value == np.rint(answer.value)
+    assert whole.any()
+    for rounded in (np.rint, np.trunc, np.floor, np.ceil):
+        assert not wrong_elements(rounded(answer.value).astype(np.int8), answer)
+    for off in (-1, 1):
+        beside = np.clip(np.where(whole, answer.value + off, np.rint(answer.value)), -128, 127)
+        assert wrong_elements(beside.astype(np.int8), answer) == np.count_nonzero(whole & (beside != answer.value))
+
+
+@pytest.mark.parametrize("scale", [3.0, 1.3, 0.7, 2.0, 0.25])
+@pytest.mark.parametrize("rounded", [np.rint, np.trunc, np.floor, np.ceil])
+def test_integers_interpolated_in_float32_pass_however_they_are_rounded(scale: float, rounded: np.ufunc):
+    count, one = int(33 * scale), np.float32(1)
+    answer = answer_of(SMALL, count, float(np.float32(scale)), "LINEAR")
+    outputs, factor, half = np.arange(count, dtype=np.float32), np.float32(scale), np.float32(0.5)
+    for at in (
+        (outputs + half) / factor - half,
+        (outputs + half) * (one / factor) - half,
+        outputs / factor + (half / factor - half),
+    ):
+        below = np.floor(at)
+        low, high = (SMALL[np.clip(below + step, 0, 32).astype(int)].astype(np.float32) for step in (0, 1))
+        weight = at - below
+        for value in (low * (one - weight) + high * weight, low + weight * (high - low)):
+            assert value.dtype == np.float32
+            assert not wrong_elements(rounded(value).astype(np.int8), answer)
+
+
+def test_a_copied_number_is_not_rounded():
+    answer = answer_of(ROW / 7, 4, 1.0, "LINEAR")
+    assert not wrong_elements(ROW / np.float32(7), answer)
+    assert wrong_elements(np.nextafter(ROW / np.float32(7), np.float32(200)), answer) == 4
 
 
 @pytest.mark.parametrize(("direction", "elements"), [("DECREASING", [0, 0, 0, 1]), ("INCREASING", [0, 1, 1, 10])])

@@ -62,7 +62,7 @@ def stretched(xp: Any, x: Array, axes: Sequence[ScaledAxis]) -> tuple[Interpolat
         finite = xp.broadcast_to(xp.all(found.finite), value.shape)
         # an error of the coordinate moves each weight as far as the triangle is steep, and so their sum
         moved = 4 * xp.max(at.error) * axis.scale * (1 + axis.scale) * xp.max(found.largest)
-        found = Interpolated(value, largest, slack + moved, finite, found.terms + axis.size + 4)
+        found = Interpolated(value, largest, slack + moved, finite, found.places + xp.inf, found.terms + axis.size + 4)
     return found, defined
 
 
