@@ -31,6 +31,8 @@ class Answer:
     ``measured_slack``: ``slack`` in cases of basis measured, where every known implementation is better than what is promised.
     ``contested``: other right answers by basis, where the documentation and DirectML.dll disagree; ``value`` is the answer of the basis
     that is not among them. An implementation must match one basis in all its outputs.
+    ``also``: NaN or an infinity that is right besides ``value``, where the formula may lead to either, as 0 divided by 0 does; a finite
+    number says nothing. Only classes that measure errors read it.
     ``defined``: False where the output's value is undefined and not judged; None if all of it is defined.
     """
 
@@ -41,6 +43,7 @@ class Answer:
     slack: Array | float | None = None
     measured_slack: Array | float | None = None
     contested: Mapping[str, Answer] = field(default_factory=dict)
+    also: Array | None = None
     defined: Array | None = None
     result: Array | None = None
 

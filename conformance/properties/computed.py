@@ -109,11 +109,13 @@ def computed(case: Case, name: str, inputs: Mapping[str, Array], actual: Array, 
         return Computed(values, lambda: 0.0)
 
     def allowed(answer: Answer) -> Array:
-        """Any error where the answer is not defined, or may be infinite."""
+        """Any error where the answer is not defined, or may be infinite or NaN."""
         bound = CLASSES[tolerance.judge](BoundInputs(actual, local(answer.value), answer, tolerance, of, info))
         found = np.zeros(actual.shape) + (bound.allowed if bound.right is None else 0.0 if bound.width is None else bound.width)
-        anything = bound.overflow() if bound.overflow is not None else ()
-        for where in (*anything, *(() if answer.defined is None else (~local(answer.defined),))):
+        anything = list(bound.overflow() if bound.overflow is not None else ())
+        anything += [] if answer.defined is None else [~local(answer.defined)]
+        anything += [] if answer.also is None else [~np.isfinite(local(answer.also))]
+        for where in anything:
             found = np.where(where, np.inf, found)
         return found
 

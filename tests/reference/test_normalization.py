@@ -6,9 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from dmlcts.conformance.backends.backend import BackendInfo
+from dmlcts.conformance.execution.judge import judge
 from dmlcts.reference.answer import Answer
 from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Tolerance
 from dmlcts.spec.reading.loader import load
 
 Array = np.ndarray
@@ -94,17 +97,76 @@ def test_what_normalizes_noise_is_left_open() -> None:
     assert np.allclose(known.value[0], 0, atol=1e-15)
 
 
-def test_a_negative_row_of_one_is_left_open() -> None:
+def test_a_negative_row_of_one_is_zero_or_nan_throughout() -> None:
     x = np.array([-2, 0, 2], np.float32).reshape(1, 3, 1, 1)
     found = answer("MEAN_VARIANCE_NORMALIZATION", {"InputTensor": x}, CrossChannel=False, NormalizeVariance=True, Epsilon=1.0)
     assert found.value.ravel().tolist() == [0, 0, 0]
-    assert found.defined.ravel().tolist() == [False, True, True]
+    assert found.contested["measured"].value.ravel().tolist() == pytest.approx([math.nan, 0, 0], nan_ok=True)
+    assert np.all(found.defined)
     for name, used in (
         ("MEAN_VARIANCE_NORMALIZATION1", {"NormalizeVariance": False}),
         ("MEAN_VARIANCE_NORMALIZATION2", {"UseVariance": True}),
     ):
         found = answer(name, {"InputTensor": x}, Axes=(2, 3), Epsilon=1.0, UseMean=False, **used)
         assert np.all(found.defined)
+        assert not found.contested
+
+
+def accepted(name: str, x: Array, result: Array, **attributes: object) -> bool:
+    """Whether ``result`` is a right OutputTensor, by any of the answers."""
+    sizes = {"InputTensor": x, "ScaleTensor": np.full_like(x, 3), "BiasTensor": np.full_like(x, 0.5)}
+    inputs = {"InputTensor": x} if name == "LP_NORMALIZATION" else sizes
+    found = answer(name, inputs, **attributes)
+    kind = "FLOAT16" if x.dtype == np.float16 else "FLOAT32"
+    answers = [found, *found.contested.values()]
+    return any(judge(result.astype(x.dtype), each, Tolerance("ulp"), kind, BackendInfo("any")).ok for each in answers)
+
+
+ROWS_OF_ONE: dict[str, dict[str, object]] = {
+    "MEAN_VARIANCE_NORMALIZATION1": {"Axes": (), "NormalizeVariance": True},
+    "MEAN_VARIANCE_NORMALIZATION2": {"Axes": (0,), "UseMean": True, "UseVariance": True},
+    "BATCH_NORMALIZATION_TRAINING": {},
+}
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("name", ROWS_OF_ONE)
+def test_of_a_row_of_one_element_the_bias_is_left_or_nan(name: str, kind: type) -> None:
+    attributes = ROWS_OF_ONE[name]
+    x = np.array([[-2, -0.5, 0, 0.25, 3.3]], kind)
+    bias = np.full(x.shape, 0.5)
+    for epsilon in (0.0, 1e-5):
+        assert accepted(name, x, bias, **attributes, Epsilon=epsilon)
+        for wrong in (0 * bias, -bias, bias + 3, bias + 0.01, x, 3 * x + bias, np.inf * bias):
+            assert not accepted(name, x, wrong, **attributes, Epsilon=epsilon)
+    nan = np.full(x.shape, np.nan)
+    assert accepted(name, x, nan, **attributes, Epsilon=0.0)
+    assert accepted(name, x, np.where(x > 0, bias, nan), **attributes, Epsilon=0.0)
+    assert not accepted(name, x, nan, **attributes, Epsilon=1e-5)
+    # DirectML.dll, with Epsilon too; an element alone is not what it does
+    assert accepted(name, x, np.where(x < 0, nan, bias), **attributes, Epsilon=1e-5) == ("BATCH" not in name)
+    assert not accepted(name, x, np.where(x == -2, nan, bias), **attributes, Epsilon=1e-5)
+
+
+def test_what_an_activation_makes_of_a_row_of_one_is_judged_where_nan_stays_nan() -> None:
+    x = np.array([0.25, 3], np.float32)
+    attributes = {"Axes": (), "NormalizeVariance": True, "Epsilon": 0.0}
+    for name, judged in (("LINEAR", True), ("RELU", False)):
+        fields = {"Alpha": 2.0, "Beta": 1.0} if name == "LINEAR" else {}
+        activation = OperatorDesc(f"ACTIVATION_{name}", {"InputTensor": None, "OutputTensor": None, **fields})
+        found = answer("MEAN_VARIANCE_NORMALIZATION1", {"InputTensor": x}, **attributes, FusedActivation=activation)
+        assert np.all(found.defined == judged)
+        assert found.value.tolist() == [float(judged)] * 2
+
+
+def test_a_row_of_zeros_has_a_norm_of_zero_and_no_quotient_but_zero_or_nan() -> None:
+    x = np.array([[0, 0], [0, 2]], np.float32)
+    right = np.array([[0, np.nan], [0, 1]])
+    for order in (1, 2):
+        attributes = {"Axis": 1, "Epsilon": 0.0, "P": order}
+        assert accepted("LP_NORMALIZATION", x, right, **attributes)
+        for wrong in ([[1, 0], [0, 1]], [[0, 0], [np.nan, 1]], [[np.inf, 0], [0, 1]], [[0, 1e-30], [0, 1]]):
+            assert not accepted("LP_NORMALIZATION", x, np.array(wrong), **attributes)
 
 
 def test_a_variance_beyond_half_is_left_open_in_half() -> None:
@@ -165,7 +227,8 @@ def test_norms_that_are_left_open() -> None:
     zeros = np.zeros((2, 2), np.float32)
     zeros[1] = 1
     found = answer("LP_NORMALIZATION", {"InputTensor": zeros}, Axis=1, Epsilon=0.0, P=2)
-    assert found.defined.tolist() == [[False, False], [True, True]]
+    assert np.all(found.defined)
+    assert np.isnan(found.also).tolist() == [[True, True], [False, False]]
     assert np.all(answer("LP_NORMALIZATION", {"InputTensor": zeros}, Axis=1, Epsilon=1e-5, P=2).defined)
     large = np.array([256, -256], np.float16)  # the norm of order 1 is 512, and its square more than FLOAT16 holds
     assert not np.any(answer("LP_NORMALIZATION", {"InputTensor": large}, Axis=0, Epsilon=0.0, P=1).defined)

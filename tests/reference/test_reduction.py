@@ -198,8 +198,6 @@ def test_special_values(function: str, row: list[float], expected: float) -> Non
         ("LOG_SUM", [-1, -2]),
         ("LOG_SUM", [1, -1]),  # a logarithm of 0, or of what is left of rounding
         ("LOG_SUM", [3e38, 3e38]),
-        ("LOG_SUM_EXP", [89, 1]),
-        ("LOG_SUM_EXP", [-88]),
         ("MULTIPLY", [1e30, 1e30, 1e-30]),
         ("MULTIPLY", [1e-30, 1e-30, 1e30]),
         ("MULTIPLY", [1e-20, 1e-20]),

@@ -121,3 +121,54 @@ def test_a_sum_that_cancels_may_be_off_by_what_its_terms_are() -> None:
     assert not accepted("SUM", x, np.array([[31.3]], np.float32))
     assert accepted("LOG_SUM", x, in_steps("LOG_SUM", x, one_by_one, np.float32))
     assert not accepted("LOG_SUM", x, np.array([[3.0]], np.float32))
+
+
+def stable(x: Array, step: type) -> Array:
+    """The logarithm of the sum of exponentials with the largest element taken off first."""
+    largest = x.max(axis=1, keepdims=True).astype(step)
+    return np.asarray(largest + np.log(np.exp(x.astype(step) - largest).sum(axis=1, keepdims=True, dtype=step)))
+
+
+FAR = [
+    [1000, 1000],
+    [89, 1],
+    [-1000, -1001],
+    [300, -300],
+    [88.7, 85],
+    [-88, -90],
+    [-86.9, -90],
+    [-95, -101],
+    [-103, -200],
+    [-150, -105],
+]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("row", FAR)
+def test_where_exponentials_leave_float32_the_definition_and_the_stable_form_are_right(row: list[float], dtype: type) -> None:
+    x = np.array([row], dtype)
+    with np.errstate(all="ignore"):
+        naive = in_steps("LOG_SUM_EXP", x, one_by_one, np.float32)
+        terms = np.exp(x.astype(np.float32))
+    assert accepted("LOG_SUM_EXP", x, naive)
+    assert accepted("LOG_SUM_EXP", x, stable(x, np.float32))
+    with np.errstate(all="ignore"):  # flushed
+        assert accepted("LOG_SUM_EXP", x, np.log(np.where(terms < 2.0**-126, 0, terms).sum(axis=1, keepdims=True)))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("row", FAR)
+def test_and_nothing_else_is(row: list[float], dtype: type) -> None:
+    x = np.array([row], dtype)
+    right = float(stable(x, np.float64)[0, 0])
+    wrong = [-right, 0.0, np.nan, -np.inf if right > 0 else np.inf, right + 20, right - 20]
+    if not -104 < right < -86:  # in between lie the sums that are denormals, of which little may be left
+        wrong += [right * 1.01, right + 2, right - 2, np.copysign(88.5 if right > 100 else 80, right)]
+    for found in wrong:
+        assert not accepted("LOG_SUM_EXP", x, np.array([[found]]))
+
+
+def test_of_a_single_small_exponential_only_itself_or_nothing_is_left() -> None:
+    x = np.array([[-88.5]], np.float32)
+    for found, right in ((-88.5, True), (-np.inf, True), (-89, False), (-88, False), (-103, False), (np.inf, False)):
+        assert accepted("LOG_SUM_EXP", x, np.array([[found]])) == right

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
+from dmlcts.conformance.backends.backend import BackendInfo
+from dmlcts.conformance.execution.judge import judge
 from dmlcts.reference.operators.resampling.antialiased import steps
 from dmlcts.reference.operators.resampling.coordinates import ScaledAxis, coordinates
 from dmlcts.reference.operators.resampling.resample import shrinking_first
 from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
+from dmlcts.spec.model.operator import Tolerance
 
 TYPES = {"float32": "FLOAT32", "int8": "INT8"}
 
@@ -63,6 +66,51 @@ def test_integers_are_rounded_toward_zero_as_measured_and_anyhow_as_documented()
     assert found.measured_slack.max() < 1e-4
 
 
+def wrong_elements(found: np.ndarray, answer: object) -> int:
+    kind = TYPES[found.dtype.name]
+    return judge(found, answer, Tolerance("discrete" if kind == "INT8" else "accumulate"), kind, BackendInfo("any")).wrong
+
+
+SMALL = np.random.default_rng(4).integers(-128, 128, 33).astype(np.int8)
+
+
+@pytest.mark.parametrize("scale", [2.0, 4.0, 0.5, 0.25, 1.0])
+def test_a_whole_number_that_float32_interpolates_exactly_is_the_only_right_one(scale: float):
+    answer = answer_of(SMALL, int(33 * scale), scale, "LINEAR")
+    whole = answer.value == np.rint(answer.value)
+    assert whole.any()
+    for rounded in (np.rint, np.trunc, np.floor, np.ceil):
+        assert not wrong_elements(rounded(answer.value).astype(np.int8), answer)
+    for off in (-1, 1):
+        beside = np.clip(np.where(whole, answer.value + off, np.rint(answer.value)), -128, 127)
+        assert wrong_elements(beside.astype(np.int8), answer) == np.count_nonzero(whole & (beside != answer.value))
+
+
+@pytest.mark.parametrize("scale", [3.0, 1.3, 0.7, 2.0, 0.25])
+@pytest.mark.parametrize("rounded", [np.rint, np.trunc, np.floor, np.ceil])
+def test_integers_interpolated_in_float32_pass_however_they_are_rounded(scale: float, rounded: np.ufunc):
+    count, one = int(33 * scale), np.float32(1)
+    answer = answer_of(SMALL, count, float(np.float32(scale)), "LINEAR")
+    outputs, factor, half = np.arange(count, dtype=np.float32), np.float32(scale), np.float32(0.5)
+    for at in (
+        (outputs + half) / factor - half,
+        (outputs + half) * (one / factor) - half,
+        outputs / factor + (half / factor - half),
+    ):
+        below = np.floor(at)
+        low, high = (SMALL[np.clip(below + step, 0, 32).astype(int)].astype(np.float32) for step in (0, 1))
+        weight = at - below
+        for value in (low * (one - weight) + high * weight, low + weight * (high - low)):
+            assert value.dtype == np.float32
+            assert not wrong_elements(rounded(value).astype(np.int8), answer)
+
+
+def test_a_copied_number_is_not_rounded():
+    answer = answer_of(ROW / 7, 4, 1.0, "LINEAR")
+    assert not wrong_elements(ROW / np.float32(7), answer)
+    assert wrong_elements(np.nextafter(ROW / np.float32(7), np.float32(200)), answer) == 4
+
+
 @pytest.mark.parametrize(("direction", "elements"), [("DECREASING", [0, 0, 0, 1]), ("INCREASING", [0, 1, 1, 10])])
 def test_rounded_by_direction(direction: str, elements: list[int]):
     more = {"RoundingDirection": direction, "InputPixelOffsets": (0.5,), "OutputPixelOffsets": (-0.5,)}
@@ -88,15 +136,35 @@ def test_all_dimensions_take_as_many_steps():
     assert [step.count for step in found if step.axis == 1] == [4, 3, 3, 3]
 
 
-def test_where_the_stretched_filter_leaves_the_input_any_number_among_the_elements_is_right():
-    x = np.array([4.0, -2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10], np.float32)
-    found = answer_of(x, 3, 0.25, "LINEAR", "RESAMPLE3", Antialiased=True, InputPixelOffsets=(0.5,), OutputPixelOffsets=(-0.5,))
-    low, high = found.value - found.slack, found.value + found.slack
-    assert (low[1] > 0.9, high[1] < 1.1) == (True, True)  # the filter ends within the input
-    assert low[[0, 2]] == pytest.approx([-2, -2], abs=0.01)
-    assert high[[0, 2]] == pytest.approx([10, 10], abs=0.01)
-    assert found.defined.all()
-    assert np.all(np.abs(found.stored) < 5)  # what the reference itself gives is weighted
+def antialiased(x: np.ndarray, count: int, scale: float):
+    more = {name: (offset,) for name, offset in (("InputPixelOffsets", 0.5), ("OutputPixelOffsets", -0.5))}
+    return answer_of(x, count, scale, "LINEAR", "RESAMPLE3", Antialiased=True, RoundingDirection="DECREASING", **more)
+
+
+def by_hand(x: np.ndarray, count: int, scale: float, ends: str) -> np.ndarray:
+    """Element by element, the filter stretched by one over the scale."""
+    found = []
+    for output in range(count):
+        at, total, whole = (output + 0.5) / scale - 0.5, 0.0, 0.0
+        for index in range(-20, x.size + 20):
+            weight = max(0.0, 1 - abs(at - index) * scale)
+            inside = 0 <= index < x.size
+            whole += weight if inside or ends != "shared" else 0.0
+            total += weight * x[min(max(index, 0), x.size - 1)] if inside or ends == "end" else 0.0
+        found.append(total / whole)
+    return np.array(found, np.float32)
+
+
+def test_where_the_stretched_filter_leaves_the_input_each_known_way_is_right_and_what_lies_between_them():
+    x = np.array([10, 13, 9, 11, -40, 8, 14, 12, 3, 10, 11, 12], np.float32)
+    answer = antialiased(x, 3, 0.25)
+    ways = [by_hand(x, 3, 0.25, ends) for ends in ("shared", "zero", "end")]
+    for way in (*ways, (ways[0] + ways[1]) / 2, (ways[1] + ways[2]) / 2):
+        assert not wrong_elements(way, answer)
+    assert np.ptp([way[0] for way in ways]) > 1
+    for wrong in (0, -20, x.max(), x.mean() - 6, ways[0][0] * 1.2):  # within the elements and 0
+        assert wrong_elements(np.array([wrong, ways[0][1], wrong], np.float32), answer) == 2
+    assert wrong_elements(ways[0] * np.float32(1 + 1e-4) - np.float32([0, 0.001, 0]), answer) >= 1
 
 
 def test_nothing_in_between_is_larger_than_both_ends():

@@ -29,7 +29,8 @@ dropped term. ``B == 0`` requires an exact 0. Sums of more than 512 terms are al
 
 ``slack`` is the error of the exact value because its argument is itself computed (ScaleBias rounds ``x * scale + bias``), or the error of a
 value before it is rounded to an integer. It does not apply to infinities and NaN, which stay exact; where the argument's error may turn a
-number into one of them (a pole, the end of a domain), the reference excludes the element by ``defined``. An infinite or NaN slack allows
+number into one of them (a pole, the end of a domain), the reference excludes the element by ``defined``, or where the formula leaves but
+two answers, gives the other one as ``also``. An infinite or NaN slack allows
 nothing; a finite one that overflows the output's type accepts every number, with a warning. A zero may have either sign if the slack
 reaches across it.
 

@@ -52,9 +52,12 @@ def along(xp: Any, x: Array, axes: Sequence[int]) -> tuple[Array, int]:
 
 
 def added(xp: Any, terms: Array, axes: Sequence[int]) -> Array:
-    """What the sum of ``terms`` along ``axes``, which stay as ones, may be off by in FLOAT32: in any order, in parts or not (see above)."""
+    """What the sum of ``terms`` along ``axes``, which stay as ones, may be off by in FLOAT32: in any order, in parts or not (see above).
+
+    Each term may be flushed, but for those that are 0.
+    """
     if not axes:
-        return xp.full_like(terms, TINY)
+        return xp.where(terms != 0, TINY, 0.0)
     rest = [axis for axis in range(terms.ndim) if axis not in axes]
     count = prod(terms.shape[axis] for axis in axes)
     rows = xp.reshape(xp.permute_dims(terms, (*rest, *axes)), (-1, count))
@@ -62,7 +65,7 @@ def added(xp: Any, terms: Array, axes: Sequence[int]) -> Array:
     most = xp.maximum(*(xp.cumsum(numbers, axis=1) for numbers in descending))
     # A sum as it was computed may be larger than the exact one, by the errors of those in it.
     steps = _ulp(xp, most[:, 1:] * (1 + 2 * count * UNIT))
-    error = xp.sum(xp.where(most[:, 1:] == 0, 0.0, steps), axis=1) + count * TINY
+    error = xp.sum(xp.where(most[:, 1:] == 0, 0.0, steps), axis=1) + xp.sum(rows != 0, axis=1) * TINY
     return xp.reshape(error, tuple(1 if axis in axes else size for axis, size in enumerate(terms.shape)))
 
 
@@ -89,14 +92,25 @@ def inverse_root(xp: Any, square: Array, error: Array, epsilon: float) -> tuple[
 
 
 @stage("normalization.finish")
-def finished(xp: Any, desc: OperatorDesc, value: Array, error: Array, known: Array) -> Answer:
+def finished(xp: Any, desc: OperatorDesc, value: Array, error: Array, known: Array, empty: Array | None = None) -> Answer:
     """The answer for a result off by ``error``, or for what the fused activation makes of it; nothing is said where it is not ``known``.
 
-    Of FLOAT16 tensors what an activation sees may have been stored: DirectML.dll does so.
+    Of FLOAT16 tensors what an activation sees may have been stored: DirectML.dll does so. Where it is ``empty`` (``is_empty``) the value
+    is what 0 gives, and NaN is right as well, unless an activation follows that makes a number of NaN: then nothing is said.
     """
+    known = known if empty is None else known | empty
     error = xp.where(xp.isfinite(value) & known, error, 0.0)
     if desc.inner() is not None:
         error = error + stored_error(xp, desc, value)
     answer = activated(xp, desc.fields, value, error)
     defined = known if answer.defined is None else known & answer.defined
-    return replace(answer, defined=xp.broadcast_to(defined, value.shape))
+    answer = replace(answer, defined=xp.broadcast_to(defined, value.shape))
+    if empty is None or not empty.any():
+        return answer
+    of_nan = activated(xp, desc.fields, xp.where(empty, xp.nan, 0.0), xp.zeros_like(error)).value
+    return replace(answer, also=xp.where(empty, of_nan, 0.0), defined=answer.defined & ~(empty & xp.isfinite(of_nan)))
+
+
+def is_empty(xp: Any, value: Array, error: Array, share: Array) -> Array:
+    """Where ``value`` is exactly 0, and what it is multiplied by has no bound: 0 times a number is 0, and times infinity, NaN. Nothing else."""
+    return (value == 0) & (error == 0) & ~xp.isfinite(share)

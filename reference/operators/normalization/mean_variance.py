@@ -11,14 +11,16 @@ reveal that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.normalization.error import BY_COUNT, UNIT, added, along, finished, inverse_root
+from dmlcts.reference.operators.normalization.error import BY_COUNT, TINY, UNIT, added, along, finished, inverse_root, is_empty
 from dmlcts.reference.operators.normalization.rows import centered, mean_of, row_axes, squares, variance_of
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.fused import stored_error
 from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.operator import MEASURED
 
 
 def _used(desc: OperatorDesc) -> tuple[bool, bool]:
@@ -28,9 +30,14 @@ def _used(desc: OperatorDesc) -> tuple[bool, bool]:
 
 
 def row_mean(xp: Any, desc: OperatorDesc, x: Array, axes: Sequence[int]) -> tuple[Array, Array]:
-    """The mean of each row, whose ``axes`` stay as ones, and what it may be off by."""
+    """The mean of each row, whose ``axes`` stay as ones, and what it may be off by: that of one element is the element itself, exactly.
+
+    A denormal may be flushed all the same.
+    """
     total, count = along(xp, x, axes)
     mean = mean_of(total, count)
+    if total.size == x.size:
+        return mean, xp.where((mean != 0) & (xp.abs(mean) < TINY), TINY, 0.0)
     return mean, added(xp, x, axes) / count + BY_COUNT * UNIT * xp.abs(mean) + stored_error(xp, desc, mean)
 
 
@@ -46,36 +53,52 @@ def row_variance(xp: Any, desc: OperatorDesc, x: Array, value: Array, error: Arr
     return variance, (added(xp, terms, axes) + units * UNIT * total) / count + shift * shift + stored_error(xp, desc, variance)
 
 
-def _normalized(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Array]:
-    """The elements before scale and bias, what they may be off by, and where something can be said of them."""
+def _normalized(xp: Any, desc: OperatorDesc, x: Array) -> tuple[Array, Array, Array, Array]:
+    """The elements before scale and bias, what they may be off by, where something can be said of them, and where they are empty."""
     axes, (centred, divided) = row_axes(desc), _used(desc)
     mean, error = row_mean(xp, desc, x, axes) if centred else (xp.zeros_like(x), xp.zeros_like(x))
     value = centered(x, mean) if centred else x
     error = error + UNIT * xp.abs(value) * centred
     if not divided:
-        return value, error, xp.ones_like(x, dtype=bool)
+        return value, error, xp.ones_like(x, dtype=bool), xp.zeros_like(x, dtype=bool)
     variance, deviation = row_variance(xp, desc, x, value, error, axes)
     factor, share = inverse_root(xp, variance, deviation, desc.number("Epsilon"))
-    known = xp.isfinite(share)
-    if centred and variance.size == x.size:
-        known = known & (x >= 0)
-    return value * factor, error * factor * (1 + share) + xp.abs(value * factor) * (share + UNIT), known
+    empty = is_empty(xp, value, error, share)
+    scaled = xp.where(empty, 0.0, value * factor)
+    error = xp.where(empty, 0.0, error * factor * (1 + share) + xp.abs(scaled) * (share + UNIT))
+    return scaled, error, xp.isfinite(share), empty
+
+
+def _loses_its_sign(xp: Any, desc: OperatorDesc, x: Array) -> Array:
+    """The elements of which DirectML.dll makes NaN, each being a row of its own: it takes the element itself for the variance, and the root
+    of that and Epsilon. What is left after the mean is 0, and the root of no positive number has no quotient.
+    """
+    centred, divided = _used(desc)
+    alone = centred and divided and all(x.shape[axis] == 1 for axis in row_axes(desc))
+    return (x + desc.number("Epsilon") <= 0) & alone
 
 
 def mean_variance(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """``FusedActivation(Scale * ((x - mean) / sqrt(variance + Epsilon)) + Bias)``; Scale and Bias broadcast.
 
     A row whose variance is no larger than its error, without an Epsilon to speak of, is not judged: it is the noise that is normalized.
-    Nor is a negative element that is a row of its own, which is 0 by the formula: DirectML.dll uses it as its own variance, and gives NaN.
+    In a row of one element there is no noise: it is 0 before scale and bias, or NaN where it is divided by 0. Of a negative one DirectML.dll
+    makes NaN with an Epsilon as well.
     """
-    value, error, known = _normalized(xp, desc, inputs["InputTensor"].astype(xp.float64))
+    x = inputs["InputTensor"].astype(xp.float64)
+    value, error, known, empty = _normalized(xp, desc, x)
     if "ScaleTensor" in inputs:
         scale = inputs["ScaleTensor"].astype(xp.float64)
         value, error = value * scale, (error + UNIT * xp.abs(value)) * xp.abs(scale)
     if "BiasTensor" in inputs:
         value = value + inputs["BiasTensor"].astype(xp.float64)
         error = error + UNIT * xp.abs(value)
-    return {"OutputTensor": finished(xp, desc, value, error, known)}
+    answer = finished(xp, desc, value, error, known, empty)
+    lost = _loses_its_sign(xp, desc, x)
+    if lost.any():
+        measured = finished(xp, desc, xp.where(lost, xp.nan, value), error, known, empty)
+        answer = replace(answer, contested={MEASURED: measured})
+    return {"OutputTensor": answer}
 
 
 for _suffix in ("", "1", "2"):

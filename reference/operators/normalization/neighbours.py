@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.normalization.error import QUOTIENT, TINY, UNIT, added, along, finished, inverse_root
+from dmlcts.reference.operators.normalization.error import QUOTIENT, TINY, UNIT, added, along, finished, inverse_root, is_empty
 from dmlcts.reference.operators.normalization.rows import magnitudes, row_axes, squares
 from dmlcts.reference.registry import reference
 from dmlcts.reference.shared.fused import stored_error
@@ -152,5 +152,8 @@ def lp_normalization(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -
         square, _ = along(xp, terms, axes)
         error = added(xp, terms, axes) + UNIT * square
     factor, share = inverse_root(xp, square, error + stored_error(xp, desc, square), desc.number("Epsilon"))
-    known = xp.broadcast_to(xp.isfinite(share), x.shape)
-    return {"OutputTensor": Answer(x * factor, slack=xp.where(known, xp.abs(x * factor) * (share + UNIT), 0.0), defined=known)}
+    empty = is_empty(xp, x, xp.zeros_like(x), share)
+    value = xp.where(empty, 0.0, x * factor)
+    known = xp.broadcast_to(xp.isfinite(share), x.shape) | empty
+    slack = xp.where(xp.isfinite(share), xp.abs(value) * (share + UNIT), 0.0)
+    return {"OutputTensor": Answer(value, slack=slack, also=xp.where(empty, xp.nan, 0.0), defined=known)}

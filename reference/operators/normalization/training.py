@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
-from dmlcts.reference.operators.normalization.error import BY_COUNT, QUOTIENT, UNIT, added, along, finished, inverse_root
+from dmlcts.reference.operators.normalization.error import BY_COUNT, QUOTIENT, UNIT, added, along, finished, inverse_root, is_empty
 from dmlcts.reference.operators.normalization.given import normalized
 from dmlcts.reference.operators.normalization.mean_variance import row_mean, row_variance
 from dmlcts.reference.operators.normalization.rows import centered, mean_of
@@ -41,18 +41,21 @@ def batch_normalization_training(xp: Any, desc: OperatorDesc, inputs: Mapping[st
     variance, deviation = row_variance(xp, desc, x, difference, off, axes)
     inverse, share = inverse_root(xp, variance, deviation, desc.number("Epsilon"))
     factor = scale * inverse
+    empty = is_empty(xp, difference, off, share)
+    if empty.any():
+        factor = xp.where(empty, 0.0, factor)
     value = normalized(x, mean, factor, bias)
     move = mean * factor
     folded = xp.abs(x * factor) + xp.abs(move) + xp.abs(bias - move)
     error = off * xp.abs(factor) * (1 + share) + (share + UNIT) * xp.abs(difference * factor)
-    error = error + UNIT * (xp.maximum(folded, 2 * xp.abs(difference * factor)) + xp.abs(value))
+    error = xp.where(empty, 0.0, error) + UNIT * (xp.maximum(folded, 2 * xp.abs(difference * factor)) + xp.abs(value))
     if "FusedAddTensor" in inputs:
         error = error + stored_error(xp, desc, value)  # DirectML.dll stores what it adds to, of some sizes
         value = value + inputs["FusedAddTensor"].astype(xp.float64)
         error = error + UNIT * xp.abs(value)
     known = xp.isfinite(share) & ((error < xp.inf) | ~xp.isfinite(value))
     return {
-        "OutputTensor": finished(xp, desc, value, error, known),
+        "OutputTensor": finished(xp, desc, value, error, known, empty),
         "OutputMeanTensor": Answer(mean, slack=mean_error),
         "OutputVarianceTensor": Answer(variance, slack=deviation),
     }

@@ -10,7 +10,7 @@ An error of NaN means that the number has no bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dmlcts.reference.answer import Answer, Array
@@ -139,7 +139,9 @@ class Arithmetic:
         if not self.half:
             return WithError(terms.value, error)
         sums = self.xp.maximum(terms.addends - 2, 0)  # all but the last, in any order
-        error = error + self.stored(terms.between * sums, sums)
+        # None of them is larger than the positive addends together, or the negative ones.
+        largest = (terms.between + abs(terms.value)) / 2
+        error = error + self.stored(largest * sums, sums)
         return WithError(terms.value, error + self.stored(abs(terms.value) + error))
 
     def activated(self, activation: OperatorDesc, argument: WithError) -> WithError:
@@ -164,6 +166,21 @@ class Arithmetic:
         """``1 - share``."""
         value = 1.0 - share.value
         return WithError(value, self._rounded(value, share.error))
+
+    def mixed(self, share: WithError, one: WithError, other: WithError) -> WithError:
+        """``share * one + (1 - share) * other``, or the same as ``other + share * (one - other)``.
+
+        What a share takes of the one it gives of the other, so that its error counts for their difference alone, and an error of either
+        counts for its share: the derivatives at the values at hand, and the product of the errors. Besides each form rounds its own steps.
+        """
+        carried = abs(share.value) * one.error + abs(1 - share.value) * other.error
+        carried = carried + share.error * (abs(one.value - other.value) + one.error + other.error)
+        share, one, other = (WithError(of.value, self.xp.zeros_like(of.value)) for of in (share, one, other))
+        apart = one.value - other.value
+        moved = self.product(share, WithError(apart, self._rounded(apart, self.xp.zeros_like(apart))))
+        both = self.term(self.product(share, one)) + self.term(self.product(self.rest(share), other))
+        sums = [self.total(replace(terms, error=terms.error + carried)) for terms in (both, self.term(other) + self.term(moved))]
+        return WithError(sums[0].value, self.xp.maximum(sums[0].error, sums[1].error))
 
     def _rounded(self, value: Array, error: Array) -> Array:
         """The error of a result that is rounded, and perhaps stored."""

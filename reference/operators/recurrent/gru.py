@@ -52,5 +52,4 @@ def _candidate(direction: Direction, weighted: RunningSum, hidden: WithError, re
 @stage("recurrent.mixed")
 def mixed(arithmetic: Arithmetic, share: WithError, one: WithError, other: WithError) -> WithError:
     """``share * one + (1 - share) * other``."""
-    kept, renewed = arithmetic.product(share, one), arithmetic.product(arithmetic.rest(share), other)
-    return arithmetic.total(arithmetic.term(kept) + arithmetic.term(renewed))
+    return arithmetic.mixed(share, one, other)

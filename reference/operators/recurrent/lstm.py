@@ -64,10 +64,9 @@ def _step(is_before: Array | None, direction: Direction, weighted: RunningSum, s
         gate, _argument(direction, sums, _INPUT, _FORGET + 1, cells)
     )  # with peepholes, the output gate is computed below
     added, open_, kept = (gates.columns(direction.gates(at, at + 1)) for at in (_INPUT, _OUTPUT, _FORGET))
-    if direction.desc.flag("CoupleInputForget"):
-        kept = arithmetic.rest(added)
+    coupled = direction.desc.flag("CoupleInputForget")
     value = arithmetic.activated(shown, _argument(direction, sums, _CELL, _CELL + 1, None))
-    renewed = renewed_cells(arithmetic, kept, cells, added, value)
+    renewed = arithmetic.mixed(added, value, cells) if coupled else renewed_cells(arithmetic, kept, cells, added, value)
     if direction.peepholes is not None:
         seen = arithmetic.chosen(is_before, cells, renewed)
         open_ = arithmetic.activated(gate, _argument(direction, sums, _OUTPUT, _OUTPUT + 1, seen))

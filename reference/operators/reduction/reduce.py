@@ -1,8 +1,9 @@
 """REDUCE: one number for each row of elements, by twelve functions.
 
 Sums are judged by the composed bound of a sum. A root or a logarithm of one is judged by its own, and what the sum may be off by comes in
-as slack. Where a sum or a product leaves the range of FLOAT32 on the way although the function's value is within it, nothing is defined:
-the page gives formulas, DirectML.dll computes them step by step, and the examples that are contested say what either gives.
+as slack. Where a sum or a product leaves the range of FLOAT32 on the way although the function's value is within it, nothing is defined, but
+for LOG_SUM_EXP, which is the value or infinite: the page gives formulas, DirectML.dll computes them step by step, and the examples that are
+contested say what either gives.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ _DIVISION = 2.5
 
 _LARGEST_LOGARITHM = 128 * log(2)
 """Of a number that FLOAT32 holds."""
+
+_DENORMAL, _LEAST_LOGARITHM = 2.0**-149, -149 * log(2)
+"""The least number that FLOAT32 holds, where denormals are kept, and its logarithm. What is less than half of it is 0."""
 
 _EXPONENTIAL = 4.0
 """Units that the exponential in FLOAT32 of a small number may be off; the number's size is added."""
@@ -101,17 +105,37 @@ def _log_of_sum(xp: Any, x: Array) -> Answer:
 
 @stage("reduction.log-sum-exp")
 def _log_of_exponentials(xp: Any, x: Array) -> Answer:
-    """The largest element is taken off for the value's sake alone; where the exponentials leave FLOAT32, nothing is defined."""
+    """The logarithm of the sum of the exponentials, as the page defines it, or with the largest element taken off first and added again.
+
+    As defined, the exponentials and their sum may leave FLOAT32. Above, that gives infinity; below, negative infinity or, as long as the sum
+    is one that FLOAT32 holds as a denormal, the logarithm of what is left of it. With the largest taken off nothing is lost. Wherever the
+    former loses the sum, these two are right and nothing else.
+    """
     largest = xp.max(x, axis=-1, keepdims=True)
     largest = xp.where(xp.isfinite(largest), largest, 0.0)
     terms = xp.exp(x - largest)
     total = xp.sum(terms, axis=-1)
-    units = xp.sum(xp.where((terms > 0) & xp.isfinite(x), terms * (_EXPONENTIAL + xp.abs(x)), 0.0), axis=-1) / total
-    value = largest[..., 0] + xp.log(total)
-    count = x.shape[-1]
-    share = _ROUNDOFF * (count + units) + count * SMALLEST / xp.exp(value)
-    inside = (share < 0.5) & (value + share < _LARGEST_LOGARITHM)
-    return Answer(value, slack=-xp.log1p(-xp.minimum(share, 0.5)), defined=inside | ~xp.isfinite(value))
+    value, count = largest[..., 0] + xp.log(total), x.shape[-1]
+
+    def off(argument: Array) -> Array:
+        """What the exponentials of ``argument`` and their sum are off by, as a share of the sum."""
+        units = xp.where((terms > 0) & xp.isfinite(x), terms * (_EXPONENTIAL + xp.abs(argument)), 0.0)
+        return _ROUNDOFF * (count + xp.sum(units, axis=-1) / total)
+
+    flushed = count * SMALLEST / xp.exp(value)
+    share = off(x) + flushed
+    high = value + off(x) >= _LARGEST_LOGARITHM
+    low = (share >= 0.5) & ~high
+    # With the largest taken off: its sum is 1 or more, and the last addition rounds once.
+    apart = -xp.log1p(-xp.minimum(off(x - largest), 0.5)) + _ROUNDOFF * (xp.abs(value) + xp.log(total))
+    # Where some sums of denormals are not 0: at least the smallest term that is not, at most all of them, each of them rounded.
+    denormal = low & (value + off(x) >= _LEAST_LOGARITHM - log(2))
+    least = xp.maximum(xp.min(x, axis=-1), _LEAST_LOGARITHM)
+    left = value - least + xp.log1p(count * _DENORMAL / xp.exp(least)) + off(x)
+    lost = (low & ~denormal) | (value - share >= _LARGEST_LOGARITHM)
+    slack = xp.where(lost, apart, xp.where(denormal, xp.maximum(left, apart), -xp.log1p(-xp.minimum(share, 0.5))))
+    known = xp.isfinite(value)
+    return Answer(value, slack=slack, also=xp.where(known & high, xp.inf, xp.where(known & low, -xp.inf, 0.0)))
 
 
 def _product(xp: Any, x: Array) -> Answer:
@@ -163,5 +187,6 @@ def _shaped(xp: Any, answer: Answer, sizes: tuple[int, ...]) -> Answer:
         magnitude=shaped(answer.magnitude),
         terms=answer.terms,
         slack=shaped(answer.slack),
+        also=shaped(answer.also),
         defined=shaped(answer.defined),
     )

@@ -22,6 +22,10 @@ from dmlcts.spec.model.operator import MEASURED
 _ANY_ROUNDING = 0.5 - 2.0**-20
 """The page does not say how an interpolated value becomes an integer: either neighbour is right, and of a whole number itself alone."""
 
+_EXACT_PLACES = 15
+"""Binary places that an interpolated 8-bit integer may have so that FLOAT32 computes it exactly in any order: the difference of two takes 9
+of its 24 bits. Each weight adds its own places."""
+
 _TERMS = 4
 """Roundings of an interpolation along one dimension: of a weight, two products and a sum, or of a difference, a product and a sum."""
 
@@ -29,13 +33,15 @@ _TERMS = 4
 @dataclass(frozen=True, slots=True)
 class Interpolated:
     """Values in float64; the largest absolute value among those that they lie between; what coordinates may change of them;
-    whether all of those are finite, and no difference of two overflows; roundings.
+    whether all of those are finite, and no difference of two overflows; how many binary places more than the input's own the value has, which
+    is infinite where FLOAT32 does not give the coordinates exactly; roundings.
     """
 
     value: Array
     largest: Array
     slack: Array
     finite: Array
+    places: Array
     terms: int = 0
 
 
@@ -154,7 +160,7 @@ def chosen(xp: Any, axis: ScaledAxis, index: Array) -> Array:
 def interpolated(xp: Any, x: Array, axes: Sequence[ScaledAxis]) -> Interpolated:
     """The input interpolated along all axes, along some of them perhaps several times."""
     value = x.astype(xp.float64)
-    found = Interpolated(value, xp.abs(value), xp.zeros(x.shape), xp.abs(value) < 2.0**126)
+    found = Interpolated(value, xp.abs(value), xp.zeros(x.shape), xp.abs(value) < 2.0**126, xp.zeros((1,) * x.ndim))
     for axis in shrinking_first(axes):
         found = along(xp, axis, coordinates(xp, axis), found)
     return found
@@ -184,22 +190,37 @@ def along(xp: Any, axis: ScaledAxis, at: Coordinates, given: Interpolated) -> In
         return xp.where(weight == 0, low, low * (1 - weight) + high * weight)
 
     low, high = ends(given.largest)
+    # one number for all elements, unless this axis was interpolated along before
+    places = given.places if given.places.shape[axis.axis] == 1 else xp.maximum(*ends(given.places))
+    own = xp.where(at.error > 0, xp.inf, _binary_places(xp, at.at - below))
     slopes = [xp.abs(b - a) for a, b in (ends(given.value, xp.floor(at.at + off)) for off in (-at.error, at.error))]
     return Interpolated(
         between(given.value),
         xp.where(weight == 0, low, xp.maximum(low, high)),
         between(given.slack) + row_of(axis, at.error, weight.ndim) * xp.maximum(*slopes),
         xp.logical_and(*ends(given.finite)),
+        places + row_of(axis, own, weight.ndim),
         given.terms + _TERMS,
     )
 
 
+def _binary_places(xp: Any, fraction: Array) -> Array:
+    """How many binary places a number from 0 to 1 has: infinitely many if more than FLOAT32 has bits."""
+    whole = xp.floor(fraction * 2.0**24).astype(xp.int64)
+    last = xp.maximum(whole & -whole, 1).astype(xp.float64)
+    return xp.where(fraction == 0, 0.0, xp.where(fraction * 2.0**24 == whole, 24 - xp.log2(last), xp.inf))
+
+
 def interpolated_answer(xp: Any, desc: OperatorDesc, found: Interpolated) -> Answer:
-    """The answer for an interpolated value, in an integer type too."""
+    """The answer for an interpolated value, in an integer type too.
+
+    A copy is not rounded, and neither is what FLOAT32 computes exactly in any order: of a whole number among these only itself is right.
+    """
     output = desc.tensor("OutputTensor").type
     if output.is_float:
-        return Answer(found.value, magnitude=found.largest, terms=found.terms, slack=found.slack, defined=found.finite)
-    close = found.slack + found.terms * 2.0**-23 * found.largest
+        terms = xp.where(found.places == 0, 0, found.terms)
+        return Answer(found.value, magnitude=found.largest, terms=terms, slack=found.slack, defined=found.finite)
+    close = found.slack + xp.where(found.places <= _EXACT_PLACES, 0.0, found.terms * 2.0**-23 * found.largest)
     stored = xp.trunc(found.value).astype(xp.int8 if output.kind == "int" else xp.uint8)
     return Answer(found.value, slack=close + _ANY_ROUNDING, measured_slack=close, result=stored)
 

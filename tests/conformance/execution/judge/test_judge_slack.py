@@ -180,3 +180,28 @@ def test_scale_and_bias_rounded_before_the_function(function: Callable[..., Any]
     for argument in (t - bias, t * (1 + 2.0**-12), t + 2.0**-10):
         with np.errstate(invalid="ignore"):
             assert not judged(function(argument).astype(np.float32), value, slack).ok
+
+
+@pytest.mark.parametrize("data_type", NATIVE)
+def test_an_infinity_or_nan_may_be_right_as_well(data_type: str) -> None:
+    """The value 1, and besides it NaN, infinity, negative infinity, nothing."""
+    also = np.array([np.nan, np.inf, -np.inf, 0.0])
+    answer = Answer(np.ones(4, FORMATS[data_type].wide), also=also)
+    infinity, nan = float("inf"), float("nan")
+
+    def verdict(*actual: float) -> Verdict:
+        return judge(np.array(actual, NATIVE[data_type]), answer, Tolerance("ulp", "value", {}), data_type, INFO)
+
+    assert verdict(1, 1, 1, 1).ok
+    assert verdict(nan, infinity, -infinity, 1).ok
+    for wrong in (
+        (infinity, 1, 1, 1),
+        (1, nan, 1, 1),
+        (1, -infinity, 1, 1),
+        (1, 1, infinity, 1),
+        (1, 1, 1, nan),
+        (1, 1, 1, 0),
+        (0, 1, 1, 1),
+    ):
+        assert verdict(*wrong).wrong == 1
+    assert verdict(nan, infinity, -infinity, 1).worst_share == 0
