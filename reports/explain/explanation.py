@@ -143,8 +143,12 @@ class Explanation:
                 f"{self.explains:,} {'case fails' if self.explains == 1 else 'cases fail'} against what was measured, with {PAGE}"
             )
         of = f" of {self.total:,}" if self.explains < self.total else ""
-        what = f"{self.group} cases" if self.group else "cases"
-        return f"{self.explains:,}{of} {what} that {many}: no conditions explain them better than chance"
+        kind = f"{self.group} " if self.group else ""
+        if self.explains == self.total == 1:
+            return f"{subject}{verb} once; one failure does not show its cause"
+        if self.explains == 1:
+            return f"1{of} {kind}cases that {many}: no conditions explain it better than chance"
+        return f"{self.explains:,}{of} {kind}cases that {many}: no conditions explain them better than chance"
 
     @property
     def where(self) -> str:

@@ -34,7 +34,7 @@ def symptom_of(result: Result) -> str:
         return _shortened(message_form(result))
     if result.status == FAIL and evidence.get("stage"):
         code = evidence.get("code")
-        return f"refused at {evidence['stage']}{f' with {code}' if code else ''}"
+        return _shortened(f"refused at {evidence['stage']}{f' with {code}' if code else ''}")
     if ALLOWED_BY_PAGE in evidence:
         return PAGE
     wrong = result.mismatches

@@ -83,6 +83,14 @@ OPEN = replace(
             ),
             "fail (refused at compile): 378 cases",
         ),
+        (
+            replace(WHOLE, conditions=(), inside=0, explains=1, total=1),
+            "fails once; one failure does not show its cause",
+        ),
+        (
+            replace(WHOLE, conditions=(), inside=0, explains=1),
+            "1 of 12 cases that fail: no conditions explain it better than chance",
+        ),
         (replace(WHOLE, conditions=(), outside=0), "fails always (12 of 12)"),
         (
             replace(WHOLE, conditions=(), inside=0, failing=0, outside=0, explains=3),
