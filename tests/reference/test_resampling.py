@@ -12,7 +12,7 @@ from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import Tolerance
 
-TYPES = {"float32": "FLOAT32", "int8": "INT8"}
+TYPES = {"float32": "FLOAT32", "float16": "FLOAT16", "int8": "INT8"}
 
 
 def answer_of(x: np.ndarray, count: int, scale: float, mode: str, name: str = "RESAMPLE", **more: object):
@@ -136,15 +136,45 @@ def test_all_dimensions_take_as_many_steps():
     assert [step.count for step in found if step.axis == 1] == [4, 3, 3, 3]
 
 
-def test_where_the_stretched_filter_leaves_the_input_any_number_among_the_elements_is_right():
-    x = np.array([4.0, -2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10], np.float32)
-    found = answer_of(x, 3, 0.25, "LINEAR", "RESAMPLE3", Antialiased=True, InputPixelOffsets=(0.5,), OutputPixelOffsets=(-0.5,))
-    low, high = found.value - found.slack, found.value + found.slack
-    assert (low[1] > 0.9, high[1] < 1.1) == (True, True)  # the filter ends within the input
-    assert low[[0, 2]] == pytest.approx([-2, -2], abs=0.01)
-    assert high[[0, 2]] == pytest.approx([10, 10], abs=0.01)
-    assert found.defined.all()
-    assert np.all(np.abs(found.stored) < 5)  # what the reference itself gives is weighted
+def antialiased(x: np.ndarray, count: int, scale: float):
+    more = {name: (offset,) for name, offset in (("InputPixelOffsets", 0.5), ("OutputPixelOffsets", -0.5))}
+    return answer_of(x, count, scale, "LINEAR", "RESAMPLE3", Antialiased=True, RoundingDirection="DECREASING", **more)
+
+
+def by_hand(x: np.ndarray, count: int, scale: float, ends: str) -> np.ndarray:
+    """Element by element, the filter stretched by one over the scale."""
+    found = []
+    for output in range(count):
+        at, total, whole = (output + 0.5) / scale - 0.5, 0.0, 0.0
+        for index in range(-20, x.size + 20):
+            weight = max(0.0, 1 - abs(at - index) * scale)
+            inside = 0 <= index < x.size
+            whole += weight if inside or ends != "shared" else 0.0
+            total += weight * float(x[min(max(index, 0), x.size - 1)]) if inside or ends == "end" else 0.0
+        found.append(total / whole)
+    return np.array(found, np.float32)
+
+
+def test_where_the_stretched_filter_leaves_the_input_each_known_way_is_right_and_what_lies_between_them():
+    x = np.array([10, 13, 9, 11, -40, 8, 14, 12, 3, 10, 11, 12], np.float32)
+    answer = antialiased(x, 3, 0.25)
+    ways = [by_hand(x, 3, 0.25, ends) for ends in ("shared", "zero", "end")]
+    for way in (*ways, (ways[0] + ways[1]) / 2, (ways[1] + ways[2]) / 2):
+        assert not wrong_elements(way, answer)
+        assert not wrong_elements(way.astype(np.float16), antialiased(x.astype(np.float16), 3, 0.25))
+    assert np.ptp([way[0] for way in ways]) > 1
+    for wrong in (0, -20, x.max(), x.mean() - 6, ways[0][0] * 1.2):  # within the elements and 0
+        assert wrong_elements(np.array([wrong, ways[0][1], wrong], np.float32), answer) == 2
+    assert wrong_elements(ways[0] * np.float32(1 + 1e-4) - np.float32([0, 0.001, 0]), answer) >= 1
+
+
+def test_at_the_ends_of_what_is_right_a_result_may_be_rounded_to_its_own_digits():
+    random = np.random.default_rng(8)
+    for _ in range(60):
+        x = random.uniform(-100, 100, 12).astype(np.float16)
+        answer = antialiased(x, 2, 0.125)
+        for ends in ("shared", "zero", "end"):
+            assert not wrong_elements(by_hand(x, 2, 0.125, ends).astype(np.float16), answer)
 
 
 def test_nothing_in_between_is_larger_than_both_ends():
