@@ -25,7 +25,7 @@ from dmlcts.generator.facts.tuples import NONE, Row
 from dmlcts.generator.plan.editions import as_of, is_edition, lists_of
 from dmlcts.generator.plan.plan import Plan, plan_of
 from dmlcts.spec.model.operator import Operator
-from dmlcts.spec.reading.promises import promises
+from dmlcts.spec.reading.promises import NO_PROMISE, plain, promises
 
 _FORM = 7
 """Part of every stored digest. It is not raised by hand: where code makes other cases of the same rows, the pin shows it (generator/suite/pin)."""
@@ -184,7 +184,12 @@ def _still_valid(space: Combinations, array: CoveringArray, rows: Sequence[Row])
 
 
 def digest(model: Model) -> str:
-    """What a stored array depends on: what decides whether a desc is valid, the factors, and how rows become cases."""
-    valid = {name: part for name, part in promises(model.plan.operator).items() if name in _DECIDING}
+    """What a stored array depends on: what decides whether a desc is valid, the factors, and how rows become cases.
+
+    What the bounds of a field rest on decides nothing.
+    """
+    operator = model.plan.operator
+    valid = {name: part for name, part in promises(operator).items() if name in _DECIDING}
+    valid["fields"] = plain(operator.fields, NO_PROMISE | {"basis"})
     found = [_FORM, valid, [(factor.name, factor.values) for factor in model.factors]]
     return sha256(json.dumps(found).encode()).hexdigest()[:12]

@@ -24,10 +24,14 @@ BASES = (DOCUMENTED, MEASURED, CONTESTED)
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Inclusive lower and upper bounds, None where unbounded. A bound may be a sequence, element by element."""
+    """Inclusive lower and upper bounds, None where unbounded. A bound may be a sequence, element by element.
+
+    ``basis`` says what the bounds of an attribute rest on: the page, or only what DirectML.dll refuses.
+    """
 
     least: Expression | None = None
     most: Expression | None = None
+    basis: str = field(default=DOCUMENTED, metadata={"later": True})
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,8 @@ def _field(field: Field) -> str:
 
 def _domain(domain: Domain | None) -> str:
     bounds = {"at least": domain.least, "at most": domain.most} if domain else {}
-    return ", ".join(f"{word} {bound.text}" for word, bound in bounds.items() if bound)
+    found = ", ".join(f"{word} {bound.text}" for word, bound in bounds.items() if bound)
+    return found + _unless_documented(domain.basis) if domain else found
 
 
 def _shape(shape: Shape) -> Rows:

@@ -250,7 +250,8 @@ def _domains(operator: Operator, fields: Mapping[str, object]) -> Found:
     for field in operator.fields:
         value = fields.get(field.name)
         if field.domain and value is not None and not within(field.domain, value, fields):
-            yield Violation(f"domain/{field.name}", f"{field.name} is {_shown(value)}, but must be {bounds(field.domain, fields)}")
+            message = f"{field.name} is {_shown(value)}, but must be {bounds(field.domain, fields)}"
+            yield Violation(f"domain/{field.name}", message, field.domain.basis)
 
 
 def broken_without_sizes(operator: Operator, desc: OperatorDesc, level: FeatureLevel | None = None) -> list[Violation]:

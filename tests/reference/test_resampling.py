@@ -12,7 +12,7 @@ from dmlcts.reference.registry import compute
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import Tolerance
 
-TYPES = {"float32": "FLOAT32", "int8": "INT8"}
+TYPES = {"float32": "FLOAT32", "float16": "FLOAT16", "int8": "INT8"}
 
 
 def answer_of(x: np.ndarray, count: int, scale: float, mode: str, name: str = "RESAMPLE", **more: object):
@@ -150,7 +150,7 @@ def by_hand(x: np.ndarray, count: int, scale: float, ends: str) -> np.ndarray:
             weight = max(0.0, 1 - abs(at - index) * scale)
             inside = 0 <= index < x.size
             whole += weight if inside or ends != "shared" else 0.0
-            total += weight * x[min(max(index, 0), x.size - 1)] if inside or ends == "end" else 0.0
+            total += weight * float(x[min(max(index, 0), x.size - 1)]) if inside or ends == "end" else 0.0
         found.append(total / whole)
     return np.array(found, np.float32)
 
@@ -161,10 +161,20 @@ def test_where_the_stretched_filter_leaves_the_input_each_known_way_is_right_and
     ways = [by_hand(x, 3, 0.25, ends) for ends in ("shared", "zero", "end")]
     for way in (*ways, (ways[0] + ways[1]) / 2, (ways[1] + ways[2]) / 2):
         assert not wrong_elements(way, answer)
+        assert not wrong_elements(way.astype(np.float16), antialiased(x.astype(np.float16), 3, 0.25))
     assert np.ptp([way[0] for way in ways]) > 1
     for wrong in (0, -20, x.max(), x.mean() - 6, ways[0][0] * 1.2):  # within the elements and 0
         assert wrong_elements(np.array([wrong, ways[0][1], wrong], np.float32), answer) == 2
     assert wrong_elements(ways[0] * np.float32(1 + 1e-4) - np.float32([0, 0.001, 0]), answer) >= 1
+
+
+def test_at_the_ends_of_what_is_right_a_result_may_be_rounded_to_its_own_digits():
+    random = np.random.default_rng(8)
+    for _ in range(60):
+        x = random.uniform(-100, 100, 12).astype(np.float16)
+        answer = antialiased(x, 2, 0.125)
+        for ends in ("shared", "zero", "end"):
+            assert not wrong_elements(by_hand(x, 2, 0.125, ends).astype(np.float16), answer)
 
 
 def test_nothing_in_between_is_larger_than_both_ends():

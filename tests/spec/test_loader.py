@@ -252,6 +252,8 @@ WRONG = {
     "field-count": ("count: AxisCount", "count: AxesCount", "fields[3].count", "unknown attribute 'AxesCount'"),
     "field-count-of-number": ("AxisCount, kind: attribute", "AxisCount, count: Mode, kind: attribute", "fields[4].count", "has no count"),
     "field-bound": ("least: 0", "least: Axes.Count", "fields[3].least", "a tensor has no 'Count'"),
+    "field-basis": ("least: 0", "least: 0, basis: guessed", "fields[3].basis", "guessed"),
+    "field-basis-of-nothing": ("least: 0", "basis: measured", "fields[3].basis", "there is no least and no most"),
     "constraint-tensor": ("of: [InputTensor, OutputTensor]", "of: [InputTensor, Output]", "constraints.same-sizes.of[1]", "'Output'"),
     "constraint-name": ("Axes[0] < Input", "Axis[0] < Input", "constraints.in-range.that", "unknown tensor or attribute: 'Axis'"),
     "constraint-name-near": ("Axes[0] < Input", "Axs[0] < Input", "constraints.in-range.that", "'Axs' (did you mean 'Axes'?)"),

@@ -8,6 +8,7 @@ import pytest
 from hard_operators import DESCS, HARD, changed, fused, labels, operator, resized, retyped, set_to, valid
 
 from dmlcts.generator.plan.plan import plan_of
+from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.generator.sweeps.usual import example_desc
 from dmlcts.spec.model.abi import abi, feature_level
 from dmlcts.spec.model.desc import UNKNOWN, OperatorDesc, ScaleBias, TensorDesc
@@ -399,6 +400,30 @@ def test_a_violation_has_the_basis_of_its_rule() -> None:
     assert set(bases(retyped("FOLD", "FLOAT64")).values()) == {"measured"}
     assert set(bases(retyped("GEMM", "FLOAT64")).values()) == {"documented"}
     assert bases(changed(valid("JOIN"), "InputTensors[1]", data_type="UINT64")) == {"constraint/same-data-type": "documented"}
+
+
+BOUNDS = {
+    "SLICE": ({"Strides"}, set()),
+    "SLICE1": (set(), {"InputWindowSizes"}),
+    "FOLD": ({"WindowSizes", "Strides", "Dilations"}, set()),
+    "UNFOLD": ({"WindowSizes", "Strides", "Dilations"}, set()),
+    "ROI_ALIGN": ({"MinimumSamplesPerOutput", "MaximumSamplesPerOutput"}, set()),
+    "ROI_ALIGN1": ({"MinimumSamplesPerOutput", "MaximumSamplesPerOutput"}, set()),
+    "ROI_ALIGN_GRAD": ({"MinimumSamplesPerOutput", "MaximumSamplesPerOutput"}, set()),
+    "CONVOLUTION": (set(), {"Strides"}),
+}
+"""Attributes whose least DirectML.dll alone sets, and some whose least the page does."""
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_a_bound_that_the_page_does_not_set_is_a_measured_one(name: str) -> None:
+    domains = {field.name: field.domain for field in load(name).fields if field.domain}
+    measured, documented = BOUNDS[name]
+    assert {field for field, domain in domains.items() if domain.basis == "measured"} == measured
+    assert documented <= {field for field, domain in domains.items() if domain.basis == "documented"}
+    for case in operator_cases(name, "core"):
+        if case.rule.removeprefix("domain/") in measured | documented and len(case.covers) == 1:
+            assert case.basis == ("measured" if case.rule.removeprefix("domain/") in measured else "documented")
 
 
 def test_an_input_whose_elements_may_not_share_memory() -> None:

@@ -25,9 +25,13 @@ from dmlcts.reference.operators.resampling.resample import (
     shrinking_first,
 )
 from dmlcts.reference.registry import reference
+from dmlcts.reference.shared.fused import stored_error
 from dmlcts.reference.stage import stage
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.operator import MEASURED
+
+_ROUNDOFF = 2.0**-23
+"""Of a number in FLOAT32, where truncation is allowed."""
 
 
 @reference("RESAMPLE3")
@@ -38,7 +42,10 @@ def resample3(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[
     if not (desc.flag("Antialiased") and shrinks and desc.constant("InterpolationMode") == "LINEAR"):
         return {"OutputTensor": resampled(xp, desc, x, axes)}
     found, low, high = stretched(xp, x, axes)
-    ends = replace(found, value=(low + high) / 2, slack=found.slack + (high - low) / 2)
+    half, most = (high - low) / 2, xp.maximum(xp.abs(low), xp.abs(high))
+    # At the ends of the range a result may be larger than in its middle, and is rounded to its own digits.
+    rounded = xp.where(half > 0, stored_error(xp, desc, most) + _ROUNDOFF * most, 0.0)
+    ends = replace(found, value=(low + high) / 2, slack=found.slack + half + rounded)
     answer = interpolated_answer(xp, desc, ends)
     stored = interpolated_answer(xp, desc, found).stored
     in_steps = interpolated_answer(xp, desc, interpolated(xp, x, steps(axes)))

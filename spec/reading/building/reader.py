@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from dmlcts.spec.model.abi import FeatureLevel, abi
 from dmlcts.spec.model.expression import Expression, ExpressionError, compile_expression
-from dmlcts.spec.model.operator import Domain, Field
+from dmlcts.spec.model.operator import DOCUMENTED, Domain, Field
 from dmlcts.spec.reading.document import Document, Path_, SpecError
 from dmlcts.spec.reading.schema import did_you_mean
 from dmlcts.spec.rules.attribute_value import attribute_value
@@ -92,9 +92,13 @@ class Reader:
         return self.expression(entry[key], (*path, key), names) if key in entry else None
 
     def domain(self, path: Path_, entry: Mapping[str, Any], names: set[str] | None = None) -> Domain | None:
-        """The bounds ``least`` and ``most``, None without them."""
+        """The bounds ``least`` and ``most`` and their ``basis``, None without them."""
         least, most = (self.optional(entry, key, path, names) for key in ("least", "most"))
-        return Domain(least, most) if least or most else None
+        if least or most:
+            return Domain(least, most, entry.get("basis", DOCUMENTED))
+        if "basis" in entry:
+            raise self.document.error((*path, "basis"), "there is no least and no most that the basis is of")
+        return None
 
     def check_attribute(self, name: str, values: Sequence[object], path: Path_) -> None:
         """Raises SpecError unless ``name`` is an attribute and, if it is an enumeration, the values are its constants."""
