@@ -13,7 +13,7 @@ from dmlcts.conformance.runner.explaining.reasons import next_cases, reasons
 from dmlcts.conformance.runner.screen.terminal import command_text
 from dmlcts.generator.case.case import LEVELS
 from dmlcts.generator.facts.explanations import Flags
-from dmlcts.reports.explain.explanation import BEYOND, DISPATCHES, NOT_MADE, UNKNOWN, Explanation
+from dmlcts.reports.explain.explanation import BEYOND, DISPATCHES, NOT_MADE, PAIRS, UNKNOWN, Explanation
 from dmlcts.reports.explain.symptom import PAGE, common_detail
 from dmlcts.reports.record.record import (
     ERROR,
@@ -46,7 +46,7 @@ _MOST_SYMPTOMS = 4
 
 def explain(record: Record, most: int | None = None, level: str = "") -> list[Explanation]:
     """The explanations of a record's failures: those of several operators at once, then each operator's, most failures first, then how many
-    nothing explains, then guesses across operators, then the pairs of values that ran nowhere since their cases are unsupported.
+    nothing explains, then guesses across operators. Between them come the pairs of values that ran nowhere since their cases are unsupported, and single failures.
 
     ``most`` limits the operators. Of an operator without failures nothing is explained, not even why cases are unsupported. The cases
     to run next are of the run's level, or of a higher ``level``; of a search, drawn ones; of a replay, the suite's own cases of level core.
@@ -73,9 +73,17 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
         if DISPATCHES in known:
             across.add(name, known[DISPATCHES])
     sure, guesses = across.explanations(ran)
-    unsolved = [each for each in found if not each.conditions and not each.inside]
     pairs = _pairs(by_operator, most) if record.manifest.level in LEVELS else []
-    return [*sure, *(each for each in found if each not in unsolved), *unsolved, *guesses, *pairs]
+    return [*sure, *sorted((*found, *pairs), key=_turn), *guesses]
+
+
+def _turn(each: Explanation) -> int:
+    """What tells most comes first: conditions, then lost pairs, then single failures, which do not show their cause, then what nothing explains."""
+    if each.group == PAIRS:
+        return 1
+    if each.conditions and each.explains == 1:
+        return 2
+    return 0 if each.conditions or each.inside else 3
 
 
 def _pairs(by_operator: Mapping[str, Sequence[Result]], most: int | None) -> list[Explanation]:
