@@ -16,14 +16,12 @@ from dmlcts.generator.case.inputs import data_values
 from dmlcts.generator.negative.cases import unenforced
 from dmlcts.generator.plan.attributes import NotGenerable, choice_labels
 from dmlcts.generator.plan.plan import plan_of
-from dmlcts.generator.sweeps.networks import label_of
+from dmlcts.generator.sweeps.networks import label_of, promised_networks
 from dmlcts.generator.sweeps.special_values import special_set
 from dmlcts.generator.values.layouts import has_layout, layouts_of
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.model.desc import TensorDesc
 from dmlcts.spec.model.operator import Operator
-from dmlcts.spec.reading.loader import measured_folder
-from dmlcts.spec.reading.measured import networks_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +165,8 @@ def _rejections(operator: Operator) -> Iterator[str]:
 
 
 def _networks(operator: Operator) -> Iterator[str]:
-    """The networks that dispatch the operator; none of one that was read from a text."""
-    return map(label_of, networks_of(measured_folder(), operator.name) if operator.file is not None else ())
+    """The networks that dispatch the operator as its rules allow."""
+    return map(label_of, promised_networks(plan_of(operator)))
 
 
 def _reference(operator: Operator) -> Iterator[str]:

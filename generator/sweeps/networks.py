@@ -51,11 +51,24 @@ def _kinds(plan: Plan) -> tuple[DispatchedKind, ...]:
     return kinds_of(measured_folder(), plan.operator.name) if plan.operator.file is not None else ()
 
 
-def _cases(plan: Plan, kind: DispatchedKind, most: str) -> Iterator[Case]:
+def promised_networks(plan: Plan) -> tuple[str, ...]:
+    """The networks that have a kind of dispatch that the operator's rules allow, by name."""
+    kinds = (kind for kind in _kinds(plan) if _allowed(plan, kind) is not None)
+    return tuple(sorted({name for kind in kinds for name in kind.networks}))
+
+
+def _allowed(plan: Plan, kind: DispatchedKind) -> tuple[OperatorDesc, TypeChoice] | None:
+    """A kind's desc and its choice of data types; None where no rule allows it."""
     desc = read_desc(kind.desc, load)
     choice = _choice(plan, desc)
-    if choice is None or allowed(plan, desc) is None:
+    return (desc, choice) if choice is not None and allowed(plan, desc) is not None else None
+
+
+def _cases(plan: Plan, kind: DispatchedKind, most: str) -> Iterator[Case]:
+    found = _allowed(plan, kind)
+    if found is None:
         return
+    desc, choice = found
     if cut := cut_desc(plan, choice, desc):
         yield _case(plan, choice, cut, kind, "core")
     is_small = element_count(desc) <= table.NETWORK_CAP and _work(plan, desc) <= table.NETWORK_WORK
@@ -74,12 +87,13 @@ def _choice(plan: Plan, desc: OperatorDesc) -> TypeChoice | None:
 
 
 def _case(plan: Plan, choice: TypeChoice, desc: OperatorDesc, kind: DispatchedKind, level: str) -> Case:
-    """The case; its id has the sizes of all inputs, and its labels the networks."""
-    inputs = [tensor for field in plan.operator.inputs() for each, _, tensor in desc.by_field() if each == field.name]
+    """The case; its id has the sizes of all inputs, or of the output where there are none, and its labels the networks."""
+    fields = {field.name for field in plan.operator.inputs() or plan.operator.outputs()}
+    shown = [tensor for each, _, tensor in desc.by_field() if each in fields]
     named = kind.networks[0] + (f" and {len(kind.networks) - 1} more" if len(kind.networks) > 1 else "")
     return build(
         LABEL,
-        (LABEL, "-".join(map(_shown, inputs))),
+        (LABEL, "-".join(map(_shown, shown))),
         desc,
         choice,
         level=level,
