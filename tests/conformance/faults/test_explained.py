@@ -12,8 +12,8 @@ OPERATORS = ("ELEMENT_WISE_ADD", "ELEMENT_WISE_BIT_OR", "ELEMENT_WISE_ABS")
 
 
 def test_nine_of_ten_planted_conditions_are_named_first() -> None:
-    found = list(trials(OPERATORS, 18, 3))
-    assert len(found) >= 15
+    found = list(trials(OPERATORS, 36, 3))
+    assert len(found) >= 30
     assert {len(trial.planted) for trial in found} == {1, 2, 3}
     assert sum(trial.right for trial in found) >= 0.9 * len(found)
     assert sum(trial.unsteady for trial in found) >= 0.75 * len(found)
