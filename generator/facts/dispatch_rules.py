@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from math import prod
 from random import Random
 
-from dmlcts.generator.facts.random_conditions import ATTRIBUTE, Condition
+from dmlcts.generator.facts.random_conditions import ATTRIBUTE, Condition, varied_attributes
 from dmlcts.generator.facts.situation import NONE, Situation
 from dmlcts.generator.plan.attributes import has_value
 from dmlcts.generator.plan.plan import plan_of
@@ -65,13 +65,11 @@ def _whole(operator: Operator, random: Random) -> Condition:
 
 
 def _neutral(operator: Operator, random: Random) -> Condition | None:
-    plan = plan_of(operator)
-    fields = [field for field in plan.chosen if len(plan.values(field)) > 1]
-    if not fields:
+    varied = varied_attributes(operator)
+    if not varied:
         return None
-    field = random.choice(fields)
-    value = plan.values(field)[0]
-    return Condition(ATTRIBUTE, field.name, f"{field.name} has its first value", lambda s: has_value(s.desc, field.name, value))
+    name, values = random.choice(list(varied.items()))
+    return Condition(ATTRIBUTE, name, f"{name} has its first value", lambda s: has_value(s.desc, name, values[0]))
 
 
 def _bare(operator: Operator, random: Random) -> Condition | None:

@@ -6,7 +6,7 @@ They know nothing of the classes that cases cover (generator/facts/factors): a s
 from __future__ import annotations
 
 import operator as operators
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -164,23 +164,25 @@ def _ranked(operator: Operator, random: Random) -> Condition:
     return Condition("rank", "DimensionCount", words, lambda s: test(s.rank(field.name), count))
 
 
-def _attribute(operator: Operator, random: Random) -> Condition | None:
+def varied_attributes(operator: Operator) -> dict[str, Sequence[object]]:
+    """The attributes that have several values in cases, with these."""
     plan = plan_of(operator)
-    fields = [field for field in plan.chosen if len(plan.values(field)) > 1]
-    if not fields:
+    return {field.name: plan.values(field) for field in plan.chosen if len(plan.values(field)) > 1}
+
+
+def _attribute(operator: Operator, random: Random) -> Condition | None:
+    varied = varied_attributes(operator)
+    if not varied:
         return None
-    field = random.choice(fields)
-    values = plan.values(field)
+    name, values = random.choice(list(varied.items()))
     numbers = [number for value in values for number in _numbers(value)]
     if len(set(numbers)) > 1 and random.random() < 0.5:
         least, end = round(random.uniform(min(numbers), max(numbers)), 3), random.choice((0, -1))
-        words = f"{field.name}{f'[{end}]' if any(isinstance(value, tuple) for value in values) else ''} > {least:g}"
-        return Condition(
-            ATTRIBUTE, field.name, words, lambda situation: _exceeds(situation.desc.fields.get(field.name), end, least)
-        )
+        words = f"{name}{f'[{end}]' if any(isinstance(value, tuple) for value in values) else ''} > {least:g}"
+        return Condition(ATTRIBUTE, name, words, lambda situation: _exceeds(situation.desc.fields.get(name), end, least))
     value = random.choice(values)
-    words = f"{field.name} is {value.text.strip() if isinstance(value, Expression) else value_text(value)}"
-    return Condition(ATTRIBUTE, field.name, words, lambda situation: _has(situation.desc, field.name, value))
+    words = f"{name} is {value.text.strip() if isinstance(value, Expression) else value_text(value)}"
+    return Condition(ATTRIBUTE, name, words, lambda situation: _has(situation.desc, name, value))
 
 
 def _numbers(value: object) -> list[float]:

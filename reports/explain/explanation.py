@@ -118,7 +118,7 @@ class Explanation:
     def _of_pairs(self) -> str:
         ran = 100 * (self.inside - self.failing) // self.inside
         shown, left = self.conditions[:_VALUES], len(self.conditions) - _VALUES
-        text = f"of the pairs of values at level core {ran} % ran, since {self.explains:,} cases are unsupported"
+        text = f"of the pairs of values that the selected cases of level core have, {ran} % ran, since {self.explains:,} cases are unsupported"
         if not shown:
             return text
         others = 100 * (self.outside - self.failing_outside) // max(1, self.outside)
@@ -162,7 +162,7 @@ class Explanation:
 
 
 def remarks(explanation: Explanation) -> list[str]:
-    """What is said below an explanation, each in a line: what its example comes down to, and what is left open."""
+    """The lines below an explanation: what its example comes down to, and what is left open."""
     simplest = f"the smallest of these comes down to {explanation.simplest}" if explanation.simplest else ""
     return [line for line in (simplest, explanation.question) if line]
 

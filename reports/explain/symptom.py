@@ -1,7 +1,7 @@
 """How a case fails, in words: what a record says of it besides its status. Failures with one symptom are explained together, of all operators.
 
 A symptom that a backend's own words decide (a stage and its code, the form of a message) says more than wrong values, which may have any cause.
-What wrong values have in common is only said of those that are explained together.
+What wrong values have in common is reported for those that are explained together.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VALUES = ""
 """The symptom of wrong values that have nothing special."""
 
 PAGE = "answers that the page allows"
-"""The symptom of answers that are not those that were measured: which, is no riddle."""
+"""The symptom of answers that differ from what was measured and keep the documented tolerance: nothing is left to explain."""
 
 _NAN, _ZERO_SIGN = "NaN in place of numbers", "the sign of a zero"
 OF_VALUES = frozenset({VALUES, _NAN, _ZERO_SIGN})

@@ -41,15 +41,16 @@ def test_the_plain_product_is_batched_unfused_and_of_whole_tiles() -> None:
     assert desc.fields["FusedActivation"] is None
 
 
-@pytest.mark.parametrize("name", ["GEMM", "CONVOLUTION", "MEAN_VARIANCE_NORMALIZATION1", "MULTIHEAD_ATTENTION"])
-def test_an_unfused_host_runs_the_pairs(name: str) -> None:
-    """Of its cases, those with a fused activation have nothing else that is unusual."""
+@pytest.mark.parametrize("name", ["GEMM", "CONVOLUTION", "MEAN_VARIANCE_NORMALIZATION1"])
+def test_a_fused_activation_comes_alone(name: str) -> None:
+    """So a host without any runs all pairs."""
     fused = [
         case
         for case in cases_of(name, "full")
         if any(f.type == "OPERATOR_DESC" and case.desc.fields[f.name] for f in case.operator.fields)
     ]
-    assert all(len(case.covers) and "." not in case.id.split("/")[3] for case in fused)
+    assert len(fused) > 10
+    assert {case.id.split("/")[3] for case in fused} == {"FusedActivation"}
 
 
 def test_core_has_each_thing_alone_and_full_has_pairs_of_it() -> None:

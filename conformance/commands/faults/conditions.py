@@ -20,6 +20,7 @@ from dmlcts.conformance.faults.interactions.hunting import FOUND, NO_DESC, SURVI
 from dmlcts.conformance.faults.interactions.planting import spread
 from dmlcts.conformance.faults.interactions.shares import as_json as shares_as_json
 from dmlcts.conformance.faults.interactions.shares import page, tables, too_few
+from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.generator.case.case import to_json
 from dmlcts.reports.record.files import write_text
 from dmlcts.spec.writing.files import writing_to
@@ -72,11 +73,13 @@ def command(
 ) -> None:
     """Hunts faults that need two or three conditions at once: on sizes, strides, ranks, attributes, offsets, data.
 
-    Of each operator family 98 % of those on two and 95 % of those on three must be found.
+    Of each operator family 98 % of those on two and 95 % of those on three must be found. With --rules no share must be.
 
     \b
     Exit codes: 0 enough faults are found; 1 not so; 2 usage error, or the reference itself does not pass.
     """
+    if by_rules and table_file is not None:
+        raise UsageError("--table writes the page of faults on two and three conditions; leave out --rules, or take --json")
     work = list(spread(operators_of(operators), count).items())
     fates: list[Fate] = []
     costs: dict[str, Cost] = {}
@@ -85,7 +88,7 @@ def command(
             fates += some
             add_costs(costs, spent)
     _show(fates, costs, {"seed": seed, "rules": by_rules, "level": level, "basis": basis}, as_json, out, table_file)
-    raise click.exceptions.Exit(1 if too_few(fates) and not by_rules else 0)
+    raise click.exceptions.Exit(1 if too_few(fates) else 0)
 
 
 def _hunted(
@@ -124,10 +127,10 @@ def _show(
         console.print(escape(line), style="dim")
     counted = sum(fate.fate in (FOUND, SURVIVES) for fate in fates)
     console.print(
-        f"{sum(fate.fate == FOUND for fate in fates):,} of {counted:,} faults on two and three conditions are found; "
+        f"{sum(fate.fate == FOUND for fate in fates):,} of {counted:,} faults {'by rules' if options['rules'] else 'on two and three conditions'} are found; "
         f"{len(fates) - counted:,} more do not count"
     )
-    for line in (lines := [] if options["rules"] else too_few(fates)):
+    for line in (lines := too_few(fates)):
         console.print(line, style="bold red")
     if lines and len(fates) < _ENOUGH:
         console.print(

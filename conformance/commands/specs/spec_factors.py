@@ -77,7 +77,7 @@ def arrays(operators: tuple[str, ...], check: bool, fresh: bool, processes: int)
     if operators and (done := [name for name in names if name not in stale]):
         click.echo(f"the rows of {', '.join(done)} are up to date")
     if stale:
-        click.echo(f"dmlcts: computing the rows of {', '.join(stale)}, which takes minutes for each", err=True)
+        click.echo(f"dmlcts: computing the rows of {', '.join(stale)}; each operator takes minutes", err=True)
     with mapper(processes) as mapped:
         for name, rows in zip(stale, mapped(_store_fresh if fresh else _store, stale), strict=True):
             click.echo(f"{name}: {_rows_in_words(rows)}")

@@ -13,7 +13,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from dmlcts.conformance.faults.hunt.hunt import PROPERTY, Cost, HuntedCase, Hunter, Kill, ReferenceFails
-from dmlcts.conformance.faults.interactions.planting import Planted, planted
+from dmlcts.conformance.faults.interactions.planting import RULE_PREFIX, Planted, planted
 from dmlcts.generator.case.case import Case
 from dmlcts.generator.facts.factors import Model, model_of
 from dmlcts.generator.facts.random_conditions import DATA
@@ -65,6 +65,11 @@ class Fate:
     witness: Case | None = None
 
     @property
+    def by_rules(self) -> bool:
+        """Whether its conditions are like a library's own dispatch rules."""
+        return self.name.partition("/")[2].startswith(RULE_PREFIX)
+
+    @property
     def operator(self) -> str:
         """The operator that it is planted in."""
         return self.name.partition("/")[0]
@@ -78,7 +83,10 @@ def _fate(one: Planted, fate: str, kill: Kill | None = None, witness: Case | Non
 def hunt_interactions(
     operator: str, seed: int, numbers: Sequence[int], level: str, basis: str, *, by_rules: bool = False
 ) -> tuple[list[Fate], dict[str, Cost]]:
-    """What finds each of the operator's faults with these numbers, under raw conditions or ``by_rules``, and what the kinds of cases cost. Raises ReferenceFails, ValueError."""
+    """What finds each of the operator's faults with these numbers, under raw conditions or ``by_rules``, and what the kinds of cases cost.
+
+    Raises ReferenceFails, ValueError.
+    """
     with TemporaryDirectory() as folder:
         hunter = Hunter(operator, level, basis, folder)
         situations = {id(trial): of_case(trial.case) for trial in hunter.trials if trial.case.kind != PROPERTY}

@@ -55,12 +55,12 @@ def shares(fates: Iterable[Fate]) -> dict[str, Shares]:
 
 
 def too_few(fates: Iterable[Fate]) -> list[str]:
-    """The operator families of which too few faults are found, each as a sentence."""
+    """The operator families of which too few faults under raw conditions are found, each as a sentence; of those by rules none must be."""
     return [
         f"{family}: {share.found:,} of {share.planted:,} faults on {count} conditions are found ({share.share:.1%}), "
         f"and at least {LEAST[int(count)]:.0%} must be"
-        for (family, count), share in shares(fates)["family"].items()
-        if share.share < LEAST.get(int(count), 0.0)
+        for (family, count), share in shares(fate for fate in fates if not fate.by_rules)["family"].items()
+        if share.share < LEAST[int(count)]
     ]
 
 

@@ -48,7 +48,7 @@ def explain(record: Record, most: int | None = None, level: str = "") -> list[Ex
     """The explanations of a record's failures: those of several operators at once, then each operator's, most failures first, then how many
     nothing explains, then guesses across operators. Between them come the pairs of values that ran nowhere since their cases are unsupported, and single failures.
 
-    ``most`` limits the operators. Of an operator without failures nothing is explained, not even why cases are unsupported. The cases
+    ``most`` limits the operators. Of an operator without failures nothing but lost pairs is explained. The cases
     to run next are of the run's level, or of a higher ``level``; of a search, drawn ones; of a replay, the suite's own cases of level core.
     Failing cases that this version of the suite does not have, such as those from files, are only counted; and so are those of level full where
     those of level core fail alike, unless a ``level`` is given.

@@ -30,7 +30,7 @@ _WRONG = 2
 """How many failures a condition must cover more, for each passing case that meets it, to be better than another."""
 
 _FEW = 8
-"""Of fewer failures, what all of them need is only said where nothing seems to decide: they may share many things by chance."""
+"""With fewer failures, a needed condition is reported only where no deciding one is found: so few share many things by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def reasons(
         every = np.ones(int(seen.sum()), np.bool_)
         best = search.best(every, MOST_CONDITIONS - len(within.conditions), first=not found or len(every) == 1)
         if need is not None:
-            # What all failures need is not said apart where something decides about all of them within it.
+            # A needed condition is left out where a deciding one within it covers all failures.
             whole = best is not None and best.new == len(every)
             if not whole:
                 found.append(_nearly_deciding(need, left, within) or need)

@@ -183,7 +183,7 @@ def _pairs(things: Sequence[Unusual]) -> Iterator[tuple[Unusual, Unusual]]:
 
 @dataclass(frozen=True, slots=True)
 class _Packed:
-    """A packed desc, its choice of data types, and the things by which it differs from the plain one."""
+    """A packed desc, and its choice of data types."""
 
     desc: OperatorDesc
     choice: TypeChoice
