@@ -263,7 +263,7 @@ def test_rows_are_computed_for_stale_operators_alone(monkeypatch: pytest.MonkeyP
     assert code_of("spec", "arrays", "DIAGONAL_MATRIX", "ELEMENT_WISE_ROUND") == 0
     printed = capsys.readouterr()
     assert printed.out == "the rows of ELEMENT_WISE_ROUND are up to date\nDIAGONAL_MATRIX: 3 rows that level smoke adds\n"
-    assert "computing the rows of DIAGONAL_MATRIX, which takes minutes" in printed.err
+    assert "computing the rows of DIAGONAL_MATRIX; each operator takes minutes" in printed.err
 
 
 def test_what_is_wrong_is_in_the_json_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
