@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from dmlcts.generator.values.indices import cycled
 from dmlcts.spec.model.abi import data_type
+from dmlcts.spec.model.case_data import Values
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.expression import compile_expression
-from dmlcts.spec.model.operator import Operator, Values
+from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.rules.shape import FAILURES
 
 Array = NDArray[Any]

@@ -9,8 +9,9 @@ from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.sweeps.usual import example_desc
 from dmlcts.generator.values.recipes import RECIPES
 from dmlcts.generator.values.special_sets import SPECIAL
+from dmlcts.spec.model.case_data import RandomData, Values
 from dmlcts.spec.model.expression import ExpressionError, compile_expression
-from dmlcts.spec.model.operator import Operator, RandomData, Values
+from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.document import Path_
 from dmlcts.spec.reading.loader import error_in
 from dmlcts.spec.reading.schema import did_you_mean

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 from dmlcts.generator.plan.attributes import value_text
 from dmlcts.generator.plan.plan import plan_of
+from dmlcts.spec.model.case_data import Values
 from dmlcts.spec.model.desc import field_of
-from dmlcts.spec.model.operator import Constraint, Field, Operator, Shape, Support, Values
+from dmlcts.spec.model.operator import Constraint, Field, Operator, Shape, Support
 
 Lists = Mapping[str, list[str]]
 """What cases vary, by name: ``attribute Max`` has the values of an attribute, ``types ATensor`` data types, ``fields`` the desc's fields."""

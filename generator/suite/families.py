@@ -21,7 +21,7 @@ from dmlcts.generator.sweeps.one_factor.typical import typical_cases
 from dmlcts.generator.sweeps.properties import property_cases
 from dmlcts.generator.sweeps.special_values import data_cases, scalar_operand_cases, value_cases
 from dmlcts.generator.sweeps.usual import example_cases, size_cases, usual_cases
-from dmlcts.generator.sweeps.workloads import workload_cases, workload_data_cases
+from dmlcts.generator.sweeps.workloads import dispatch_cases, workload_cases, workload_data_cases
 from dmlcts.spec.model.operator import Operator
 
 Maker = Callable[[Plan, str], Iterator[Case]]
@@ -59,6 +59,7 @@ FAMILIES = (
         reduction_cases, "types, functions and data along each axis, short and long", "counts beyond 16 bits, padding that counts"
     ),
     Family(workload_data_cases, "each kind of data at the spec's workloads", "the code path of a network, with unusual data"),
+    Family(dispatch_cases, "the spec's single dispatches", "what one choice of sizes and data shows, and no other"),
     Family(size_cases, "the sizes that the spec lists, and 65,537 elements and rows", "a 16-bit index"),
     Family(
         critical_size_cases, "one less than a power of two, the power, one more, in each dimension", "the last vector, wave or tile"

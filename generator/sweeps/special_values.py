@@ -21,9 +21,10 @@ from dmlcts.generator.plan.type_choices import TypeChoice
 from dmlcts.generator.sweeps.table import MOST_IN_CORE
 from dmlcts.generator.sweeps.usual import example_desc, usual_run
 from dmlcts.generator.values.layouts import laid_out
+from dmlcts.spec.model.case_data import RandomData, Values
 from dmlcts.spec.model.desc import OperatorDesc
 from dmlcts.spec.model.dtypes import bits_dtype, literal_array
-from dmlcts.spec.model.operator import CONTESTED, DOCUMENTED, MEASURED, Example, Operator, RandomData, Values
+from dmlcts.spec.model.operator import CONTESTED, DOCUMENTED, MEASURED, Example, Operator
 from dmlcts.spec.rules.rules import violations
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, product
 
-from dmlcts.generator.case.build import distinct
-from dmlcts.generator.case.case import Case, beyond
+from dmlcts.generator.case.build import build, distinct, random_data
+from dmlcts.generator.case.case import Case, Data, beyond
 from dmlcts.generator.facts.factors import model_of, short
 from dmlcts.generator.plan.attributes import Combination, NotGenerable
 from dmlcts.generator.plan.plan import Plan
@@ -21,8 +21,9 @@ from dmlcts.generator.sweeps.one_factor.data import DataKind, data_case, further
 from dmlcts.generator.sweeps.one_factor.layouts import layouts_alone
 from dmlcts.generator.sweeps.usual import usual_run
 from dmlcts.generator.values.layouts import ALIGNED_ROWS, CHANNELS_LAST, aligned_rows, channels_last, laid_out, laid_out_twice
-from dmlcts.spec.model.case_sizes import Workload
+from dmlcts.spec.model.case_sizes import SingleDispatch, Workload
 from dmlcts.spec.model.desc import OperatorDesc
+from dmlcts.spec.model.operator import DOCUMENTED, Operator
 from dmlcts.spec.rules.rules import violations
 
 _Size = int | tuple[int, ...]
@@ -52,6 +53,47 @@ def workload_data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
     """The spec's workloads with each kind of data, at level full."""
     for label, workload in () if beyond("full", most) else _usual(plan).items():
         yield from distinct(_of_other_data(plan, label, workload))
+
+
+def dispatch_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
+    """The spec's single dispatches, around which nothing else lies, with data of their own.
+
+    Raises:
+        NotGenerable: one has a data type that no table gives the first tensor, or breaks a rule, with no type or with the only one it names.
+    """
+    for label, single in plan.operator.dispatches.items():
+        if not beyond(single.workload.level, most):
+            yield from _single(plan, label, single)
+
+
+def _single(plan: Plan, label: str, single: SingleDispatch) -> Iterator[Case]:
+    operator, workload = plan.operator, single.workload
+    valid = []
+    for choice in plan.choices if single.of_each_type else _choices(plan, label, workload):
+        desc = _desc(choice, workload)
+        wrong = violations(operator, desc)
+        if wrong and not single.of_each_type:
+            raise NotGenerable(f"{operator.name}: the dispatch {label} breaks {wrong[0].label}: {wrong[0].message}")
+        if not wrong and (not single.of_each_type or choice.main not in valid):
+            valid.append(choice.main)
+            yield _single_case(operator, label, single, choice, desc)
+    if not valid:
+        raise NotGenerable(f"{operator.name}: the dispatch {label} is valid with no data type")
+
+
+def _single_case(operator: Operator, label: str, single: SingleDispatch, choice: TypeChoice, desc: OperatorDesc) -> Case:
+    data = {own: Data(each.recipe, each.parameters) for of, each in single.data.items() for own, _ in desc.called(of)}
+    kind = "values" if data else "sizes"
+    return build(
+        kind,
+        (kind, label),
+        desc,
+        choice,
+        level=single.workload.level,
+        data=random_data(operator, desc) | data,
+        basis=single.workload.basis or DOCUMENTED,
+        covers=(f"dispatches/{label}",),
+    )
 
 
 def _usual(plan: Plan) -> dict[str, Workload]:

@@ -1,9 +1,11 @@
-"""What a spec says about the sizes of its cases, besides lists of values: the axes that have turning sizes, and workloads."""
+"""What a spec says about the sizes of its cases, besides lists of values: the axes that have turning sizes, workloads, single dispatches."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from dmlcts.spec.model.case_data import RandomData
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +34,15 @@ class Workload:
     basis: str | None = field(default=None, metadata={"later": True})
     level: str = field(default="full", metadata={"later": True})
     dimensions: int | None = field(default=None, metadata={"later": True})
+
+
+@dataclass(frozen=True, slots=True)
+class SingleDispatch:
+    """A dispatch with data of its own: a workload around which nothing else lies, and what some of its tensors hold.
+
+    ``of_each_type``: a case for each data type of the first tensor with which it is valid, and not for one choice of types of each format.
+    """
+
+    workload: Workload
+    data: Mapping[str, RandomData]
+    of_each_type: bool = False

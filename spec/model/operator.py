@@ -12,13 +12,16 @@ from functools import cache
 from pathlib import Path
 
 from dmlcts.spec.model.abi import FeatureLevel, feature_level
-from dmlcts.spec.model.case_sizes import Turning, Workload
+from dmlcts.spec.model.case_data import RandomData, Values
+from dmlcts.spec.model.case_sizes import SingleDispatch, Turning, Workload
 from dmlcts.spec.model.desc import field_of
 from dmlcts.spec.model.expression import Expression
 from dmlcts.spec.model.measurement import ORACLE, Acceptance, Measurement
+from dmlcts.spec.model.source import CONTESTED as CONTESTED
+from dmlcts.spec.model.source import DOCUMENTED as DOCUMENTED
+from dmlcts.spec.model.source import MEASURED as MEASURED
 from dmlcts.spec.model.source import Erratum, Source
 
-DOCUMENTED, MEASURED, CONTESTED = "documented", "measured", "contested"
 BASES = (DOCUMENTED, MEASURED, CONTESTED)
 
 
@@ -145,43 +148,6 @@ class Shape:
     when: Expression | None = None
     counts: Mapping[str, Expression] = field(default_factory=dict)
     domains: Mapping[str, Domain] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RandomData:
-    """A recipe of generator/values/recipes and its parameters; ``basis`` says whether the documentation defines the result for such data.
-
-    Data that are not ``combined`` are in cases of their own alone: of an operator with many tensors, each further factor of the covering array
-    takes minutes to compute.
-    """
-
-    recipe: str
-    parameters: Mapping[str, float | int | str] = field(default_factory=dict)
-    basis: str = DOCUMENTED
-    combined: bool = field(default=True, metadata={"later": True})
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """The content of an input tensor: a recipe for random data, and named sets of special values by basis.
-
-    An output that the operator reads before it writes it has values too; they apply if ``when`` is true of the desc.
-
-    A set is one of generator/values/special_sets, or the operator's own. From ``sets``, each data type uses the values that it can represent. ``parts``
-    are those values ``x`` of a set of generator/values/special_sets for which a condition is true (an array expression: join by ``&`` and ``|``).
-    ``where`` is what the documentation requires of every element ``x``; the result for other data is undefined. ``data`` are further
-    random data by name, with separate cases.
-    """
-
-    recipe: str
-    parameters: Mapping[str, float | int | str] = field(default_factory=dict)
-    special: tuple[str, ...] = ()
-    measured: tuple[str, ...] = ()
-    where: Expression | None = None
-    sets: Mapping[str, tuple[float | int | str, ...]] = field(default_factory=dict)
-    parts: Mapping[str, tuple[str, Expression]] = field(default_factory=dict)
-    data: Mapping[str, RandomData] = field(default_factory=dict)
-    when: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +278,7 @@ class Operator:
 
     ``sizes`` are the values of the shapes' free symbols, the default first; ``largest`` are the most that cases combine with others, of
     symbols that make a case slow, ``most_elements`` the most of their product, ``usual_elements`` a soft limit on it in combinations;
-    ``turning`` and ``workloads`` are about sizes, too.
+    ``turning`` and ``workloads`` are about sizes, too, and ``dispatches`` about sizes and data at once.
     ``configurations`` are the valid combinations: each limits attributes to some values, and optional tensors to present or absent;
     ``bases`` has the basis of those that are not documented.
     ``layouts`` are the extra layouts (generator/values/layouts) for this operator. ``edition`` is the number of an earlier edition
@@ -345,6 +311,7 @@ class Operator:
     usual_elements: int = field(default=1 << 32, metadata={"later": True})
     turning: Turning | None = None
     workloads: Mapping[str, Workload] = field(default_factory=dict)
+    dispatches: Mapping[str, SingleDispatch] = field(default_factory=dict, metadata={"later": True})
     configurations: Mapping[str, Mapping[str, tuple[object, ...]]] = field(default_factory=dict)
     bases: Mapping[str, str] = field(default_factory=dict)
     layouts: tuple[str, ...] = ()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+DOCUMENTED, MEASURED, CONTESTED = "documented", "measured", "contested"
+"""The bases of a promise: the page, DirectML.dll alone, or the page where DirectML.dll does otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Erratum:

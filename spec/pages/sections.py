@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dmlcts.spec.model.abi import abi
+from dmlcts.spec.model.case_data import Values
 from dmlcts.spec.model.measurement import Measurement
-from dmlcts.spec.model.operator import DOCUMENTED, Domain, Example, Field, Operator, Shape, Tolerance, Values
+from dmlcts.spec.model.operator import DOCUMENTED, Domain, Example, Field, Operator, Shape, Tolerance
 from dmlcts.spec.reading.loader import measured_folder
 from dmlcts.spec.reading.measured import kinds_of
 from dmlcts.spec.reading.promises import plain
@@ -68,6 +69,7 @@ def _sections(operator: Operator) -> Iterator[Section]:
     turning = _present(plain(operator.turning) or {})
     yield _rows("cases: turning sizes", ((name, flow(plain(value))) for name, value in turning.items()))
     yield _texts("cases: workloads", {label: _present(plain(workload)) for label, workload in operator.workloads.items()})
+    yield _texts("cases: single dispatches", {label: _present(plain(each)) for label, each in operator.dispatches.items()})
     yield _texts("cases: data of tensors", {name: _values(values) for name, values in operator.values.items()})
     yield _rows("cases: further layouts", ((layout,) for layout in operator.layouts))
     relations = {r.label: _without_defaults(plain(r), "label") for r in operator.relations}

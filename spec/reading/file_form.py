@@ -23,6 +23,7 @@ CASES = (
     "usual-elements",
     "turning",
     "workloads",
+    "dispatches",
     "values",
     "layouts",
     "relations",

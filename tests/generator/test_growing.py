@@ -24,8 +24,9 @@ from dmlcts.generator.plan.editions import as_of, lists_of
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.suite.grown import grow
 from dmlcts.generator.suite.suite import make_cases
+from dmlcts.spec.model.case_data import RandomData
 from dmlcts.spec.model.expression import compile_expression
-from dmlcts.spec.model.operator import Constraint, Operator, RandomData
+from dmlcts.spec.model.operator import Constraint, Operator
 from dmlcts.spec.reading.loader import load
 
 Change = Callable[[Operator], Operator]

@@ -88,6 +88,7 @@ class _Builder(CaseReader):
             usual_elements=self.usual_elements(),
             turning=self.turning(),
             workloads=dict(self.in_cases("workloads", self.workload)),
+            dispatches=dict(self.in_cases("dispatches", self.dispatch)),
             configurations=dict(self.in_cases("configurations", self.configuration)),
             bases={label: entry["basis"] for label, entry in self.cases.get("configurations", {}).items() if "basis" in entry},
             layouts=tuple(self.cases.get("layouts", ())),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dmlcts.spec.model.case_sizes import Turning, Workload
-from dmlcts.spec.model.operator import ABSENT, DOCUMENTED, PRESENT, RandomData, Values
+from dmlcts.spec.model.case_data import RandomData, Values
+from dmlcts.spec.model.case_sizes import SingleDispatch, Turning, Workload
+from dmlcts.spec.model.operator import ABSENT, DOCUMENTED, PRESENT
 from dmlcts.spec.reading.building.reader import Reader
 from dmlcts.spec.reading.document import Path_
 
@@ -60,6 +61,15 @@ class CaseReader(Reader):
         return label, Workload(
             sizes, attributes, entry.get("type"), entry.get("basis"), entry.get("level", "full"), entry.get("dimensions")
         )
+
+    def dispatch(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, SingleDispatch]:
+        """A dispatch around which nothing else lies, with data of its own for some tensors."""
+        for name in entry.get("data", {}):
+            self.tensor(name, (*path, "data", name), None)
+        if "type" in entry and entry.get("of-each-type"):
+            raise self.document.error((*path, "of-each-type"), "a dispatch with a type is of that type alone")
+        data = {name: self.random(recipe) for name, recipe in entry.get("data", {}).items()}
+        return label, SingleDispatch(self.workload(path, label, entry)[1], data, entry.get("of-each-type", False))
 
     def check_dimensions(self, path: Path_, count: int | None) -> None:
         """Raises SpecError unless some table gives a tensor so many dimensions, and they are not those that the first one usually has."""
