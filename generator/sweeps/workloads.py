@@ -23,7 +23,7 @@ from dmlcts.generator.sweeps.usual import usual_run
 from dmlcts.generator.values.layouts import ALIGNED_ROWS, CHANNELS_LAST, aligned_rows, channels_last, laid_out, laid_out_twice
 from dmlcts.spec.model.case_sizes import SingleDispatch, Workload
 from dmlcts.spec.model.desc import OperatorDesc
-from dmlcts.spec.model.operator import DOCUMENTED, Operator
+from dmlcts.spec.model.operator import DOCUMENTED, MEASURED, Operator
 from dmlcts.spec.rules.rules import violations
 
 _Size = int | tuple[int, ...]
@@ -67,23 +67,28 @@ def dispatch_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def _single(plan: Plan, label: str, single: SingleDispatch) -> Iterator[Case]:
-    operator, workload = plan.operator, single.workload
-    valid = []
-    for choice in plan.choices if single.of_each_type else _choices(plan, label, workload):
+    operator, workload, names = plan.operator, single.workload, set[str]()
+    for choice in plan.choices if single.of_each else _choices(plan, label, workload):
+        name = choice.label if single.of_each == "choice" else choice.main
+        if single.of_each and (name in names or workload.data_type not in (None, choice.main)):
+            continue
         desc = _desc(choice, workload)
-        wrong = violations(operator, desc)
-        if wrong and not single.of_each_type:
-            raise NotGenerable(f"{operator.name}: the dispatch {label} breaks {wrong[0].label}: {wrong[0].message}")
-        if not wrong and (not single.of_each_type or choice.main not in valid):
-            valid.append(choice.main)
+        wrong = [f"breaks {each.label}: {each.message}" for each in violations(operator, desc)]
+        alike = all(desc.tensor(name) == desc.tensor(other) for name, other in single.shared.items())
+        wrong += [] if alike else ["binds tensors at one place that differ in their type or sizes"]
+        if wrong and not single.of_each:
+            raise NotGenerable(f"{operator.name}: the dispatch {label} {wrong[0]}")
+        if not wrong:
+            names.add(name)
             yield _single_case(operator, label, single, choice, desc)
-    if not valid:
+    if single.of_each and not names:
         raise NotGenerable(f"{operator.name}: the dispatch {label} is valid with no data type")
 
 
 def _single_case(operator: Operator, label: str, single: SingleDispatch, choice: TypeChoice, desc: OperatorDesc) -> Case:
     data = {own: Data(each.recipe, each.parameters) for of, each in single.data.items() for own, _ in desc.called(of)}
     kind = "values" if data else "sizes"
+    measured = any(each.basis == MEASURED for each in single.data.values())
     return build(
         kind,
         (kind, label),
@@ -91,7 +96,8 @@ def _single_case(operator: Operator, label: str, single: SingleDispatch, choice:
         choice,
         level=single.workload.level,
         data=random_data(operator, desc) | data,
-        basis=single.workload.basis or DOCUMENTED,
+        basis=single.workload.basis or (MEASURED if measured else DOCUMENTED),
+        in_place=single.shared,
         covers=(f"dispatches/{label}",),
     )
 

@@ -177,7 +177,12 @@ def _exceptional(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> A
 
 
 def _points(name: str, parameters: Parameters) -> Array:
-    return np.array([float(point) for point in str(parameters["points"]).split()]).astype(numpy_dtype(name))
+    """The points that the type holds, a fraction left out of integers."""
+    texts, entry = str(parameters["points"]).split(), data_type(name)
+    if entry.is_float:
+        return np.array([float(text) for text in texts if entry.holds(float(text))]).astype(numpy_dtype(name))
+    whole = [int(text) if text.lstrip("-").isdigit() else int(float(text)) for text in texts]
+    return np.array([number for number in whole if entry.holds(number)], numpy_dtype(name))
 
 
 def _among(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
@@ -188,6 +193,11 @@ def _among(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
 
 def _in_turn(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
     return cycled(_points(name, parameters), len(raw))
+
+
+def _multiples(raw: NDArray[np.uint8], name: str, parameters: Parameters) -> Array:
+    place, period, times = np.arange(len(raw)), int(parameters["period"]), int(parameters["times"])
+    return ((place % period + 1) * (place // period % times + 1)).astype(numpy_dtype(name))
 
 
 def _size(name: str) -> int:
@@ -254,6 +264,8 @@ RECIPES: dict[str, Recipe] = {
     "among": Recipe(lambda name: 2, _among, frozenset({"points"})),
     # The same in their order, repeated, without randomness: rows with columns of different meaning.
     "in-turn": Recipe(lambda name: 1, _in_turn, frozenset({"points"}), by_place=True),
+    # i * j, for i from 1 to `period` and j from 1 to `times`, without randomness: beside the same with times 1, whole multiples.
+    "multiples": Recipe(lambda name: 1, _multiples, frozenset({"period", "times"}), by_place=True),
     # Random bits; of floats, every fourth is made a NaN (or an infinity) and every fourth an infinity.
     "exceptional": Recipe(_size, _exceptional, bits=True),
 }

@@ -38,11 +38,13 @@ class Workload:
 
 @dataclass(frozen=True, slots=True)
 class SingleDispatch:
-    """A dispatch with data of its own: a workload around which nothing else lies, and what some of its tensors hold.
+    """A workload around which nothing else lies, with what some of its tensors hold, and which inputs share the place of another.
 
-    ``of_each_type``: a case for each data type of the first tensor with which it is valid, and not for one choice of types of each format.
+    ``of_each`` "type": a case for each data type of the first tensor with which it is valid, "choice" for each choice of all data types, empty
+    for one of each format.
     """
 
     workload: Workload
     data: Mapping[str, RandomData]
-    of_each_type: bool = False
+    of_each: str = ""
+    shared: Mapping[str, str] = field(default_factory=dict)

@@ -65,11 +65,17 @@ class CaseReader(Reader):
     def dispatch(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, SingleDispatch]:
         """A dispatch around which nothing else lies, with data of its own for some tensors."""
         for name in entry.get("data", {}):
-            self.tensor(name, (*path, "data", name), None)
-        if "type" in entry and entry.get("of-each-type"):
-            raise self.document.error((*path, "of-each-type"), "a dispatch with a type is of that type alone")
+            self.tensor(name, (*path, "data", name))
+        order = list(self.by_name)
+        for name, other in entry.get("shared", {}).items():
+            at = (*path, "shared", name)
+            self.tensor(name, at, "input"), self.tensor(other, at, "input")
+            if order.index(other.partition("[")[0]) >= order.index(name.partition("[")[0]):
+                raise self.document.error(at, f"{other} does not stand before {name}, so that it has no place yet")
+        if "type" in entry and entry.get("of-each") == "type":
+            raise self.document.error((*path, "of-each"), "a dispatch with a type is of that type alone")
         data = {name: self.random(recipe) for name, recipe in entry.get("data", {}).items()}
-        return label, SingleDispatch(self.workload(path, label, entry)[1], data, entry.get("of-each-type", False))
+        return label, SingleDispatch(self.workload(path, label, entry)[1], data, entry.get("of-each", ""), entry.get("shared", {}))
 
     def check_dimensions(self, path: Path_, count: int | None) -> None:
         """Raises SpecError unless some table gives a tensor so many dimensions, and they are not those that the first one usually has."""
