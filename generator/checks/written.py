@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dmlcts.generator.plan.attributes import NotGenerable
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.sweeps.usual import example_desc
+from dmlcts.generator.sweeps.workloads import dispatch_cases
 from dmlcts.generator.values.recipes import RECIPES
 from dmlcts.generator.values.special_sets import SPECIAL
 from dmlcts.spec.model.case_data import RandomData, Values
@@ -23,7 +24,7 @@ Problem = tuple[Path_, str]
 
 def written_wrong(operator: Operator) -> Iterator[str]:
     """What is wrong with an operator's spec, a sentence each with file, line and field."""
-    for path, problem in (*_unknown_names(operator), *_broken_examples(operator)):
+    for path, problem in (*_unknown_names(operator), *_wrong_dispatches(operator), *_broken_examples(operator)):
         yield str(error_in(operator, path, problem))
 
 
@@ -38,6 +39,21 @@ def _unknown_names(operator: Operator) -> Iterator[Problem]:
         for name in sorted({*named, *(of for of, _ in values.parts.values())} - SPECIAL.keys()):
             known = [*SPECIAL, *values.sets, *values.parts]
             yield where, f"unknown set of special values {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}"
+
+
+def _wrong_dispatches(operator: Operator) -> Iterator[Problem]:
+    """Recipes of single dispatches, and dispatches of which no valid desc can be made."""
+    wrong = False
+    for label, single in operator.dispatches.items():
+        for tensor, data in single.data.items():
+            for at, problem in _wrong_recipe(operator, data):
+                wrong = True
+                yield ("cases", "dispatches", label, "data", tensor, *at), problem
+    if operator.dispatches and not wrong:
+        try:
+            list(dispatch_cases(plan_of(operator)))
+        except NotGenerable as error:
+            yield ("cases", "dispatches"), str(error)
 
 
 def _broken_examples(operator: Operator) -> Iterator[Problem]:

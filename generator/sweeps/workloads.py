@@ -67,22 +67,35 @@ def dispatch_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
 
 
 def _single(plan: Plan, label: str, single: SingleDispatch) -> Iterator[Case]:
-    operator, workload, names = plan.operator, single.workload, set[str]()
-    for choice in plan.choices if single.of_each else _choices(plan, label, workload):
+    """One case of each format, all of which must be valid; with a type or ``of_each`` those that are, of each type or choice once."""
+    operator, workload, names, wrong = plan.operator, single.workload, set[str](), ""
+    is_typed = bool(single.of_each or workload.data_type)
+    for choice in plan.choices if is_typed else plan.representatives:
         name = choice.label if single.of_each == "choice" else choice.main
-        if single.of_each and (name in names or workload.data_type not in (None, choice.main)):
+        if is_typed and (name in names or workload.data_type not in (None, choice.main)):
             continue
         desc = _desc(choice, workload)
-        wrong = [f"breaks {each.label}: {each.message}" for each in violations(operator, desc)]
-        alike = all(desc.tensor(name) == desc.tensor(other) for name, other in single.shared.items())
-        wrong += [] if alike else ["binds tensors at one place that differ in their type or sizes"]
-        if wrong and not single.of_each:
-            raise NotGenerable(f"{operator.name}: the dispatch {label} {wrong[0]}")
+        wrong = _wrong(operator, single, desc)
         if not wrong:
             names.add(name)
             yield _single_case(operator, label, single, choice, desc)
-    if single.of_each and not names:
-        raise NotGenerable(f"{operator.name}: the dispatch {label} is valid with no data type")
+        elif not is_typed:
+            break
+    if not names or (wrong and not is_typed):
+        raise NotGenerable(
+            f"{operator.name}: the dispatch {label} {wrong or 'has a data type that no table gives the first tensor'}"
+        )
+
+
+def _wrong(operator: Operator, single: SingleDispatch, desc: OperatorDesc) -> str:
+    """Why a dispatch is not valid; empty if it is."""
+    for each in violations(operator, desc):
+        return f"breaks {each.label}: {each.message}"
+    for name in single.data:
+        if not desc.called(name):
+            return f"has data of {name}, which is absent"
+    alike = all(desc.tensor(name) == desc.tensor(other) for name, other in single.shared.items())
+    return "" if alike else "binds tensors at one place that differ in type or sizes"
 
 
 def _single_case(operator: Operator, label: str, single: SingleDispatch, choice: TypeChoice, desc: OperatorDesc) -> Case:

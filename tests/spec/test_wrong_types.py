@@ -29,7 +29,7 @@ def kinds(block: dict[str, Any]) -> list[Place]:
     """One place of each kind: the elements of a list are alike, and so are workloads with the same keys."""
     found: dict[Place, Place] = {}
     for place in places(block):
-        label = (*place[:1], "*") if place[0] in ("workloads", "configurations") else place[:2]
+        label = (*place[:1], "*") if place[0] in ("workloads", "dispatches", "configurations") else place[:2]
         found.setdefault((*label, *("#" if isinstance(key, int) else key for key in place[2:])), place)
     return list(found.values())
 

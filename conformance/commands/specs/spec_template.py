@@ -80,7 +80,7 @@ tolerance: {{class: exact}} # CHECK: or another class: the table in docs/contrib
 
 _CASES = """\
 cases:
-  # attributes, configurations, sizes, workloads, layouts, relations: docs/contributing.md says what cases do with them
+  # attributes, configurations, sizes, workloads, dispatches, layouts, relations: docs/contributing.md says what cases do with them
   values: # CHECK: the recipes of random data, and the sets of special values
 """
 
@@ -158,7 +158,8 @@ def _inherited(name: str, data: Mapping[str, Any]) -> str:
 
 def _symbols(cases: Mapping[str, Any]) -> list[str]:
     """The symbols whose sizes cases give."""
-    entries = [cases.get("sizes", {}), *(workload["sizes"] for workload in cases.get("workloads", {}).values())]
+    single = (entry["sizes"] for section in ("workloads", "dispatches") for entry in cases.get(section, {}).values())
+    entries = [cases.get("sizes", {}), *single]
     return list(dict.fromkeys(symbol for entry in entries for symbol in entry))
 
 

@@ -65,7 +65,7 @@ class CaseReader(Reader):
     def dispatch(self, path: Path_, label: str, entry: Mapping[str, Any]) -> tuple[str, SingleDispatch]:
         """A dispatch around which nothing else lies, with data of its own for some tensors."""
         for name in entry.get("data", {}):
-            self.tensor(name, (*path, "data", name))
+            self.tensor(name, (*path, "data", name), "input")
         order = list(self.by_name)
         for name, other in entry.get("shared", {}).items():
             at = (*path, "shared", name)
