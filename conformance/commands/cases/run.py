@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +141,11 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="print only the 
     type=click.Path(file_okay=False),
     help=f"folder for results and reports; replaces an older run's; other folders must be empty  [default: {OUT}; with --case, {OUT_OF_CASES}]",
 )
+@click.option(
+    "--no-simplify",
+    is_flag=True,
+    help="do not run the smallest failing case of each explanation again, with ever fewer things unusual; that takes up to 20 s",
+)
 @quiet_option
 @click.pass_context
 def command(
@@ -154,6 +160,7 @@ def command(
     maxfail: int | None,
     rerun_failed: Path | None,
     resume: bool,
+    no_simplify: bool,
     **given: Any,
 ) -> None:
     """Runs cases on a backend and writes results.jsonl, claim.json, junit/*.xml, ctrf/*.json, summary.md and index.html to the output folder.
@@ -184,7 +191,7 @@ def command(
     by_name = bool(given["cases"] or given["case_files"])
     folder = out or (OUT_OF_CASES if by_name else OUT)
     options = RunOptions(out=folder, operators=operators + more_operators, maxfail=maxfail or 0, **given)
-    record, stopped = reported(options, processes, terminal, quiet, resume)
+    record, stopped = reported(options, processes, terminal, quiet, resume, simplify=not no_simplify)
     if not by_name and (hint := more_to_run(record.manifest)):
         terminal.print(hint, style="dim")
     if gone:
@@ -194,16 +201,26 @@ def command(
 
 
 def reported(
-    options: RunOptions, processes: int, terminal: Console, quiet: bool, resume: bool = False, endless: bool = False
+    options: RunOptions,
+    processes: int,
+    terminal: Console,
+    quiet: bool,
+    resume: bool = False,
+    *,
+    endless: bool = False,
+    simplify: bool = False,
 ) -> tuple[Record, StopSignal]:
     """Runs what options describe, writes the reports to the output folder, and prints the summary.
 
-    Returns the record, and which signal stopped the run. A search is ``endless``. Raises as ``running``, and Exit if there is no record.
+    Returns the record, and which signal stopped the run. A search is ``endless``. To ``simplify`` is to run the smallest case of each
+    explanation again, with ever fewer things unusual, after the reports are written, and to write them once more. Raises as ``running``, and Exit if there is no record.
     """
+    from dmlcts.conformance.backends.backend import BackendUnavailable
     from dmlcts.conformance.commands.results.summary import print_summary
     from dmlcts.conformance.commands.results.supplement import SpecSupplement
     from dmlcts.conformance.runner.exit_code import EXIT_INTERRUPTED
     from dmlcts.conformance.runner.explaining.explain import MOST_OPERATORS, explain
+    from dmlcts.conformance.runner.explaining.simplest import with_simplest
     from dmlcts.conformance.runner.folder import journal
     from dmlcts.conformance.runner.run import command_line, running
     from dmlcts.conformance.runner.screen.progress import Progress
@@ -222,6 +239,12 @@ def reported(
             hint = f"; `dmlcts report {folder} --out {folder}` writes the reports of what ran" if journaled else ""
             click.echo(f"interrupted{hint}", err=True)
             raise click.exceptions.Exit(stopped.exit_code(EXIT_INTERRUPTED)) from None
+        if simplify and not record.manifest.interrupted:
+            with suppress(KeyboardInterrupt, BackendUnavailable):  # the reports lie there already
+                simpler = with_simplest(explanations, options.backend)
+                if any(each.simplest for each in simpler):
+                    explanations = simpler
+                    write_all(record, folder, SpecSupplement(record.manifest.level), explanations)
     print_summary(record, terminal, folder, explanations)
     return record, stopped
 

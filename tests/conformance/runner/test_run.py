@@ -372,3 +372,13 @@ def test_the_environment_is_as_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     before = dict(os.environ)
     assert dmlcts("run", "-q", "--case", CASE, "--out", tmp_path) == 0
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(("more", "says"), [((), True), (("--no-simplify",), False)])
+def test_a_run_tells_what_its_failures_come_down_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...], says: bool
+) -> None:
+    monkeypatch.syspath_prepend(str(HOSTS))
+    monkeypatch.setenv("PYTHONPATH", AT_HAND)
+    assert dmlcts("run", "-q", "BIT_OR", "-b", "inprocess:unruly:Wrong", "-o", tmp_path, *more) == 1
+    assert ("the smallest of these comes down to UINT" in (tmp_path / "summary.md").read_text("utf-8")) == says
