@@ -103,7 +103,7 @@ def _cell(operator: Operator, data_type: str) -> Cell:
 
 
 def _of_directml(operator: Operator) -> Iterator[Measurement]:
-    return (found for found in operator.measured if found.by.partition(" ")[0] == ORACLE)
+    return (found for found in operator.probe_measurements if found.by.partition(" ")[0] == ORACLE)
 
 
 def _accepted(found: Measurement, data_type: str) -> Iterator[str]:

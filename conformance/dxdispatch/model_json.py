@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dmlcts.spec.untrusted.files import MIB, InputError, at, parse_json, read_text, schema_of, schema_problem, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, parse_json, path_text, read_text, schema_of, schema_problem, validator
 
 
 class ModelError(ValueError):
@@ -93,4 +93,4 @@ def check(data: Any, part: str, where: str) -> None:
 
 def joined(where: str, path: Sequence[str | int]) -> str:
     """A path in a model as text: ``commands[0].bindings.ATensor``."""
-    return at(path, where) or "the model"
+    return path_text(path, where) or "the model"

@@ -23,7 +23,7 @@ from dmlcts.spec.model.desc import UNKNOWN, OperatorDesc, TensorDesc
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.loader import load
 from dmlcts.spec.untrusted.desc_json import read_desc
-from dmlcts.spec.untrusted.files import shortened
+from dmlcts.spec.untrusted.files import shorten_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def read_model(file: Path, outside: bool = False) -> RunnableModel:
 def _check_names(names: Iterable[str], where: str) -> None:
     for name in names:
         if not name.isprintable():
-            raise ModelError(f"{where}: a name holds a character that cannot be printed: {shortened(ascii(name))}")
+            raise ModelError(f"{where}: a name holds a character that cannot be printed: {shorten_text(ascii(name))}")
 
 
 def _resource(data: Mapping[str, Any], folder: Path, where: str, outside: bool, left: int) -> Resource:

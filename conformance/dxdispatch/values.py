@@ -30,7 +30,7 @@ from dmlcts.conformance.dxdispatch.model_json import ModelError, check
 from dmlcts.spec.model.abi import DataType, abi, data_type
 from dmlcts.spec.model.desc import UNKNOWN, TensorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
-from dmlcts.spec.untrusted.files import MIB, InputError, read_bytes, shortened
+from dmlcts.spec.untrusted.files import MIB, InputError, read_bytes, shorten_text
 
 Array = NDArray[Any]
 
@@ -213,11 +213,11 @@ def npy_array(data: bytes, what: str) -> Array:
             shape, fortran, dtype = read_header(stream)
         if dtype.hasobject or any(size < 0 for size in shape) or prod(shape) * dtype.itemsize != len(data) - stream.tell():
             raise ValueError(
-                f"its header says {shortened(str(shape))} of {shortened(str(dtype))}, and {len(data) - stream.tell()} bytes follow"
+                f"its header says {shorten_text(str(shape))} of {shorten_text(str(dtype))}, and {len(data) - stream.tell()} bytes follow"
             )
         array: Array = np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape, order="F" if fortran else "C")
     except Exception as error:  # NumPy evaluates the header as a Python literal and repairs old ones: that raises anything
-        raise ModelError(f"{what} is not a .npy file: {shortened(str(error))}") from None
+        raise ModelError(f"{what} is not a .npy file: {shorten_text(str(error))}") from None
     return array
 
 

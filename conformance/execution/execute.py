@@ -167,6 +167,6 @@ def _rejection_outcome(
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        message = f"must be rejected ({case.rule}) with Rejected, but raised {sanitize.raised(error)}"
+        message = f"must be rejected ({case.rule}) with Rejected, but raised {sanitize.error_line(error)}"
         return Outcome(ERROR, message, evidence={"traceback": traceback_of(error)})
     return Outcome(FAIL, f"accepted, but must be rejected: it breaks {case.rule}")

@@ -64,7 +64,7 @@ def tolerance_of(
     data_type = desc.tensor(output).data_type
     inner = next((value for value in desc.fields.values() if isinstance(value, OperatorDesc)), None)
     if inner is None:
-        return operator.tolerance.of(output, data_type, desc.fields, basis)
+        return operator.tolerance.for_output(output, data_type, desc.fields, basis)
     activation = find(inner.type)
-    found = activation.tolerance.of(activation.outputs()[0].name, data_type, inner.fields, basis)
-    return operator.tolerance.of(output, data_type, desc.fields, basis) if found.judge == "exact" else found
+    found = activation.tolerance.for_output(activation.outputs()[0].name, data_type, inner.fields, basis)
+    return operator.tolerance.for_output(output, data_type, desc.fields, basis) if found.judge == "exact" else found

@@ -23,7 +23,7 @@ from dmlcts.spec.model.measurement import ALL, MeasuredDifference, Measurement
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.reading.document import read
 from dmlcts.spec.reading.loader import load
-from dmlcts.spec.reading.measured import LISTS, OF_ALL, checked, expanded, forget, measured_files
+from dmlcts.spec.reading.measured import LISTS, OF_ALL, expanded_subjects, forget, measured_files, validated_document
 from dmlcts.spec.reading.measured import measurement as measurement_in
 from dmlcts.spec.writing.files import writing_to
 from dmlcts.spec.writing.yaml_writer import entry as lines_of
@@ -103,13 +103,13 @@ def write_measurements(folder: Path, found: Iterable[tuple[Operator, Measurement
     file = _file_of(folder, first)
     old: dict[str, tuple[Operator, Measurement]] = {}
     if file.exists():
-        known = checked(read(file), file)
+        known = validated_document(read(file), file)
         for name in known.data["operators"]:
             operator = new[name][0] if name in new else load(name)
             old[name] = (operator, measurement_in(known, name, tensors_of(operator)))
     every = old | new
     text = file_text([every[name] for name in sorted(every, key=lambda name: abi().operator_types[name])])
-    checked(text, file)
+    validated_document(text, file)
     if not file.exists() or file.read_bytes() != text.encode("utf-8"):
         with writing_to(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -118,7 +118,7 @@ def write_measurements(folder: Path, found: Iterable[tuple[Operator, Measurement
             written.write_bytes(text.encode("utf-8"))
             written.replace(file)
         forget()
-    after = checked(text, file)
+    after = validated_document(text, file)
     return sum(
         name not in old or measurement_in(after, name, tensors_of(operator)) != old[name][1] for name, (operator, _) in new.items()
     )
@@ -128,7 +128,7 @@ def _file_of(folder: Path, measurement: Measurement) -> Path:
     """The file of an implementation and device: ``directml-1.15.4.yaml``, for a second device with its name in it."""
     by, device = (re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-") for text in (measurement.by, measurement.device))
     for file in measured_files(folder):
-        head = checked(read(file), file).data
+        head = validated_document(read(file), file).data
         if (head["by"], head.get("device", "")) == (measurement.by, measurement.device):
             return file
     usual = folder / f"{by}.yaml"
@@ -207,9 +207,9 @@ def _own(
     folded: Sequence[MeasuredDifference], usual: Sequence[MeasuredDifference], tensors: Sequence[str]
 ) -> list[MeasuredDifference]:
     """What an operator has besides the usual. Of a thing about which it has more than one difference, it says all."""
-    known = [replace(each, what=name) for each in usual for name in expanded(each.what, tensors)]
-    number = Counter(name for each in folded for name in expanded(each.what, tensors))
-    several = {each for each in folded if any(number[name] > 1 for name in expanded(each.what, tensors))}
+    known = [replace(each, what=name) for each in usual for name in expanded_subjects(each.what, tensors)]
+    number = Counter(name for each in folded for name in expanded_subjects(each.what, tensors))
+    several = {each for each in folded if any(number[name] > 1 for name in expanded_subjects(each.what, tensors))}
     return [each for each in folded if each in several or (each not in usual and each not in known)]
 
 
@@ -217,8 +217,14 @@ def _unusual(
     usual: Mapping[str, Sequence[MeasuredDifference]], folded: Mapping[str, Sequence[MeasuredDifference]], tensors: Sequence[str]
 ) -> list[str]:
     """What is usual and was not found of an operator."""
-    found = {name for entries in folded.values() for each in entries for name in expanded(each.what, tensors)}
-    return [name for entries in usual.values() for each in entries for name in expanded(each.what, tensors) if name not in found]
+    found = {name for entries in folded.values() for each in entries for name in expanded_subjects(each.what, tensors)}
+    return [
+        name
+        for entries in usual.values()
+        for each in entries
+        for name in expanded_subjects(each.what, tensors)
+        if name not in found
+    ]
 
 
 def _entry(what: str, difference: MeasuredDifference) -> dict[str, object]:

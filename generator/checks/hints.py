@@ -40,7 +40,11 @@ def _axes_without_sizes(operator: Operator) -> str:
 
 def _unfounded(operator: Operator) -> Iterator[str]:
     """The rules that rest on a measurement where none is recorded, neither by a probe nor as an erratum or an example."""
-    shown = operator.measured or any(e.measured for e in operator.errata) or any(e.basis == MEASURED for e in operator.examples)
+    shown = (
+        operator.probe_measurements
+        or any(e.measured for e in operator.errata)
+        or any(e.basis == MEASURED for e in operator.examples)
+    )
     if shown:
         return
     rules = [f"constraint {constraint.label}" for constraint in operator.constraints if constraint.basis == MEASURED]

@@ -24,7 +24,7 @@ from dmlcts.reports.record.record import (
     Result,
 )
 from dmlcts.reports.record.verdict import numbered
-from dmlcts.spec.model.abi import abi, feature_level, introduced
+from dmlcts.spec.model.abi import abi, feature_level, first_level
 from dmlcts.spec.model.operator import DOCUMENTED
 from dmlcts.spec.reading.loader import load, operator_names
 
@@ -112,7 +112,7 @@ def _named(record: Record) -> Record:
     if manifest.selection or manifest.shard not in ("", "1/1") or manifest.level in _NO_CLAIM:
         return record
     at, found = feature_level(manifest.feature_level), {result.operator for result in record.results} | set(manifest.unlisted)
-    lacking = [name for name in operator_names() if name not in found and introduced(name) <= at]
+    lacking = [name for name in operator_names() if name not in found and first_level(name) <= at]
     if len(lacking) <= _FEW:  # of some, no table is in force at the level that added them; to load all specs takes long
         lacking = [name for name in lacking if any(load(name).tables(at))]
     if not lacking:

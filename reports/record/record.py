@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from dmlcts.reports.record.atomic import replacing
 from dmlcts.spec.untrusted import sanitize
-from dmlcts.spec.untrusted.files import MIB, InputError, at, check, parse_json_line, read_lines, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, check, parse_json_line, path_text, read_lines, validator
 
 PASS, FAIL, WAIVED, UNEXPECTED_PASS, UNSUPPORTED, ERROR, NOT_RUN = (
     "pass", "fail", "waived", "unexpected_pass", "unsupported", "error", "not_run",
@@ -274,7 +274,7 @@ def read_entries(file: Path, known: Container[str] = ()) -> Iterator[tuple[int, 
     number = 0
 
     def wrong(path: Sequence[str | int], problem: str) -> RecordError:
-        return RecordError(f"{file}:{number}: {at(path) or 'a line of a results file'}: {problem}")
+        return RecordError(f"{file}:{number}: {path_text(path) or 'a line of a results file'}: {problem}")
 
     try:
         for number, text in enumerate(read_lines(file, LARGEST, LONGEST), start=1):

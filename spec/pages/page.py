@@ -132,7 +132,7 @@ class _PageReader:
         operator = self.operator(entries, blocks)
         parts = sections(blocks)
         struct, fields = self.struct(section(parts, "syntax"))
-        described = list(_described((*section(parts, "struct-fields"), *section(parts, "members"))))
+        described = list(_member_blocks((*section(parts, "struct-fields"), *section(parts, "members"))))
         members = tuple(self.members(described))
         if not fields and not members:
             what = "no C++ struct and no member descriptions found; give the whole page as Markdown"
@@ -242,7 +242,7 @@ def _kind(name: str) -> str:
     return "output" if name.startswith("Output") and TENSOR.fullmatch(name) else ""
 
 
-def _described(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Block]]]:
+def _member_blocks(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Block]]]:
     """Each member's name and the blocks that describe it. ``### -field ATensor``, or a line with only the name, begins one."""
     name, texts = "", list[Block]()
     for block in blocks:

@@ -32,7 +32,7 @@ from dmlcts.reports.record.record import (
     result_json,
     write_record,
 )
-from dmlcts.spec.model.abi import abi, feature_level, introduced
+from dmlcts.spec.model.abi import abi, feature_level, first_level
 from dmlcts.spec.model.operator import BASES
 from dmlcts.spec.reading.loader import load, operator_names
 from dmlcts.spec.untrusted.files import schema_of
@@ -230,7 +230,7 @@ def test_a_part_that_says_so_is_not_named_again(change: dict[str, Any]) -> None:
 def test_a_lower_feature_level_has_fewer_operators() -> None:
     for level in ("1_0", "4_1"):
         at = feature_level(level)
-        names = [name for name in operator_names() if introduced(name) <= at and any(load(name).tables(at))]
+        names = [name for name in operator_names() if first_level(name) <= at and any(load(name).tables(at))]
         assert 50 < len(names) < 177
         results = [replace(result(operator=name), feature_level="1_0") for name in names]
         assert checked(run(*results, feature_level=level), "x").manifest.selection == ""

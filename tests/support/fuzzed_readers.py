@@ -197,13 +197,15 @@ def spec_cases() -> Reader:
 
 def measured() -> Reader:
     from dmlcts.spec.reading.document import SpecError, read
-    from dmlcts.spec.reading.measured import checked
+    from dmlcts.spec.reading.measured import validated_document
 
     head = "by: X 1\ndate: '2026-01-01'\nlevel: '6_4'\nsuite: 0.1.0\ncommand: dmlcts probe\n"
     usual = "usual:\n  accepts:\n  - {rule: 'alignment/*', ways: [a]}\n"
     entry = "operators:\n  ELEMENT_WISE_ROUND:\n    probes: 3\n    cells: 2\n    accepts:\n    - {rule: sizes, ways: [b], types: [FLOAT32]}\n"
     return Reader(
-        lambda data, folder: checked(read(_file(folder, "m.yaml", data))), (SpecError,), ((head + usual + entry).encode(),)
+        lambda data, folder: validated_document(read(_file(folder, "m.yaml", data))),
+        (SpecError,),
+        ((head + usual + entry).encode(),),
     )
 
 

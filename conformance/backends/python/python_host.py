@@ -189,7 +189,11 @@ def _ran(backend: Backend, header: Header, payload: bytearray) -> list[bytes | m
 
 def _failed(error: BaseException) -> Header:
     """An answer that says what was raised."""
-    return {"status": "error", "message": sanitize.raised(error), "evidence": sanitize.block("".join(format_exception(error)[-6:]))}
+    return {
+        "status": "error",
+        "message": sanitize.error_line(error),
+        "evidence": sanitize.block("".join(format_exception(error)[-6:])),
+    }
 
 
 def _write(stream: FileIO, piece: Any) -> None:

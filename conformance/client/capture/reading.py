@@ -34,7 +34,7 @@ from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.shape import FAILURES
 from dmlcts.spec.untrusted import sanitize
 from dmlcts.spec.untrusted.desc_json import read_desc
-from dmlcts.spec.untrusted.files import MIB, InputError, at, check, parse_json, read_lines, shortened, validator
+from dmlcts.spec.untrusted.files import MIB, InputError, check, parse_json, path_text, read_lines, shorten_text, validator
 
 VERSION = 1
 LARGEST = 1024 * MIB
@@ -163,7 +163,7 @@ class _Reader:
             try:
                 operator = Operator(record["id"], number, read_desc(record["desc"], load, "desc"))
             except FAILURES as error:
-                raise _Wrong(shortened(str(error))) from None
+                raise _Wrong(shorten_text(str(error))) from None
         capture.operators.append(operator)
         self._add(record, operator)
 
@@ -326,7 +326,7 @@ def _check(part: str, record: object) -> None:
     check(
         validator("dmlcts.conformance.client.capture", "event", part),
         record,
-        lambda path, problem: _Wrong(f"{at(path) or 'the line'}: {problem}"),
+        lambda path, problem: _Wrong(f"{path_text(path) or 'the line'}: {problem}"),
     )
 
 

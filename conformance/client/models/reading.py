@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dmlcts.conformance.client.models.writing import ELEMENT_TYPES, proto_bytes, proto_text, value_info
-from dmlcts.spec.untrusted.files import MIB, InputError, read_bytes, shortened
+from dmlcts.spec.untrusted.files import MIB, InputError, read_bytes, shorten_text
 
 Array = NDArray[Any]
 
@@ -189,7 +189,7 @@ def _embedded(model: Model, name: str, weight: bytes) -> bytes:
             stream.seek(offset)
             data = stream.read(int(external.get("length", "-1")))
     except (OSError, KeyError, ValueError) as error:
-        raise ModelError(f"{model.file}: the bytes of weight {shortened(name)} cannot be read: {error}") from None
+        raise ModelError(f"{model.file}: the bytes of weight {shorten_text(name)} cannot be read: {error}") from None
     return kept + proto_bytes(9, data)
 
 

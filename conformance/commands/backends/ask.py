@@ -35,7 +35,7 @@ from dmlcts.spec.reading.loader import load
 from dmlcts.spec.rules.attribute_value import attribute_value
 from dmlcts.spec.rules.rules import violations
 from dmlcts.spec.rules.shape import FAILURES
-from dmlcts.spec.untrusted.files import shortened
+from dmlcts.spec.untrusted.files import shorten_text
 
 Given = tuple[str, tuple[int, ...] | None, tuple[Any, ...] | None]
 """A tensor as it is given: its data type (empty if none is), sizes (None if they follow), and elements (None where it has random data)."""
@@ -134,7 +134,7 @@ def asked(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, An
         field = next((field for field in plan.operator.fields if field.name == name), None)
         if not equals or field is None:
             known = ", ".join(field.name for field in plan.operator.fields)
-            raise UsageError(f"{shortened(text)!r} must be FIELD=VALUE, with a field of {plan.operator.name}: {known}")
+            raise UsageError(f"{shorten_text(text)!r} must be FIELD=VALUE, with a field of {plan.operator.name}: {known}")
         if name in seen:
             raise UsageError(f"{name} is given twice")
         seen.add(name)
@@ -152,9 +152,11 @@ def asked(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, An
     except UsageError:
         raise
     except WireError as error:
-        raise UsageError(shortened(str(error))) from None
+        raise UsageError(shorten_text(str(error))) from None
     except (*FAILURES, MemoryError) as error:  # of an expression that was given, or over what was given
-        raise UsageError(f"{plan.operator.name} cannot be made of these values: {shortened(str(error)) or 'too large'}") from None
+        raise UsageError(
+            f"{plan.operator.name} cannot be made of these values: {shorten_text(str(error)) or 'too large'}"
+        ) from None
     needed = sum(tensor.count * tensor.type.bits // 8 for _, tensor in desc.tensors())
     if needed > LARGEST_TENSORS:
         raise UsageError(f"the tensors need {needed:,} bytes; at most {LARGEST_TENSORS:,} are allowed: give smaller sizes")
@@ -181,7 +183,7 @@ def _inputs(plan: Plan, desc: OperatorDesc, given: Mapping[str, Given]) -> dict[
                     raise ValueError(f"{wrong[0]!r} is no value of {tensor.data_type}")
                 inputs[name] = literal_array(Literal(tensor.data_type, tensor.sizes, elements))
         except (*FAILURES, KeyError) as error:
-            raise UsageError(f"{name}: {shortened(str(error))}") from None
+            raise UsageError(f"{name}: {shorten_text(str(error))}") from None
     return inputs
 
 
@@ -234,7 +236,7 @@ def _held(plan: Plan, field: Field, value: object) -> None:
             OperatorDesc(plan.operator.name, {**dict.fromkeys(f.name for f in plan.operator.fields), field.name: value}), load
         )
     except WireError as error:
-        raise UsageError(shortened(str(error))) from None
+        raise UsageError(shorten_text(str(error))) from None
     if field.name in plan.arrays.values() and isinstance(value, int) and value > _MOST_TENSORS:
         raise UsageError(f"{field.name}: {value:,} tensors; at most {_MOST_TENSORS:,} are made")
 
@@ -254,7 +256,7 @@ def _tensor(name: str, text: str) -> Given:
         elements = np.array(None, dtype=object)
     if not elements.ndim or not all(isinstance(element, int | float | str) for element in elements.ravel()):
         raise UsageError(
-            f"{field_of(name)}: {shortened(text)!r} is neither sizes such as 2x3 nor a list of elements, such as [[1,2],[3,4]]"
+            f"{field_of(name)}: {shorten_text(text)!r} is neither sizes such as 2x3 nor a list of elements, such as [[1,2],[3,4]]"
         )
     return data_type, elements.shape, tuple(elements.ravel().tolist())
 
@@ -264,4 +266,4 @@ def _value(name: str, text: str) -> Any:
     try:
         return parse_value(text)
     except SpecError as error:
-        raise UsageError(f"{field_of(name)}: {shortened(text)!r} is no value: {error.problem}") from None
+        raise UsageError(f"{field_of(name)}: {shorten_text(text)!r} is no value: {error.problem}") from None

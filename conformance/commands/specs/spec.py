@@ -29,7 +29,7 @@ from dmlcts.spec.pages.sections import constants_of
 from dmlcts.spec.reading import file_form
 from dmlcts.spec.reading.document import LARGEST, SpecError, read
 from dmlcts.spec.reading.loader import load_document, load_file, measured_folder, operators_folder, profiles_folder
-from dmlcts.spec.reading.measured import checked, checked_census, networks_of
+from dmlcts.spec.reading.measured import checked_census, networks_of, validated_document
 from dmlcts.spec.reading.promises import plain
 from dmlcts.spec.untrusted.files import InputError, read_text
 from dmlcts.spec.writing.yaml_writer import yaml_text
@@ -92,7 +92,7 @@ def show(operator: str, as_json: bool, as_yaml: bool) -> None:
     if as_json:
         data = {
             "networks": networks_of(measured_folder(), found.name),
-            "measured": plain(found.measured),
+            "measured": plain(found.probe_measurements),
             "accepts": plain(found.accepts),
             "constants": constants_of(found),
         }
@@ -136,7 +136,7 @@ def _problems(file: Path) -> Iterator[str]:
     """What is wrong with a spec file; the first thing alone where it is so wrong that nothing can be made of it."""
     try:
         if file.parent.name == "measured":
-            checked(read(file), file)
+            validated_document(read(file), file)
             return
         if file.parent.name == "census":
             checked_census(read(file), file)

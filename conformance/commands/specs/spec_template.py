@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dmlcts.spec.model.abi import abi, feature_level, introduced
+from dmlcts.spec.model.abi import abi, feature_level, first_level
 from dmlcts.spec.model.operator import Field, Operator
 from dmlcts.spec.reading.document import parse, read
 from dmlcts.spec.reading.file_form import CASES, ORDER, SCHEMA
@@ -26,7 +26,7 @@ OWN = ("operator", "type", "introduced", "summary", "accepts", "examples", "erra
 
 def begun(name: str, other: str | None, earlier: bool = False) -> str:
     """The text of a spec file to begin with. ``other``: the operator or profile that it is like, ``earlier`` if it is an earlier version."""
-    level = introduced(name)
+    level = first_level(name)
     head = {
         "operator": name,
         "type": abi().operator_types[name],
@@ -208,7 +208,7 @@ def _support(other: str) -> Sequence[Mapping[str, Any]]:
 
 def _tables(tables: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
     """Those tables from the level of this operator on; the oldest has that level."""
-    level = introduced(name)
+    level = first_level(name)
     newer = [table for table in tables if feature_level(table["level"]) > level]
     rest = [table for table in tables if table not in newer] or tables[-1:]
     first = rest[0]["level"]

@@ -185,7 +185,7 @@ def _tied(what: str, alike: Callable[[Any, Any], bool]) -> Repair:
         firsts: dict[str, TensorDesc] = {}
         tensors = dict(dispatch.desc.tensors())
         for group in plan_of(load(dispatch.desc.type)).tied(what):
-            first, *others = [name for of in group for name, _ in dispatch.desc.called(of)] or [""]
+            first, *others = [name for of in group for name, _ in dispatch.desc.tensors_called(of)] or [""]
             firsts |= dict.fromkeys(others, tensors[first])
 
         def seen(name: str, tensor: TensorDesc) -> TensorDesc:

@@ -18,7 +18,7 @@ from dmlcts.generator.suite.suite import find_case, network_dispatches, operator
 from dmlcts.spec.model.abi import feature_level
 from dmlcts.spec.reading.loader import measured_folder, operator_names, short_form
 from dmlcts.spec.reading.measured import census_networks, networks_of
-from dmlcts.spec.untrusted.files import shortened
+from dmlcts.spec.untrusted.files import shorten_text
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _dispatched(network: str, operators: Iterable[str]) -> tuple[str, ...]:
     if network not in (known := census_networks(measured_folder())):
         similar = get_close_matches(network, known, n=4, cutoff=0.5)
         which = f"similar names: {', '.join(similar)}" if similar else "docs/clients.md says which there are"
-        raise UsageError(f"no network {shortened(network)!r} in the census; {which}")
+        raise UsageError(f"no network {shorten_text(network)!r} in the census; {which}")
     return tuple(name for name in operators if network in networks_of(measured_folder(), name))
 
 
@@ -163,7 +163,7 @@ def _matching(given: str) -> list[str]:
         return [pattern]
     found = [name for name in operator_names() if any(fnmatchcase(form, pattern) for form in (name, short_form(name)))]
     if not found:
-        raise UsageError(f"no operator {shortened(given)!r}; {near(pattern)}")
+        raise UsageError(f"no operator {shorten_text(given)!r}; {near(pattern)}")
     if len(found) > 1 and not set("*?[") & set(pattern):
         raise UsageError(f"{given!r} may be {' or '.join(found)}; give the whole name")
     return found

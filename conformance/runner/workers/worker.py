@@ -118,7 +118,7 @@ def result_in(session: Session, case: Case) -> Result:
         return session.settled(replace(not_run(case), status=ERROR, message=f"the spec is wrong: {sanitize.line(error)}"))
     except BaseException as error:  # a backend in this process may raise anything
         evidence = {"traceback": sanitize.block("".join(format_exception(error)[-6:]))}
-        message = f"internal error of the suite (please report it): {sanitize.raised(error)}"
+        message = f"internal error of the suite (please report it): {sanitize.error_line(error)}"
         return session.settled(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
 
 

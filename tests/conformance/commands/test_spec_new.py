@@ -19,7 +19,7 @@ from dmlcts.conformance.commands.specs.spec_template import begun, function
 from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.generator.case.case import REJECTION, Case
 from dmlcts.generator.suite.suite import operator_cases
-from dmlcts.spec.model.abi import abi, introduced
+from dmlcts.spec.model.abi import abi, first_level
 from dmlcts.spec.model.desc import Size2D
 from dmlcts.spec.reading.document import SpecError
 from dmlcts.spec.reading.file_form import OPEN, problems
@@ -39,7 +39,7 @@ def test_a_spec_can_be_begun_from_any(other: str | None) -> None:
     for name in BEGUN:
         text = begun(name, other, earlier=other in spec_new._earlier(name))
         operator = load_text(text)
-        assert (operator.name, operator.type, operator.introduced) == (name, abi().operator_types[name], introduced(name))
+        assert (operator.name, operator.type, operator.introduced) == (name, abi().operator_types[name], first_level(name))
         assert min(table.level for table in operator.support) == operator.introduced
         assert (operator.examples, operator.errata, operator.accepts) == ((), (), ())
         ast.parse(function(name, operator))
@@ -146,7 +146,7 @@ def test_a_begun_function_is_a_module(name: str) -> None:
 
 @pytest.mark.parametrize("name", operator_names())
 def test_the_abi_knows_the_level_that_introduced_each(name: str) -> None:
-    assert introduced(name) == load(name).introduced
+    assert first_level(name) == load(name).introduced
 
 
 @pytest.mark.parametrize(

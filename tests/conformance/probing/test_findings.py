@@ -206,7 +206,7 @@ def test_a_rule_enforced_in_part_stays_demanded(tmp_path: Path) -> None:
     before = rejected_rules(load(ROUND).strict())
     write(tmp_path, recorded(probed(ROUND, takes_odd_totals)))
     after = measured_in(tmp_path, ROUND)
-    assert [entry.what for entry in after.measured[0].accepts] == [
+    assert [entry.what for entry in after.probe_measurements[0].accepts] == [
         "tensor/InputTensor/total-size",
         "tensor/OutputTensor/total-size",
     ]
@@ -216,7 +216,7 @@ def test_a_rule_enforced_in_part_stays_demanded(tmp_path: Path) -> None:
 
 def test_what_another_implementation_accepts_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path, replace(recorded(probed(SHIFT, takes_int8)), by="DirectMLike 1"), name=SHIFT)
-    assert measured_in(tmp_path, SHIFT).measured[0].accepts
+    assert measured_in(tmp_path, SHIFT).probe_measurements[0].accepts
     assert measured_in(tmp_path, SHIFT).accepts == ()
 
 
