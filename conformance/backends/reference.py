@@ -46,7 +46,9 @@ class ReferenceBackend(ArrayBackend):
             raise Unsupported(f"{desc.type} has no reference")
         answers = self.answers(desc, {name: on_device(self.xp, array) for name, array in inputs.items()})
         with np.errstate(all="ignore"):
-            return {name: host(answer.stored).astype(numpy_dtype(desc.tensor(name).data_type)) for name, answer in answers.items()}
+            return {
+                name: host(answer.stored_value).astype(numpy_dtype(desc.tensor(name).data_type)) for name, answer in answers.items()
+            }
 
     def answers(self, desc: OperatorDesc, inputs: Mapping[str, Array]) -> Mapping[str, Answer]:
         """What is computed, by output: where answers are contested, the first."""

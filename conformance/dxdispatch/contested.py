@@ -65,4 +65,4 @@ def _undefined(answer: Answer, like: Array) -> Array:
 
 def _stored(answer: Answer, data_type: str) -> Array:
     with np.errstate(all="ignore"):
-        return np.ascontiguousarray(host(answer.stored).astype(numpy_dtype(data_type), copy=False))
+        return np.ascontiguousarray(host(answer.stored_value).astype(numpy_dtype(data_type), copy=False))

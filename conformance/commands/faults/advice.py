@@ -13,7 +13,7 @@ from dmlcts.generator.case.case import REFERENCE, VALUES
 from dmlcts.generator.case.inputs import inputs
 from dmlcts.generator.suite.suite import operator_cases
 from dmlcts.reference.registry import compute, reference_of
-from dmlcts.reference.stage import Instead, replaced, stages
+from dmlcts.reference.stage import Instead, replace_stages, stages
 from dmlcts.spec.reading.loader import load
 
 _SHOWN_BY = {
@@ -89,7 +89,7 @@ def stages_of(operator: str) -> frozenset[str]:
 
         return run
 
-    with replaced({name: noted(name) for name in stages()}):
+    with replace_stages({name: noted(name) for name in stages()}):
         for case in operator_cases(operator, "smoke"):
             if case.expect in (REFERENCE, VALUES):
                 compute(case.desc, inputs(case))

@@ -140,7 +140,11 @@ def _reciprocal_divisor(right: Callable[..., Array], *args: Any) -> Array:
 
 def _toward_zero(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
     answers = compute(desc, inputs)
-    exact = next(np.asarray(a.stored) for a in answers.values() if not callable(a.stored) and np.shape(a.stored) == right.shape)
+    exact = next(
+        np.asarray(a.stored_value)
+        for a in answers.values()
+        if not callable(a.stored_value) and np.shape(a.stored_value) == right.shape
+    )
     beyond = np.isfinite(right) & (np.abs(right.astype(np.float64)) > np.abs(exact.astype(np.float64)))
     return np.where(beyond, np.nextafter(right, right.dtype.type(0)), right)
 

@@ -39,7 +39,7 @@ def by_transforms(right: Callable[..., Array], xp: Any, layer: Layer) -> Array:
 
 def _padded(layer: Layer) -> Array:
     """The input as far as its tiles reach, which leave no result out."""
-    x = layer.taken(layer.x).astype(np.float32)
+    x = layer.taken_elements(layer.x).astype(np.float32)
     widths = [(0, 0)] * 3
     for start, size, has in zip(layer.geometry.start, layer.geometry.sizes, x.shape[3:], strict=True):
         reach = -(-size // _STEP) * _STEP + _TILE - _STEP

@@ -15,7 +15,7 @@ from dmlcts.conformance.backends.buffers import read_tensor, write_tensor
 from dmlcts.conformance.backends.reference import ReferenceBackend
 from dmlcts.conformance.faults.model.bounded import bounded_memory
 from dmlcts.conformance.faults.model.fault import Array, Fault, Inputs
-from dmlcts.reference.stage import replaced
+from dmlcts.reference.stage import replace_stages
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.desc import OperatorDesc, TensorDesc
 from dmlcts.spec.model.dtypes import numpy_dtype
@@ -123,7 +123,7 @@ class MutantBackend(ReferenceBackend):
                 with np.errstate(all="ignore"):
                     given = fault.inputs(misread, inputs)
                 misread = with_tensors_of(misread, given)
-            with replaced(fault.stages) if fault.stages else nullcontext():
+            with replace_stages(fault.stages) if fault.stages else nullcontext():
                 outputs = self.compute(misread, given)
         except Exception:
             if fault.desc is None and fault.inputs is None:

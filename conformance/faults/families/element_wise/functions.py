@@ -33,7 +33,7 @@ def scale_bias(desc: OperatorDesc) -> tuple[float, float]:
 def _scaled_after(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
     """Scale and bias applied to the result."""
     scale, bias = scale_bias(desc)
-    y: Array = compute(desc.with_fields(ScaleBias=None), inputs)["OutputTensor"].stored
+    y: Array = compute(desc.with_fields(ScaleBias=None), inputs)["OutputTensor"].stored_value
     return y.astype("f8") * scale + bias
 
 
