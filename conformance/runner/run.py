@@ -26,7 +26,7 @@ from dmlcts.conformance.runner.workers.search import work_of
 from dmlcts.conformance.runner.workers.session import Session
 from dmlcts.conformance.runner.workers.worker import Worker, not_run
 from dmlcts.generator.case.case import HUGE
-from dmlcts.reports.gate.waivers import unused
+from dmlcts.reports.gate.waivers import unused_patterns
 from dmlcts.reports.record.record import SEARCH, Manifest, Record, Result
 from dmlcts.spec.model.abi import feature_level
 
@@ -181,7 +181,7 @@ def _finish(run: _Begun, interrupted: bool, clock: float) -> Record:
     if complete:
         record = completed(record, plan)
         if level != SEARCH:  # what a search did not draw says nothing about a waiver
-            without_case = unused(run.opened.session.waivers, [result.case for result in record.results])
+            without_case = unused_patterns(run.opened.session.waivers, [result.case for result in record.results])
     ended = replace(
         record.manifest,
         finished=now(),

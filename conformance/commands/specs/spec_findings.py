@@ -18,7 +18,7 @@ from dmlcts.conformance.runner.planning.options import UsageError
 from dmlcts.reports.formats.markdown import plain
 from dmlcts.reports.gate.waivers import Waiver, WaiverError, read_waivers
 from dmlcts.reports.record.files import write_text
-from dmlcts.reports.record.versions import within
+from dmlcts.reports.record.versions import is_within
 from dmlcts.spec.model.operator import Operator
 from dmlcts.spec.model.source import EFFECTS, Erratum
 
@@ -128,7 +128,7 @@ def _of_the_dll(text: str) -> str:
 def _is_about(waiver: Waiver, versions: Sequence[str]) -> bool:
     """Whether a waiver is about one of these versions of DirectML.dll, or about any."""
     ranges = waiver.versions.get("DirectML")
-    return ranges is None or any(within(version, text) for version in versions for text in ranges)
+    return ranges is None or any(is_within(version, text) for version in versions for text in ranges)
 
 
 def _waived(waivers: Sequence[Waiver]) -> Iterator[str]:

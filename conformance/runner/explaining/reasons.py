@@ -121,12 +121,12 @@ def _needed(search: Search, best: Separation | None, left: Flags) -> Separation 
     """What all failures need, where it says more of them than the best that decides; None where it does not."""
     if best is not None and best.new == len(left):
         return None
-    found = search.needed(left)
+    found = search.needed_conditions(left)
     if found is None:
         return None
     needed, saved = found
     often = needed.failing >= _OFTEN * (needed.failing + needed.passing)
-    return needed if best is None or often or saved > search.saved(best, left) else None
+    return needed if best is None or often or saved > search.saved_bits(best, left) else None
 
 
 def _reason(made: Conditions, found: Separation, within: _Within, left: Flags, *, needed: bool = False) -> Reason:

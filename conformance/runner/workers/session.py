@@ -26,7 +26,7 @@ from dmlcts.conformance.runner.workers.malloc import keep_freed_memory
 from dmlcts.generator.case.case import AGREEMENT, RELATION, Case, to_json
 from dmlcts.generator.random.fuzz_cases import find_numbered
 from dmlcts.generator.random.random_dispatch import KIND as DRAWN
-from dmlcts.reports.claim.claim import REQUIRED, required
+from dmlcts.reports.claim.claim import REQUIRED, is_required
 from dmlcts.reports.gate.waivers import Waiver, apply_waivers, read_waivers
 from dmlcts.reports.record.files import portable
 from dmlcts.reports.record.record import FAIL, PASS, SEARCH, UNSUPPORTED, Result
@@ -83,7 +83,7 @@ class Session:
 
     def _judged(self, result: Result, waivers: Sequence[Waiver]) -> Result:
         if result.status == UNSUPPORTED:
-            name = next((name for name in self.options.required if required(name, result)), "")
+            name = next((name for name in self.options.required if is_required(name, result)), "")
             if name:
                 message = f"unsupported, but required ({name}): {result.message}"
                 result = replace(result, status=FAIL, message=message, evidence={**result.evidence, REQUIRED: name})

@@ -18,7 +18,7 @@ from dmlcts.conformance.backends.directml import backend, releases, seal, setup,
 from dmlcts.conformance.backends.directml.dll import read_dll
 from dmlcts.conformance.backends.directml.releases import contents_digest, release_of
 from dmlcts.conformance.commands.cli import main
-from dmlcts.reports.record.versions import within
+from dmlcts.reports.record.versions import is_within
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -56,7 +56,7 @@ def test_a_release_is_known_whatever_its_signature(monkeypatch: pytest.MonkeyPat
         (tmp_path / "x.dll").write_bytes(other)
         found = read_dll(tmp_path / "x.dll")
         assert found.name == f"1.15.4.0+sha256.{hashlib.sha256(other).hexdigest()[:16]}"
-        assert not within(found.name, "1.8.0 to 1.15.4")
+        assert not is_within(found.name, "1.8.0 to 1.15.4")
 
 
 @pytest.mark.parametrize(
