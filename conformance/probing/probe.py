@@ -32,7 +32,7 @@ from dmlcts.conformance.probing.listed import listed_cases
 from dmlcts.generator.case.build import support_cells
 from dmlcts.generator.case.case import REJECTION, Case
 from dmlcts.generator.negative.cases import negatives
-from dmlcts.generator.negative.descs import resized
+from dmlcts.generator.negative.descs import resize_tensors
 from dmlcts.generator.plan.desc_plan import DescPlan
 from dmlcts.generator.plan.plan import plan_of
 from dmlcts.generator.plan.type_choices import TypeChoice, padded_run
@@ -172,7 +172,7 @@ def _changed(choice: TypeChoice, level: FeatureLevel) -> Iterator[Probe]:
     base = choice.usual_desc(_RUN, usual)
     lowest = plan.level_of(base) or choice.level
     for what, place, way, changed in _changes(plan, base, usual):
-        desc = plan.recomputed(changed, usual) if what in _ASKED_BY_CELLS else changed
+        desc = plan.recompute(changed, usual) if what in _ASKED_BY_CELLS else changed
         rules = tuple(sorted({v.label for v in violations(operator, desc, level)}))
         if not rules and what in _ASKED_BY_CELLS:
             continue
@@ -200,7 +200,7 @@ def _changes(plan: DescPlan, base: OperatorDesc, usual: Mapping[str, object]) ->
             yield "data-type", "+".join(names), data_type, _replaced(base, names, data_type=data_type)
     for names in _together_and_alone(plan, "DimensionCount"):
         for count in range(abi().limits["dimension_count"] + 2):
-            desc = resized(plan, base, names, padded_run(_RUN, count) if count else (), usual)
+            desc = resize_tensors(plan, base, names, padded_run(_RUN, count) if count else (), usual)
             yield "dimension-count", "+".join(names), str(count), desc
     for name, tensor in base.tensors():
         for what, way, changes in _tensor_changes(tensor):
@@ -227,7 +227,7 @@ def _tensor_changes(tensor: TensorDesc) -> Iterator[tuple[str, str, dict[str, ob
 
 
 def _together_and_alone(plan: DescPlan, what: str) -> list[tuple[str, ...]]:
-    groups = plan.tied(what)
+    groups = plan.tied_groups(what)
     return [*groups, *((name,) for group in groups if len(group) > 1 for name in group)]
 
 

@@ -86,7 +86,7 @@ class _Trial:
     def _fails_without_one_of(self, needs: tuple[Need, ...]) -> bool:
         try:
             for need in needs:
-                if self.simplifier.without(need):
+                if self.simplifier.holds_without(need):
                     return True
         except StopIteration:
             pass

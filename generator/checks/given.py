@@ -28,7 +28,7 @@ class OperatorCases:
         """The cases that it must refuse."""
         return [case for case in self.cases if case.expect == REJECTION]
 
-    def breaking(self, rule: str) -> list[Case]:
+    def cases_breaking(self, rule: str) -> list[Case]:
         """The negative cases in which a rule (``constraint/same-sizes``) is broken, alone or with others."""
         return [case for case in self.negative if f"rejects/{rule}" in case.covers]
 

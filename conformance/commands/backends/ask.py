@@ -198,7 +198,7 @@ def _desc(plan: Plan, attributes: Mapping[str, object], given: Mapping[str, Give
     if known.keys() >= needed.keys():  # nothing is left to follow, so that it may break any rule
         tensors = {name: TensorDesc(wanted.get(name, dict(types)[of]), known[name]) for name, of in needed.items()}
         return OperatorDesc(plan.operator.name, plan.fields(tensors, attributes))
-    given_count = len(known.get(plan.leading, next(iter(known.values()), ())))
+    given_count = len(known.get(plan.leading_tensor, next(iter(known.values()), ())))
     errors = []
     for count in (given_count,) if known else _DIMENSIONS:  # an axis may need several
         try:
@@ -214,10 +214,10 @@ def _attribute(plan: Plan, field: Field, text: str) -> object:
         _held(plan, field, raw)
         return raw  # no constant, perhaps
     if field.type == "OPERATOR_DESC" and raw is not None:
-        return plan_of(operator_named(str(raw))).fused
+        return plan_of(operator_named(str(raw))).fused_operator
     if field.type == "OPERATOR_DESC_ARRAY" and (isinstance(raw, list) or re.fullmatch(r"[\w, ]+", text)):
         names = raw if isinstance(raw, list) else text.split(",")
-        return tuple(plan_of(operator_named(str(name).strip())).fused for name in names)
+        return tuple(plan_of(operator_named(str(name).strip())).fused_operator for name in names)
     try:
         value = attribute_value(field.type, field.enum, field.optional, raw, compile_expression)
     except ValueError as error:

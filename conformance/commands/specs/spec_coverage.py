@@ -97,7 +97,7 @@ def _first(problems: list[str]) -> list[str]:
 
 def _json(found: Found) -> dict[str, Any]:
     entry = found.coverage
-    columns = {c.name: {"promised": c.promised, "covered": c.covered, "missing": list(c.missing)} for c in entry.columns}
+    columns = {c.name: {"promised": c.promised, "covered": c.covered_count, "missing": list(c.missing)} for c in entry.columns}
     tuples = {k: {"feasible": c.feasible, "covered": c.covered, "missing": list(c.missing)} for k, c in found.together.items()}
     own = {"operator": entry.operator, "cases": entry.cases, "complete": found.complete}
     return {
@@ -116,7 +116,8 @@ def _print_coverage(found: Sequence[Found]) -> None:
         table.add_column(name, justify="right")
     for entry in (each.coverage for each in found):
         cells = [
-            f"[red]{c.covered}/{c.promised}[/]" if c.missing else str(c.promised) if c.promised else "–" for c in entry.columns
+            f"[red]{c.covered_count}/{c.promised}[/]" if c.missing else str(c.promised) if c.promised else "–"
+            for c in entry.columns
         ]
         table.add_row(entry.operator, *cells, str(entry.cases))
     out = console()

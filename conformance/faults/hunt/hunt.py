@@ -17,7 +17,7 @@ from dmlcts.conformance.faults.model.fault import Array
 from dmlcts.conformance.faults.model.mutant import Mutant, MutantBackend
 from dmlcts.conformance.runner.planning.options import RunOptions
 from dmlcts.conformance.runner.workers.session import Session
-from dmlcts.generator.case.case import REJECTION, Case, beyond
+from dmlcts.generator.case.case import REJECTION, Case, is_beyond
 from dmlcts.generator.case.inputs import inputs as case_inputs
 from dmlcts.generator.suite.suite import operator_cases, select
 from dmlcts.reports.record.record import ERROR, FAIL, PASS, Result
@@ -156,7 +156,7 @@ class Hunter:
         rejections = mutant.fault.accepts is not None
         for last in (False, True):
             fitting = (
-                t for t in self.trials if (t.case.expect == REJECTION) == rejections and beyond(t.case.level, "core") == last
+                t for t in self.trials if (t.case.expect == REJECTION) == rejections and is_beyond(t.case.level, "core") == last
             )
             yield from sorted(
                 fitting, key=lambda trial: (trial.case.kind == PROPERTY, trial.case.kind not in kinds, -trial.promise)

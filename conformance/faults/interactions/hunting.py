@@ -128,7 +128,7 @@ def _meeting(one: Planted, model: Model) -> Iterator[Case]:
     genes, best, since = Genes(random), 0, 0
     for _ in range(_STEPS):
         # A draw apart, now and then: conditions may hinder each other, so that no single step leads from one to the other.
-        tried = genes.changed(random.choice(_CHANGES)) if best and random.random() > _APART else Genes(random)
+        tried = genes.mutate(random.choice(_CHANGES)) if best and random.random() > _APART else Genes(random)
         case = dispatch_from(model, tried, rule)
         since += 1
         if case is not None:

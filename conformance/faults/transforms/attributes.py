@@ -75,7 +75,7 @@ def _misreadings(operator: Operator, field: Field) -> Iterator[tuple[str, str, D
         yield (
             "ignored",
             f"ignores {field.name}",
-            lambda desc: plan_of(operator).recomputed(desc, {**desc.fields, field.name: usual}),
+            lambda desc: plan_of(operator).recompute(desc, {**desc.fields, field.name: usual}),
         )
     if field.enum:
         names = list(abi().enums[field.enum].values)
@@ -133,7 +133,7 @@ def _fused_as(operator: Operator, field: Field, one: str, other: OperatorDesc) -
         fused = given.fields[field.name]
         if not isinstance(fused, OperatorDesc) or fused.type != one:
             return given
-        return plan_of(operator).recomputed(given, {**given.fields, field.name: other})
+        return plan_of(operator).recompute(given, {**given.fields, field.name: other})
 
     return desc
 
@@ -141,7 +141,7 @@ def _fused_as(operator: Operator, field: Field, one: str, other: OperatorDesc) -
 def _element_ignored(operator: Operator, field: Field, usual: object, place: int) -> Desc:
     def desc(given: OperatorDesc) -> OperatorDesc:
         value = given.fields[field.name]
-        unset = plan_of(operator).recomputed(given, {**given.fields, field.name: usual}).fields[field.name]
+        unset = plan_of(operator).recompute(given, {**given.fields, field.name: usual}).fields[field.name]
         if not (isinstance(value, tuple) and isinstance(unset, tuple)) or len(value) != len(unset) or not value:
             return given
         found = list(value)

@@ -51,7 +51,7 @@ def _last_wrong(desc: OperatorDesc, inputs: Inputs, right: Array) -> Array:
 def _conditions(operator: Operator) -> Iterator[tuple[str, str, Where]]:
     """Label, words that follow "wrong", and the condition."""
     tensors = tensors_of(operator)
-    for group in plan_of(operator).tied("DataType"):
+    for group in plan_of(operator).tied_groups("DataType"):
         field = next(field for field in tensors if plan_of(operator).name_of(field.name) == group[0])
         for data_type in sorted(types_of(operator, field)):
             yield f"{field.name}/{data_type}", f"where {field.name} is {data_type}", _of_type(field.name, data_type)

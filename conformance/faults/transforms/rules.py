@@ -32,7 +32,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     for rule in rules:
         yield f"accepts/{rule.removeprefix('constraint/')}", Fault(f"does not enforce {rule}", accepts=_accepting(operator, rule))
     plan = plan_of(operator)
-    groups = {group[0]: {dict(choice.types)[group[0]] for choice in plan.choices} for group in plan.tied("DataType")}
+    groups = {group[0]: {dict(choice.types)[group[0]] for choice in plan.choices} for group in plan.tied_groups("DataType")}
     for name, listed in groups.items():
         rule = f"support/{field_of(name)}/data-type"
         of_array = {data_type for table in operator.support for data_type in table.row(name).data_types}
@@ -50,7 +50,7 @@ def faults(operator: Operator) -> Iterator[tuple[str, Fault]]:
     if any(constraint.same == "Sizes" for constraint in operator.constraints):
         for label, (does, alike) in _SIZES.items():
             yield f"accepts/sizes-{label}", Fault(does, accepts=_seeing(_tied("Sizes", alike)))
-    tied = [[abi().data_types[of] for of in groups[group[0]]] for group in plan.tied("DataType") if len(group) > 1]
+    tied = [[abi().data_types[of] for of in groups[group[0]]] for group in plan.tied_groups("DataType") if len(group) > 1]
     for label, (what, are_alike) in _ALIKE.items():
         if any(a != b and are_alike(a, b) for types in tied for a in types for b in types):
             accepts = _seeing(_tied("DataType", are_alike))
@@ -184,7 +184,7 @@ def _tied(what: str, alike: Callable[[Any, Any], bool]) -> Repair:
     def repair(dispatch: Dispatch) -> Dispatch:
         firsts: dict[str, TensorDesc] = {}
         tensors = dict(dispatch.desc.tensors())
-        for group in plan_of(load(dispatch.desc.type)).tied(what):
+        for group in plan_of(load(dispatch.desc.type)).tied_groups(what):
             first, *others = [name for of in group for name, _ in dispatch.desc.tensors_called(of)] or [""]
             firsts |= dict.fromkeys(others, tensors[first])
 

@@ -37,7 +37,7 @@ def pairs_left_out(operator: str, results: Sequence[Result]) -> Iterator[Explana
     if not ran or not lacking:
         return
     plan = plan_of(load(operator))
-    model, tuples = model_of(plan), Tuples.among(space_of(plan), 2)
+    model, tuples = model_of(plan), Tuples.from_space(space_of(plan), 2)
     had, lost = _rows(model, ran), _rows(model, lacking)
     covered = tuples.flags(had)
     every = covered | tuples.flags(lost)
@@ -48,7 +48,7 @@ def pairs_left_out(operator: str, results: Sequence[Result]) -> Iterator[Explana
     never = Counter[tuple[int, int]]()
     others, others_missing = 0, 0
     for place in map(int, np.flatnonzero(every)):
-        strange = [value for value in tuples.at(place) if value not in known]
+        strange = [value for value in tuples.tuple_at(place) if value not in known]
         never.update(strange)
         others += not strange
         others_missing += not strange and bool(missing[place])
@@ -78,4 +78,4 @@ def _named(model: Model, values: Sequence[tuple[int, int]]) -> Iterator[str]:
             if len(same) > 1
             else ""
         )
-        yield model.shown([same[0]]) + more
+        yield model.values_text([same[0]]) + more

@@ -132,7 +132,7 @@ def _needed(search: Search, best: Separation | None, left: Flags) -> Separation 
 def _reason(made: Conditions, found: Separation, within: _Within, left: Flags, *, needed: bool = False) -> Reason:
     """What was found, as a reason. Of conditions alike in the cases that were searched, those are taken that are best in all."""
     every = [found.conditions, *found.rivals]
-    meets = [within.meets & made.meeting(each) for each in every]
+    meets = [within.meets & made.cases_meeting(each) for each in every]
     if needed:
         every, meets = every[:1], meets[:1]
     else:
