@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.backends.array_backend import ArrayBackend, rejected
+from dmlcts.conformance.backends.array_backend import ArrayBackend, rejection
 from dmlcts.conformance.backends.backend import BackendInfo, BackendUnavailable, Dispatch, Unsupported
 from dmlcts.reference.answer import Answer, host, on_device
 from dmlcts.reference.answer_cache import recent
@@ -56,7 +56,7 @@ class ReferenceBackend(ArrayBackend):
 
     def refuse(self, broken: list[Violation], dispatch: Dispatch) -> None:
         """Rejects, as DirectML does."""
-        raise rejected(broken)
+        raise rejection(broken)
 
 
 def open_reference(argument: str) -> ReferenceBackend:

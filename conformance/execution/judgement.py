@@ -21,7 +21,7 @@ from dmlcts.spec.reading.loader import load
 Array = NDArray[Any]
 
 
-def judged(case: Case, outputs: Mapping[str, Array], answers: Mapping[str, Mapping[str, Answer]], info: BackendInfo) -> Outcome:
+def judge_case(case: Case, outputs: Mapping[str, Array], answers: Mapping[str, Mapping[str, Answer]], info: BackendInfo) -> Outcome:
     """The outcome for the first answer that matches, or for the first one if none does. ``outputs`` are packed arrays by tensor name.
 
     It has a verdict for each output of that answer, in the answer's order.

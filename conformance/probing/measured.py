@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from dmlcts.conformance.backends.backend import BackendInfo
-from dmlcts.conformance.probing.findings import accepted_beyond, counts, refused_promises, unanswered
+from dmlcts.conformance.probing.findings import accepted_beyond, counts, refused_promises, unanswered_promises
 from dmlcts.conformance.probing.probe import CONFIRMED, Probed
 from dmlcts.spec.model.abi import abi
 from dmlcts.spec.model.measurement import ALL, MeasuredDifference, Measurement
@@ -49,7 +49,7 @@ def measurement_of(probed: Probed, info: BackendInfo, backend: str) -> Measureme
         rejections=probed.rejections(),
         accepts=tuple(accepted_beyond(probed)),
         refuses=tuple(map(_public_difference, refused_promises(probed))),
-        unknown=tuple(map(_public_difference, unanswered(probed))),
+        unknown=tuple(map(_public_difference, unanswered_promises(probed))),
     )
 
 
@@ -146,7 +146,7 @@ def file_text(found: Sequence[tuple[Operator, Measurement]]) -> str:
     measurements = [measurement for _, measurement in found]
     command = measurements[0].command.removesuffix(f" {found[0][0].name}")
     head = {key: Counter(getattr(m, key) for m in measurements).most_common(1)[0][0] for key in ("by", "device", *OF_ALL)}
-    folded = {operator.name: {key: _folded(getattr(m, key), tensors_of(operator)) for key in LISTS} for operator, m in found}
+    folded = {operator.name: {key: _fold_tensors(getattr(m, key), tensors_of(operator)) for key in LISTS} for operator, m in found}
     usual = {key: _usual([lists[key] for lists in folded.values()]) for key in LISTS}
     operators = {}
     for operator, m in found:
@@ -154,7 +154,7 @@ def file_text(found: Sequence[tuple[Operator, Measurement]]) -> str:
         entry |= {"probes": m.probes, "cells": m.cells}
         entry |= {"confirmed": m.confirmed} if m.confirmed != m.cells else {}
         entry |= {"rejections": dict(m.rejections)} if m.rejections else {}
-        own = {key: _own(folded[operator.name][key], usual[key], tensors_of(operator)) for key in LISTS}
+        own = {key: _own_differences(folded[operator.name][key], usual[key], tensors_of(operator)) for key in LISTS}
         unusual = _unusual(usual, folded[operator.name], tensors_of(operator))
         entry |= {"not": unusual} if unusual else {}
         operators[operator.name] = entry | {key: [_entry(LISTS[key], each) for each in own[key]] for key in LISTS if own[key]}
@@ -174,19 +174,19 @@ def tensors_of(operator: Operator) -> tuple[str, ...]:
     return tuple(field.name for field in operator.fields if field.is_tensor)
 
 
-def _folded(differences: Iterable[MeasuredDifference], tensors: Sequence[str]) -> list[MeasuredDifference]:
+def _fold_tensors(differences: Iterable[MeasuredDifference], tensors: Sequence[str]) -> list[MeasuredDifference]:
     """Differences, those that are alike for every tensor as one about ``*``."""
-    every = list(map(_shortened, differences))
+    every = list(map(_shorten, differences))
     found: dict[MeasuredDifference, None] = {}
     for each in every:
         named = next((part for part in each.what.split("/") if part in tensors), "")
-        pattern = _renamed(each, named, "*") if named else each
-        alike = named and all(_renamed(pattern, "*", tensor) in every for tensor in tensors)
+        pattern = _rename_tensor(each, named, "*") if named else each
+        alike = named and all(_rename_tensor(pattern, "*", tensor) in every for tensor in tensors)
         found[pattern if alike else each] = None
     return list(found)
 
 
-def _renamed(difference: MeasuredDifference, old: str, new: str) -> MeasuredDifference:
+def _rename_tensor(difference: MeasuredDifference, old: str, new: str) -> MeasuredDifference:
     """The difference with another tensor's name, in what it is about and in its ways."""
     word = re.compile(rf"(?<![A-Za-z0-9]){re.escape(old)}(?![A-Za-z0-9])")
     what = word.sub(new, difference.what, count=1)
@@ -203,7 +203,7 @@ def _usual(lists: Sequence[Sequence[MeasuredDifference]]) -> list[MeasuredDiffer
     return list(usual.values())
 
 
-def _own(
+def _own_differences(
     folded: Sequence[MeasuredDifference], usual: Sequence[MeasuredDifference], tensors: Sequence[str]
 ) -> list[MeasuredDifference]:
     """What an operator has besides the usual. Of a thing about which it has more than one difference, it says all."""
@@ -237,7 +237,7 @@ def _entry(what: str, difference: MeasuredDifference) -> dict[str, object]:
     return entry | ({"waived": True} if difference.waived else {})
 
 
-def _shortened(difference: MeasuredDifference) -> MeasuredDifference:
+def _shorten(difference: MeasuredDifference) -> MeasuredDifference:
     """A difference as it is written: of ways and data types the first dozen, where they waive nothing."""
     if difference.waived:
         return difference
@@ -326,7 +326,7 @@ def _in_words(probed: Probed, entries: Iterable[MeasuredDifference]) -> Iterator
     named: dict[MeasuredDifference, str] = {}
     for entry in entries:
         named[entry] = next((part for part in entry.what.split("/") if part in tensors), "")
-        pattern = _renamed(entry, named[entry], "*") if named[entry] else entry
+        pattern = _rename_tensor(entry, named[entry], "*") if named[entry] else entry
         own = all(way != other for way, other in zip(pattern.ways, entry.ways, strict=True))  # each way names the tensor
         alike.setdefault(pattern if own else replace(pattern, ways=entry.ways), []).append(entry)
     for pattern, same in alike.items():

@@ -257,7 +257,7 @@ def replays() -> Reader:
 def onnx_models() -> Reader:
     import numpy as np
 
-    from dmlcts.conformance.client.models.bisecting import around, part_of
+    from dmlcts.conformance.client.models.bisecting import nodes_around, part_of
     from dmlcts.conformance.client.models.reading import ModelError, read_model
     from dmlcts.conformance.client.models.writing import Node, onnx_model
 
@@ -267,7 +267,7 @@ def onnx_models() -> Reader:
 
     def read(data: bytes, folder: Path) -> object:
         model = read_model(_file(folder, "a.onnx", data))
-        places = around(model, len(model.nodes) - 1, 4) if model.nodes else ()
+        places = nodes_around(model, len(model.nodes) - 1, 4) if model.nodes else ()
         return part_of(model, places, lambda names: {name: np.ones((2, 3), np.float32) for name in names})
 
     return Reader(read, (ModelError,), (valid,), tree=False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dmlcts.conformance.backends.backend import Backend
 from dmlcts.conformance.backends.buffers import read_tensor
-from dmlcts.conformance.backends.opening import apart, open_backend
+from dmlcts.conformance.backends.opening import open_backend, separate_process
 from dmlcts.conformance.backends.process.protocol import WireError, wire_operator
 from dmlcts.conformance.commands.common import Seconds, json_option, operator_named, print_json
 from dmlcts.conformance.execution.domains import undefined_inputs
@@ -76,12 +76,12 @@ def command(operator: str, values: tuple[str, ...], backend: str, timeout: float
     2 usage error, 3 the backend could not be started.
     """
     plan = plan_of(operator_named(operator))
-    desc, inputs = asked(plan, values)
+    desc, inputs = parse_question(plan, values)
     broken = [found.message for found in violations(plan.operator, desc)]
     notes = [] if broken else list(undefined_inputs(plan.operator, desc, inputs))
-    opened = open_backend(apart(backend))
+    opened = open_backend(separate_process(backend))
     try:
-        found = _dispatched(opened, plan, desc, inputs, timeout)
+        found = _dispatch(opened, plan, desc, inputs, timeout)
     finally:
         opened.close()
     absent = [
@@ -104,7 +104,7 @@ def command(operator: str, values: tuple[str, ...], backend: str, timeout: float
     raise click.exceptions.Exit(0 if found["status"] == "completed" else 1)
 
 
-def _dispatched(backend: Backend, plan: Plan, desc: OperatorDesc, inputs: Mapping[str, Any], timeout: float) -> dict[str, Any]:
+def _dispatch(backend: Backend, plan: Plan, desc: OperatorDesc, inputs: Mapping[str, Any], timeout: float) -> dict[str, Any]:
     """What a dispatch gives, as JSON: each output as a literal, or why there is none."""
     case = Case("", "", "", desc, plan.operator, str(newest_level()), "")
     layout = lay_out(case, inputs, {}, timeout)
@@ -119,7 +119,7 @@ def _dispatched(backend: Backend, plan: Plan, desc: OperatorDesc, inputs: Mappin
     return {"status": "completed", "outputs": outputs}
 
 
-def asked(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, Any]]:
+def parse_question(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, Any]]:
     """The desc that these FIELD=VALUE texts describe, and the elements of its inputs.
 
     Raises:
@@ -147,7 +147,7 @@ def asked(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, An
         else:
             attributes[name] = _attribute(plan, field, value)
     try:
-        desc = _counted(plan, _desc(plan, {**plan.usual, **attributes}, given), attributes)
+        desc = _with_counts(plan, _desc(plan, {**plan.usual, **attributes}, given), attributes)
         wire_operator(desc, load)
     except UsageError:
         raise
@@ -163,7 +163,7 @@ def asked(plan: Plan, values: Sequence[str]) -> tuple[OperatorDesc, dict[str, An
     return desc, _inputs(plan, desc, given)
 
 
-def _counted(plan: Plan, desc: OperatorDesc, attributes: Mapping[str, object]) -> OperatorDesc:
+def _with_counts(plan: Plan, desc: OperatorDesc, attributes: Mapping[str, object]) -> OperatorDesc:
     """The desc with its counts as given, though an array may have another number of elements."""
     counts = {name: value for name, value in attributes.items() if name in plan.counts}
     return desc.with_fields(**{name: v.evaluate(desc.fields) if isinstance(v, Expression) else v for name, v in counts.items()})
@@ -211,7 +211,7 @@ def _desc(plan: Plan, attributes: Mapping[str, object], given: Mapping[str, Give
 def _attribute(plan: Plan, field: Field, text: str) -> object:
     raw = _value(field.name, text.lower() if field.type == "BOOL" else text)  # ids of cases have True and False
     if field.enum and isinstance(raw, int):
-        _held(plan, field, raw)
+        _check_held(plan, field, raw)
         return raw  # no constant, perhaps
     if field.type == "OPERATOR_DESC" and raw is not None:
         return plan_of(operator_named(str(raw))).fused_operator
@@ -223,13 +223,13 @@ def _attribute(plan: Plan, field: Field, text: str) -> object:
     except ValueError as error:
         raise UsageError(f"{field.name}: {error}") from None
     if not isinstance(value, Expression):
-        _held(plan, field, value)
+        _check_held(plan, field, value)
     elif unknown := value.names - {each.name for each in plan.operator.fields}:
         raise UsageError(f"{field.name}: {plan.operator.name} has no field {', '.join(sorted(unknown))}")
     return value
 
 
-def _held(plan: Plan, field: Field, value: object) -> None:
+def _check_held(plan: Plan, field: Field, value: object) -> None:
     """Raises UsageError for a value that no struct can hold, or a count of more tensors than are made."""
     try:
         wire_operator(

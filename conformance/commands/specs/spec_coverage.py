@@ -63,7 +63,7 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
     names = names_given(operators) or [operator.name for operator in sound()]
     stderr = Console(stderr=True)
     with mapper(processes) as mapped:
-        results = mapped(partial(_found, together=together), names)
+        results = mapped(partial(_find, together=together), names)
         found = list(track(results, "specs", len(names), console=stderr, transient=True, disable=not stderr.is_terminal))
     if as_json:
         entries = list(map(_json, found))
@@ -77,7 +77,7 @@ def command(operators: tuple[str, ...], together: bool, as_json: bool, processes
     raise click.exceptions.Exit(0 if all(entry.complete and not entry.too_few for entry in found) else 1)
 
 
-def _found(name: str, together: bool) -> Found:
+def _find(name: str, together: bool) -> Found:
     operator = load(name)
     given = OperatorCases(operator, operator_cases(name))
     problems = tuple(problem for check in (*CHECKS, *binding_checks.CHECKS) for problem in _first(list(check(given))))

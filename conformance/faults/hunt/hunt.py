@@ -48,7 +48,7 @@ class Hunt:
     kill: Kill | None
 
     @property
-    def surprising(self) -> bool:
+    def is_surprising(self) -> bool:
         """Whether a fault survives that is no known gap, or what was reviewed to be no fault, or to be a gap, is found."""
         return (self.kill is None) != bool(self.mutant.no_fault or self.mutant.open)
 
@@ -187,7 +187,7 @@ def _kill(result: Result) -> Kill | None:
     return Kill(result.case, result.kind, result.status, result.message) if result.status in (FAIL, ERROR) else None
 
 
-def wanted(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
+def wanted_mutants(mutants: Iterable[Mutant], basis: str) -> list[Mutant]:
     """The mutants that cases of a basis should find. What no document says is required on the basis ``measured`` alone."""
     return [mutant for mutant in mutants if basis != DOCUMENTED or mutant.basis == DOCUMENTED]
 

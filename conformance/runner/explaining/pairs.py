@@ -52,7 +52,7 @@ def pairs_left_out(operator: str, results: Sequence[Result]) -> Iterator[Explana
         never.update(strange)
         others += not strange
         others_missing += not strange and bool(missing[place])
-    names = tuple(_named(model, [value for value, _ in never.most_common()]))
+    names = tuple(_name_values(model, [value for value, _ in never.most_common()]))
     counts = int(every.sum()), int(missing.sum()), others, others_missing
     yield Explanation(operator, UNSUPPORTED, PAIRS, names, *counts, len(lacking), len(lacking))
 
@@ -65,7 +65,7 @@ def _values(rows: Sequence[Row]) -> Iterator[tuple[int, int]]:
     return ((factor, value) for row in rows for factor, value in enumerate(row) if value != NONE)
 
 
-def _named(model: Model, values: Sequence[tuple[int, int]]) -> Iterator[str]:
+def _name_values(model: Model, values: Sequence[tuple[int, int]]) -> Iterator[str]:
     """The values in words, several of one factor together."""
     by_factor: dict[int, list[tuple[int, int]]] = {}
     for value in values:

@@ -104,7 +104,7 @@ def write_list(parts: Path, number: int, cases: Iterable[Result]) -> None:
     _write(parts / LISTED.format(number=number), cases)
 
 
-def listed(parts: Path, number: int) -> list[Result]:
+def read_listed(parts: Path, number: int) -> list[Result]:
     """The cases that ``write_list`` wrote. Raises RecordError."""
     return [read_result(data) for _, _, data in read_entries(parts / LISTED.format(number=number))]
 
@@ -119,7 +119,7 @@ def unlist(parts: Path, number: int) -> None:
     (parts / LISTED.format(number=number)).unlink(missing_ok=True)
 
 
-def crashed(parts: Path, result: Result) -> None:
+def write_crashed(parts: Path, result: Result) -> None:
     """The result of a case whose process died."""
     with writing_to(parts), (parts / CRASHED).open("a", encoding="utf-8", newline="\n") as stream:
         write_line(stream, "result", result_json(result))

@@ -6,7 +6,7 @@ standard output:
 | to the worker | from the worker |
 |---|---|
 | process name, options as JSON, the backend's description as the run has it (the first line) | ``ready``, or ``unavailable`` and the reason |
-| ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
+| ``list``, operator | ``list_cases``, the ids of its selected cases; or ``broken`` and the traceback |
 | ``run``, operator, indices in that list | ``began``, then ``ran``, the status, whether the cause is known, and the ending (breaker), a line for each case |
 | ``leave``, operator | ``left``, operator, once it runs no case of it any more |
 | any | ``unwritable`` and why, if the journal cannot be written: it ends then |
@@ -75,7 +75,7 @@ class Worker:
             gc.freeze()  # so many objects stay: a collection that goes through them takes a part of a second
         return self.made[operator]
 
-    def listed(self, operator: str) -> list[str]:
+    def list_cases(self, operator: str) -> list[str]:
         """Makes the cases of an operator, notes them in the journal as not run, and returns their ids."""
         cases = self.cases(operator)
         journal.write_list(self.folder, self.selection.number(operator), map(not_run, cases))
@@ -115,11 +115,11 @@ def result_in(session: Session, case: Case) -> Result:
     except KeyboardInterrupt:
         raise
     except SpecError as error:
-        return session.settled(replace(not_run(case), status=ERROR, message=f"the spec is wrong: {sanitize.line(error)}"))
+        return session.settle(replace(not_run(case), status=ERROR, message=f"the spec is wrong: {sanitize.line(error)}"))
     except BaseException as error:  # a backend in this process may raise anything
         evidence = {"traceback": sanitize.block("".join(format_exception(error)[-6:]))}
         message = f"internal error of the suite (please report it): {sanitize.error_line(error)}"
-        return session.settled(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
+        return session.settle(replace(not_run(case), status=ERROR, message=message, evidence=evidence))
 
 
 def not_run(case: Case) -> Result:
@@ -169,7 +169,7 @@ def _obey(queue: SimpleQueue[list[Any] | None], worker: Worker, say: Callable[..
         match command:
             case ["list", operator]:
                 try:
-                    say("listed", worker.listed(operator))
+                    say("listed", worker.list_cases(operator))
                 except WriteError:
                     raise
                 except Exception as error:

@@ -86,8 +86,8 @@ def made(cache: Path) -> stack.Stack:
     found = stack.stack_of(stack.CHROOT)
     library = "usr/lib/x86_64-linux-gnu"
     names = [
-        f"{found.inside[1:]}/run.sh",
-        f"{found.inside[1:]}/x86_64-unix/vkd3dn.dll.so",
+        f"{found.path_inside[1:]}/run.sh",
+        f"{found.path_inside[1:]}/x86_64-unix/vkd3dn.dll.so",
         f"{library}/libvkd3d.so.1.21.0",
         f"{library}/libvkd3d-shader.so.1.19.0",
         f"{library}/libvulkan.so.1",
@@ -191,7 +191,7 @@ def _released(path: Path) -> Any:
 def test_a_stack_that_changed_is_no_release_s(
     made: stack.Stack, described: Any, capsys: pytest.CaptureFixture[str], dll: Path
 ) -> None:
-    file = made.root / made.inside[1:] / "run.sh"
+    file = made.root / made.path_inside[1:] / "run.sh"
     file.write_bytes(b"other")
     for argument in ("", f"'{dll}'"):
         info = described(argument)
