@@ -13,7 +13,7 @@ in all dimensions together |
 | an optional tensor's name | ``present``, ``absent`` |
 | ``data`` | the spec's random data, and each of its further data by name |
 | ``in place`` | ``no``, and each alias that is permitted |
-| ``owned_sets`` | ``none``, each input that may be OWNED_BY_DML, and ``all`` |
+| ``owned`` | ``none``, each input that may be OWNED_BY_DML, and ``all`` |
 | ``offset`` | where in its resource the first tensor begins, in bytes; ``any`` other multiple of 16 |
 | ``resource`` | which tensors share one: ``apart``, the ``inputs``, or ``all`` |
 | ``slack`` | ``none``, or what of every tensor is larger than it need be |

@@ -79,7 +79,7 @@ _LONGEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the cases of one ``basis`` show: ``documented`` or ``measured``; or ``is_required``, if a requirement was not tested.
+    """What the cases of one ``basis`` show: ``documented`` or ``measured``; or ``required``, if a requirement was not tested.
 
     ``holds`` is True if they support the claim, False if they refute it, None if neither. ``claim`` is the claim, empty unless it holds;
     ``sentence`` states it with numbers, or why there is none. ``results`` are those of the basis.

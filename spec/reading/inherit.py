@@ -6,9 +6,9 @@
 - ``fields`` likewise, by name; a new one comes last, or after the field that its ``after`` names.
 - Everything else (``support``, ``shapes``, ``tolerance``, a list in ``cases``) is replaced as a whole.
 - ``without`` lists what is not inherited: ``examples.padding``, ``fields.Axis``, ``cases.relations.copy``, ``in_place``.
-- ``renamed_document`` gives fields other names in what is inherited (spec/reading/renaming).
+- ``renamed`` gives fields other names in what is inherited (spec/reading/renaming).
 - In configurations and relations, ``like: NAME`` begins an entry with what the inherited entry NAME has, or one that stands before; its
-  other keys replace. ``entry_like`` with an entry's own name changes the inherited one. The keys of the entry ``*`` replace those of each
+  other keys replace. ``like`` with an entry's own name changes the inherited one. The keys of the entry ``*`` replace those of each
   inherited entry.
 
 An error about an inherited part names the file that it stands in.
@@ -30,7 +30,7 @@ BY_ENTRY = ("constraints", "examples", "errata", "cases")
 """The sections that are merged by entry; so are those of ``cases``."""
 
 CHANGED = (("cases", "configurations"), ("cases", "relations"))
-"""The sections whose entries may be ``entry_like`` others."""
+"""The sections whose entries may be ``like`` others."""
 
 LIKE, EVERY = "like", "*"
 

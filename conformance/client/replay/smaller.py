@@ -35,7 +35,7 @@ SMALL = (1, 2, 3, 4, 8, 16)
 
 
 def smaller(found: Judged, again: Callable[[Step], Judged]) -> Judged:
-    """The smallest that was found of a step that ``failed``: the step itself where nothing smaller fails. ``again`` judges a step."""
+    """The smallest that was found of a step that failed: the step itself where nothing smaller fails. ``again`` judges a step."""
     step = found.step
     if not found.is_failure or step.desc is None or next(iter(violations(load(step.desc.type), step.desc)), None):
         return found

@@ -198,7 +198,7 @@ def run_and_report(
 ) -> tuple[Record, StopSignal]:
     """Runs what options describe, writes the reports to the output folder, and prints the summary.
 
-    Returns the record, and which signal stopped the run. A search is ``endless``. Raises as ``running``, and Exit if there is no record.
+    Returns the record, and which signal stopped the run. A search is ``endless``. Raises as ``run_selected``, and Exit if there is no record.
     """
     from dmlcts.conformance.commands.results.summary import print_summary
     from dmlcts.conformance.commands.results.supplement import SpecSupplement

@@ -165,7 +165,7 @@ def ulps(given: BoundInputs) -> Bound:
     return _with_slack(given, given.parameter("ulps", 1.0) * _unit(given))
 
 
-def mixed_bound(given: BoundInputs) -> Bound:
+def mixed(given: BoundInputs) -> Bound:
     """The larger of ``n * ulp_T(r)`` and ``a``, for exp and pow also of ``|r| * 2^-p * (b + 1 + |x|)``; all at ``|r| + d``, and ``d``."""
     count, absolute = given.parameter("ulps", 1.0), given.parameter("absolute", 0.0)
     unit = _unit(given)
@@ -286,7 +286,7 @@ def check(given: BoundInputs) -> Bound:
 CLASSES: dict[str, Callable[[BoundInputs], Bound]] = {
     "exact": exact,
     "ulp": ulps,
-    "mixed": mixed_bound,
+    "mixed": mixed,
     "accumulate": accumulate,
     "product": product,
     "discrete": discrete,

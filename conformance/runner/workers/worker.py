@@ -6,7 +6,7 @@ standard output:
 | to the worker | from the worker |
 |---|---|
 | process name, options as JSON, the backend's description as the run has it (the first line) | ``ready``, or ``unavailable`` and the reason |
-| ``list``, operator | ``list_cases``, the ids of its selected cases; or ``broken`` and the traceback |
+| ``list``, operator | ``listed``, the ids of its selected cases; or ``broken`` and the traceback |
 | ``run``, operator, indices in that list | ``began``, then ``ran``, the status, whether the cause is known, and the ending (breaker), a line for each case |
 | ``leave``, operator | ``left``, operator, once it runs no case of it any more |
 | any | ``unwritable`` and why, if the journal cannot be written: it ends then |

@@ -48,7 +48,7 @@ class Samples:
     """The samples along a dimension. Shape, if no other is given: (regions, count * samples), ``samples`` being the most that a region has.
 
     ``at``: coordinates, not limited to the input; ``error``: what they may be off by. ``taken``: whether the region has so many.
-    ``is_inside``: whether one is within bounds. ``maybe`` and ``surely``: whether it may be, and must be, by reading: (2, regions, ...).
+    ``inside``: whether one is within bounds. ``maybe`` and ``surely``: whether it may be, and must be, by reading: (2, regions, ...).
     ``number``: samples of each output element, shape (regions,); ``most``: the most of these.
     """
 
