@@ -41,7 +41,7 @@ _SOME = 7
 """Of so many cases one is checked."""
 
 
-def some(cases: Iterable[Case]) -> Iterator[Case]:
+def some_cases(cases: Iterable[Case]) -> Iterator[Case]:
     """The first case of each kind, data type and expectation, and every seventh: enough for what code does to any case alike."""
     seen = set[tuple[str, str, str]]()
     for number, case in enumerate(cases):

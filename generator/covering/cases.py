@@ -112,11 +112,14 @@ def array_of(plan: Plan, most: str) -> CoveringArray:
     """
     operator, every = plan.operator, arrays_of(plan.operator)
     if not every:
-        print(f"dmlcts: no rows of {operator.name} are stored: computed, which may take minutes: {_how(operator)}", file=sys.stderr)
+        print(
+            f"dmlcts: no rows of {operator.name} are stored: computed, which may take minutes: {_advice(operator)}", file=sys.stderr
+        )
         return compute_rows(plan, most, empty_array(plan))
     if operator.edition is None and is_stale(operator):
         print(
-            f"dmlcts: the rows of {operator.name} are stale: what is new in its spec is in none: {_how(operator)}", file=sys.stderr
+            f"dmlcts: the rows of {operator.name} are stale: what is new in its spec is in none: {_advice(operator)}",
+            file=sys.stderr,
         )
     lists = lists_of(operator) if operator.edition is None else every[operator.edition].lists
     return _join_arrays(plan, [array for array in every if array.lists == lists])
@@ -128,7 +131,7 @@ def row_values(operator: Operator) -> Iterator[dict[str, str]]:
         yield from map(model_of(plan).values_of, array_of(plan, "core").rows)
 
 
-def _how(operator: Operator) -> str:
+def _advice(operator: Operator) -> str:
     return f"`dmlcts spec arrays {operator.name}`"
 
 

@@ -267,7 +267,7 @@ class Model:
         found: dict[str, tuple[str, int]] = {}
         for symbol, star in self.symbols.items():
             if symbol in self.free:
-                places = range(-1, -self._most(symbol) - 1, -1) if star else (0,)
+                places = range(-1, -self._largest_count(symbol) - 1, -1) if star else (0,)
                 found |= {f"{symbol}[{at}]" if star else symbol: (symbol, at) for at in places}
         return found
 
@@ -294,7 +294,7 @@ class Model:
         """The largest product of the free sizes in combinations and random dispatches."""
         return self.plan.operator.most_elements
 
-    def _most(self, symbol: str) -> int:
+    def _largest_count(self, symbol: str) -> int:
         """How many sizes a symbol stands for at most."""
         ranks = [self.plan.ranks(choice.types) for choice in self.plan.choices]
         of_each = (

@@ -141,12 +141,12 @@ def _cuts(model: Model, symbols: Mapping[str, _Size]) -> dict[int, int]:
             windows.update(each)
             continue
         for at, own in enumerate(each):
-            most = _most(model, symbol, at - len(each) if isinstance(size, tuple) else 0)
+            most = _largest_size(model, symbol, at - len(each) if isinstance(size, tuple) else 0)
             found[own] = min(own, most, found.get(own, most))
     return found | {size: size for size in windows if size <= table.LARGEST_WINDOW}
 
 
-def _most(model: Model, symbol: str, at: int) -> int:
+def _largest_size(model: Model, symbol: str, at: int) -> int:
     """The largest size of a dimension that is cut."""
     if is_batch(model, (symbol, at)):
         return table.NETWORK_OUTER_SIDE if at else table.NETWORK_BATCH

@@ -22,7 +22,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from dmlcts.reports.claim.claim import Claim, claim_of
-from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, more, remarks
+from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, remarks, rest_sentence
 from dmlcts.reports.formats.page_data import MOST_MODELS, START, as_json, cases_script, details_script
 from dmlcts.reports.formats.supplement import Nothing, Supplement
 from dmlcts.reports.record.files import file_names, write_folder, write_text
@@ -166,7 +166,7 @@ def _page(record: Record, failing: Sequence[Failing], index: dict[str, Any], exp
         interruption=" ".join(filter(None, (interruption(record), unused_waivers(record)))),
         explanations=explanations[:MOST_SHOWN],
         remarks=remarks,
-        more_explanations=more(explanations),
+        more_explanations=rest_sentence(explanations),
         decisive=deciding_results(record.results),
         failing=failing,
         links={name: (("Spec", spec), ("Microsoft's page", page)) for name, _, page, spec in index["operators"]},

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dmlcts.reports.claim.claim import Claim, claim_of
-from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, more, remarks
+from dmlcts.reports.explain.explanation import MOST_SHOWN, Explanation, remarks, rest_sentence
 from dmlcts.reports.record.files import write_text
 from dmlcts.reports.record.groups import deciding_results
 from dmlcts.reports.record.policies import policies_text
@@ -96,7 +96,7 @@ def _explanations(explanations: Sequence[Explanation]) -> Iterator[str]:
             yield f"  - {plain(remark)}"
         if explanation.command:
             yield f"  - these cases tell: {code(explanation.command)}"
-    if note := more(explanations):
+    if note := rest_sentence(explanations):
         yield f"- {plain(note)}"
     yield ""
 

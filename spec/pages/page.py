@@ -209,7 +209,7 @@ class _PageReader:
             rules = same_rules(sentence, line)
             yield from rules
             if not rules:
-                self.topics.update(properties_in(sentence) if self.understood() else PROPERTIES)
+                self.topics.update(properties_in(sentence) if self.is_known_language() else PROPERTIES)
                 self.unread.append(f"line {line}: the constraint {sentence!r}")
 
     def aliases(self, prose: Iterable[Block]) -> Iterator[AliasRule]:
@@ -221,11 +221,11 @@ class _PageReader:
             else:
                 self.topics.add("in-place")
                 self.unread.append(f"line {line}: the in-place sentence {sentence!r}")
-        if not permitting and not self.understood():
+        if not permitting and not self.is_known_language():
             self.topics.add("in-place")
             self.unread.append(f"line 1: whether the page permits in-place execution, in {self.language}")
 
-    def understood(self) -> bool:
+    def is_known_language(self) -> bool:
         """Whether the page's language is supported, so that a sentence without known words is about something else."""
         return self.language.startswith(LANGUAGES)
 

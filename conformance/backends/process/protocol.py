@@ -63,7 +63,7 @@ class RawStream:
         self.stream = stream
         self.unread = b""
 
-    def more(self, size: int, part: str) -> None:
+    def read_more(self, size: int, part: str) -> None:
         """Reads some bytes. Raises ProtocolError if the stream ends, in a ``part`` of a frame that has ``size`` bytes."""
         chunk = self.stream.read(1 << 16)
         if not chunk:
@@ -75,7 +75,7 @@ class RawStream:
     def take(self, size: int, part: str) -> bytes:
         """Exactly ``size`` bytes, a small number of them. Raises ProtocolError."""
         while len(self.unread) < size:
-            self.more(size, part)
+            self.read_more(size, part)
         taken, self.unread = self.unread[:size], self.unread[size:]
         return taken
 
@@ -103,7 +103,7 @@ def read_header(source: RawStream) -> tuple[Header, int]:
     """The next frame's header and the length of its payload, which stays unread. Raises ProtocolError."""
     while len(source.unread) < PREFIX.size:
         _check_magic(source.unread)
-        source.more(PREFIX.size, "prefix")
+        source.read_more(PREFIX.size, "prefix")
     _check_magic(source.unread)
     prefix = source.take(PREFIX.size, "prefix")
     _, header_length, payload_length = PREFIX.unpack(prefix)

@@ -86,7 +86,7 @@ def _maximum_along(xp: Any, x: Array, start: Array, end: Array, axis: int) -> Ar
 
 
 @stage("pooling.empty")
-def nothing() -> float:
+def empty_bin() -> float:
     """What a bin without an element of the input gives."""
     return 0.0
 
@@ -109,5 +109,5 @@ def roi_pooling(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dic
     found = _maximum_along(xp, _maximum_along(xp, chosen, *rows, 2), *columns, 3)
     empty = (rows[0] >= rows[1])[:, None, :, None] | (columns[0] >= columns[1])[:, None, None, :]
     defined = valid[:, None, None, None] & (found > -xp.inf)
-    value = xp.where(empty, nothing(), xp.maximum(found, xp.finfo(x.dtype).min)).astype(x.dtype)
+    value = xp.where(empty, empty_bin(), xp.maximum(found, xp.finfo(x.dtype).min)).astype(x.dtype)
     return {"OutputTensor": Answer(value, defined=defined)}
