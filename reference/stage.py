@@ -1,6 +1,6 @@
 """Named steps of the references, so that one of them can be computed otherwise.
 
-``@stage("attention.scores")`` names a function of a reference. Within ``with replaced({"attention.scores": instead}):`` every call of it
+``@stage("attention.scores")`` names a function of a reference. Within ``with replace_stages({"attention.scores": instead}):`` every call of it
 is ``instead(right, *arguments)``, where ``right`` is the function itself; nothing else of the reference changes. That is how an
 implementation that gets one step wrong is imitated. The reference knows nothing of what is put in a stage's place.
 """

@@ -58,6 +58,7 @@ PREPOSITIONS = words(
 """With the adverbs that stand for them."""
 
 WORDS_OF_THE_FIELD = {
+    "called": "OperatorDesc.called, which backends of users call (docs/python-backend.md)",
     "instead": "what takes a stage's place: the type is Instead (reference/stage.py)",
     "mapping": "a mapping of YAML",
     "mixed": "a class of tolerances, called so in specs",

@@ -77,7 +77,7 @@ def _layouts(plan: Plan) -> Iterator[Case]:
             for attributes in _with_any(choice, (field.name,))[:1]:
                 base = choice.usual_desc(_SIZES, attributes)
                 for layout in layouts_of(plan.operator, field):
-                    tensors = {name: laid_out(tensor, layout) for name, tensor in base.tensors_called(field.name)}
+                    tensors = {name: laid_out(tensor, layout) for name, tensor in base.called(field.name)}
                     if any(layout_of(tensor) == layout for tensor in tensors.values()):
                         desc = base.with_tensors(tensors)
                         covers = (f"layout/{field.name}/{layout}",)

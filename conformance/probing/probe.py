@@ -232,5 +232,5 @@ def _together_and_alone(plan: DescPlan, what: str) -> list[tuple[str, ...]]:
 
 
 def _replace_fields(desc: OperatorDesc, names: Collection[str], **changes: object) -> OperatorDesc:
-    present = {name: tensor for of in names for name, tensor in desc.tensors_called(of)}  # an optional one may be absent
+    present = {name: tensor for of in names for name, tensor in desc.called(of)}  # an optional one may be absent
     return desc.with_tensors({name: replace(tensor, **changes) for name, tensor in present.items()})  # type: ignore[arg-type]

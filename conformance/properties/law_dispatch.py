@@ -189,7 +189,7 @@ def _dispatch(trial: LawTrial, operator: Operator, desc: OperatorDesc, given: Ma
     stray = stray_writes(case, layout)
     if stray:
         raise Incomplete(Outcome(FAIL, f"{prefix}{stray}"))
-    name, tensor = desc.tensors_called(name)[0]
+    name, tensor = desc.called(name)[0]
     binding = layout.dispatch.bindings[name]
     output = read_tensor(layout.resources[binding.resource], tensor, binding.offset)
     return computed_output(

@@ -108,7 +108,7 @@ def constraints_are_broken_at_each_tensor(given: OperatorCases) -> Iterator[str]
         odd: dict[str, set[tuple[int, ...]]] = {}
         usual: set[tuple[int, ...]] = set()
         for case in given.cases_breaking(rule):
-            tensors = {name: tensor for of in constraint.tensors for name, tensor in case.desc.tensors_called(of)}
+            tensors = {name: tensor for of in constraint.tensors for name, tensor in case.desc.called(of)}
             odd |= {name: set() for name in tensors if name not in odd}
             values = Counter(getattr(tensor, constraint.same) for tensor in tensors.values())
             at = case.id.rpartition("/")[2].partition("-")[0]  # where the case says that it is
@@ -141,13 +141,11 @@ def table_rules_are_broken_by_tied_tensors(given: OperatorCases) -> Iterator[str
             about = [
                 case
                 for case in given.negative
-                if case.rule in {f"support/{name}/{what}" for of in group for name, _ in case.desc.tensors_called(of)}
+                if case.rule in {f"support/{name}/{what}" for of in group for name, _ in case.desc.called(of)}
             ]
             if what == "dimension-count" and not about and _is_rank_fixed(given.operator, group):
                 continue  # another count breaks the shape too
-            expected = (
-                {f"rejects/support/{name}/{what}" for of in group for name, _ in case.desc.tensors_called(of)} for case in about
-            )
+            expected = ({f"rejects/support/{name}/{what}" for of in group for name, _ in case.desc.called(of)} for case in about)
             if not any(set(case.covers) == labels for case, labels in zip(about, expected, strict=True)):
                 yield (
                     f"no case gives {', '.join(sorted(group))} a {what.replace('-', ' ')} that no table has and breaks nothing else; "

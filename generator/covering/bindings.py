@@ -46,7 +46,7 @@ def _aliases(model: Model, row: Sequence[int]) -> Mapping[str, str]:
 
 
 def _layout_fits(model: Model, desc: OperatorDesc, row: Sequence[int], factor: Factor, value: str) -> bool:
-    if not any(has_layout(tensor.sizes, value) for _, tensor in desc.tensors_called(factor.of)):
+    if not any(has_layout(tensor.sizes, value) for _, tensor in desc.called(factor.of)):
         return False
     aliases = _aliases(model, row)
     if not aliases:
@@ -103,7 +103,7 @@ def _may_have(operator: Operator, layout: str, tensors: Iterable[str]) -> bool:
 
 def owned_inputs(model: Model, desc: OperatorDesc, value: str) -> tuple[str, ...]:
     """The present inputs of a value of the factor ``owned``."""
-    return tuple(name for of in model.owned_sets.get(value, ()) for name, _ in desc.tensors_called(of))
+    return tuple(name for of in model.owned_sets.get(value, ()) for name, _ in desc.called(of))
 
 
 def bind(model: Model, desc: OperatorDesc, values: Mapping[str, str], random: Random) -> tuple[OperatorDesc, dict[str, Binding]]:
@@ -135,8 +135,8 @@ def _layouts(model: Model, desc: OperatorDesc, values: Mapping[str, str], random
     for of in model.plan.tensors:
         layout = values.get(f"layout {of}", "packed")
         if layout != "packed":
-            strided = [name for name, tensor in desc.tensors_called(of) if has_layout(tensor.sizes, layout)]
-            found |= dict.fromkeys(_some_of_arrays(strided or [name for name, _ in desc.tensors_called(of)], random), layout)
+            strided = [name for name, tensor in desc.called(of) if has_layout(tensor.sizes, layout)]
+            found |= dict.fromkeys(_some_of_arrays(strided or [name for name, _ in desc.called(of)], random), layout)
     return found
 
 

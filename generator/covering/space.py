@@ -291,7 +291,7 @@ class Combinations:
         it would be too long.
         """
         leading = desc.tensor(self.plan.leading_tensor)
-        layouts = {name: values.get(f"layout {name}", "packed") for name in self.plan.tensors if desc.tensors_called(name)}
+        layouts = {name: values.get(f"layout {name}", "packed") for name in self.plan.tensors if desc.called(name)}
         strided = [f"{short(name)}-{layout}" for name, layout in layouts.items() if layout != "packed"]
         parts = [f"{leading.DimensionCount}d", "x".join(map(str, leading.sizes))]
         if strided:
@@ -304,7 +304,7 @@ class Combinations:
 
     def _labels(self, desc: OperatorDesc, values: Mapping[str, str]) -> list[str]:
         """The promises that a case of these values tests (generator/checks/promises)."""
-        names = [name for name in self.plan.tensors if desc.tensors_called(name)]
+        names = [name for name in self.plan.tensors if desc.called(name)]
         found = [*support_cells(self.plan, desc), f"layout/{desc.tensor(self.plan.leading_tensor).DimensionCount}d"]
         found += [f"layout/{field_of(name)}/{values.get(f'layout {name}', 'packed')}" for name in names]
         found += [f"slack/{field_of(name)}/{values['slack']}" for name in names if values.get("slack", "none") != "none"]

@@ -91,7 +91,7 @@ def _long(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) 
 
 
 def _layout(model: Model, factor: Factor, case: Case, symbols: Mapping[str, Any]) -> str:
-    found = {layout_of(tensor) for _, tensor in case.desc.tensors_called(factor.of)}
+    found = {layout_of(tensor) for _, tensor in case.desc.called(factor.of)}
     strided = found - {"packed"}  # of the tensors of an array, some may be packed
     return next(iter(strided or found), "") if len(strided) < 2 else ""
 
@@ -135,7 +135,7 @@ def _owned_value(model: Model, factor: Factor, case: Case, symbols: Mapping[str,
     flagged = tuple(dict.fromkeys(model.plan.name_of(name) for name, tensor in case.desc.tensors() if tensor.flags))
     if not flagged:
         return "none"
-    every = tuple(name for name in model.owned_sets.get("all", ()) if case.desc.tensors_called(name))
+    every = tuple(name for name in model.owned_sets.get("all", ()) if case.desc.called(name))
     return "all" if len(flagged) > 1 and flagged == every else short(flagged[0]) if len(flagged) == 1 else ""
 
 

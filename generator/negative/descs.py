@@ -74,7 +74,7 @@ def wrong_descs(
 def groups_in(base: OperatorDesc, groups: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     """In each group of tensors, those that the desc has."""
     for group in groups:
-        found = tuple(name for of in group for name, _ in base.tensors_called(of))
+        found = tuple(name for of in group for name, _ in base.called(of))
         if found:
             yield found
 

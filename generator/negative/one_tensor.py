@@ -58,7 +58,7 @@ def _parts(plan: DescPlan, base: OperatorDesc) -> dict[str, tuple[str, ...]]:
     for tied in plan.tied_groups("Sizes"):
         group = next(groups_in(base, [tied]), ())
         if group and len(tied) > 1 and any(set(group) < others for others in ranked):
-            absent = "".join(f"-without-{name}" for name in tied if not any(base.tensors_called(name)))
+            absent = "".join(f"-without-{name}" for name in tied if not any(base.called(name)))
             parts[f"{'+'.join(group)}{ALONE}{absent}"] = group
     return parts
 

@@ -28,7 +28,7 @@ def gap_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
             turns = [attributes for attributes in choice.whole if attributes.get(field.name) != ABSENT] or choice.whole
             base = choice.usual_desc(GAP_SIZES, turns[0])
             name = field.name.removesuffix("Tensor")
-            tensors = base.tensors_called(field.name)
+            tensors = base.called(field.name)
             for layout in GAPPED if tensors else ():
                 yield build(
                     "gaps",
@@ -63,7 +63,7 @@ def _case(choice: TypeChoice, desc: OperatorDesc, label: str) -> Case:
 
 def _far(plan: Plan, desc: OperatorDesc, name: str) -> tuple[OperatorDesc, str] | None:
     """The desc with the last elements of a tensor beyond 2^32 bytes, and the tensor's name; None where no stride may be so large."""
-    own, tensor = next(iter(desc.tensors_called(name)), ("", None))  # of an array the first
+    own, tensor = next(iter(desc.called(name)), ("", None))  # of an array the first
     if tensor is None or "padded-planes" not in layouts_of(plan.operator, plan.operator.field(name)) or max(tensor.sizes) < 2:
         return None
     at = max(range(len(tensor.sizes)), key=lambda index: tensor.sizes[index])

@@ -92,7 +92,7 @@ def choice_of(plan: Plan, desc: OperatorDesc) -> Attributes:
     """
     types = tuple({plan.name_of(name): tensor.data_type for name, tensor in desc.tensors()}.items())
     count = next(desc.tensors())[1].DimensionCount
-    absent = {name: ABSENT for name in plan.tensors if not desc.tensors_called(name)}
+    absent = {name: ABSENT for name in plan.tensors if not desc.called(name)}
     own = {field.name: desc.fields[field.name] for field in plan.operator.attributes()} | absent
     return _choices_by_desc(plan, types, count).get(repr(desc.fields), own)
 
@@ -123,7 +123,7 @@ def used_types(plan: Plan, desc: OperatorDesc) -> TypeChoice:
     result = desc.tensor(load(desc.type).outputs()[0].name).data_type
     inputs = {field.name: field for field in plan.operator.inputs()}
     every = [name for name in plan.tensors if field_of(name) in inputs]
-    needed = [name for name in every if not inputs[field_of(name)].optional or desc.tensors_called(name)]
+    needed = [name for name in every if not inputs[field_of(name)].optional or desc.called(name)]
     shared = {name: tensor.data_type for name, tensor in desc.tensors() if name in every}
     shared.setdefault(every[0], own[0])
     for wanted in (shared, *(dict.fromkeys(alike, name) for alike in (every, needed) for name in own)):

@@ -45,7 +45,7 @@ def data_cases(plan: Plan, most: str = "full") -> Iterator[Case]:
                     desc,
                     choice,
                     level=level,
-                    data=usual | {own: Data(other.recipe, other.parameters) for own, _ in desc.tensors_called(tensor)},
+                    data=usual | {own: Data(other.recipe, other.parameters) for own, _ in desc.called(tensor)},
                     basis=other.basis,
                     covers=(f"values/{tensor}/{name}",),
                 )
@@ -55,7 +55,7 @@ def other_data(operator: Operator, desc: OperatorDesc) -> Iterator[tuple[str, st
     """The further random data of each tensor that a desc has, with the tensor and its name."""
     present = random_data(operator, desc)
     for tensor, values in operator.values.items():
-        if any(name in present for name, _ in desc.tensors_called(tensor)):
+        if any(name in present for name, _ in desc.called(tensor)):
             yield from ((tensor, name, other) for name, other in values.data.items())
 
 
@@ -145,7 +145,7 @@ def fill(plan: DescPlan, desc: OperatorDesc, sets: Mapping[str, str]) -> dict[st
     found = {
         tensor: special_set(plan.operator, of, name, _contested_bits(plan, tensor, its.data_type, desc.fields))
         for of, name in sets.items()
-        for tensor, its in desc.tensors_called(of)
+        for tensor, its in desc.called(of)
     }
     return found if all(data_values(data, desc.tensor(tensor).data_type).size for tensor, data in found.items()) else None
 

@@ -174,9 +174,9 @@ class OperatorDesc:
 
     def find(self, name: str) -> TensorDesc | None:
         """``tensor``, or None if it is absent."""
-        return next((tensor for _, tensor in self.tensors_called(name)), None)
+        return next((tensor for _, tensor in self.called(name)), None)
 
-    def tensors_called(self, name: str) -> list[tuple[str, TensorDesc]]:
+    def called(self, name: str) -> list[tuple[str, TensorDesc]]:
         """The tensors that a name stands for: one, all of an array, or none where it is absent."""
         return [(own, tensor) for field, own, tensor in self._tensors if name in (own, field)]
 

@@ -69,7 +69,7 @@ def mismatches(shape: Shape, desc: OperatorDesc, fields: Mapping[str, object]) -
 def rows_of(shape: Shape, desc: OperatorDesc) -> Iterator[tuple[str, tuple[str, ...], TensorDesc]]:
     """Each tensor of a desc that a shape is about, with its row: its own, or that of its array."""
     for key, row in shape.sizes.items():
-        yield from ((name, row, tensor) for name, tensor in desc.tensors_called(key) if key == name or name not in shape.sizes)
+        yield from ((name, row, tensor) for name, tensor in desc.called(key) if key == name or name not in shape.sizes)
 
 
 @dataclass(slots=True)

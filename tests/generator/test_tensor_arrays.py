@@ -40,7 +40,7 @@ def split_of(count: int, parts: object) -> OperatorDesc:
 )
 def test_sizes_of_each_tensor(parts: object, sizes: list[int]) -> None:
     desc = split_of(4, parts)
-    assert [tensor.sizes[1] for _, tensor in desc.tensors_called("OutputTensors")] == sizes
+    assert [tensor.sizes[1] for _, tensor in desc.called("OutputTensors")] == sizes
     assert desc.tensor("InputTensor").sizes[1] == sum(sizes)
     assert desc.fields["OutputCount"] == 4
     assert violations(SPLIT.operator, desc) == []
@@ -82,7 +82,7 @@ def test_a_layout_of_all_or_of_some() -> None:
     found = []
     for seed in range(40):
         laid, _ = bind(model, desc, {"layout OutputTensors": "padded-rows"}, Random(seed))
-        found.append(tuple(layout_of(tensor) for _, tensor in laid.tensors_called("OutputTensors")))
+        found.append(tuple(layout_of(tensor) for _, tensor in laid.called("OutputTensors")))
         assert layout_of(laid.tensor("InputTensor")) == "packed"
     assert ("padded-rows",) * 3 in found
     assert len(set(found)) > 4
@@ -108,7 +108,7 @@ def test_negative_cases_are_about_each_tensor() -> None:
         assert {f"tensor/OutputTensors[{index}]/flags", f"binding/OutputTensors[{index}]/size"} <= rules
     assert "domain/OutputCount" in {rule for case in negative_cases(SPLIT, "core") for rule in (case.rule,)}
     for case in negative_cases(SPLIT, "core"):  # a count that lies would have an implementation read behind the array
-        assert case.desc.fields["OutputCount"] == len(case.desc.tensors_called("OutputTensors")), case.id
+        assert case.desc.fields["OutputCount"] == len(case.desc.called("OutputTensors")), case.id
     assert of_fields("binding/OutputTensors[12]/size") == "binding/OutputTensors/size"
 
 
@@ -126,6 +126,6 @@ def test_changed_tensors() -> None:
     other = TensorDesc("FLOAT16", (1,))
     assert desc.with_tensors({"OutputTensors[1]": other}).fields["OutputTensors"] == (desc.tensor("OutputTensors[0]"), other)
     assert desc.with_tensors({"InputTensor": other}).tensor("InputTensor") is other
-    spread = desc.with_tensors({name: laid_out(tensor, "spread") for name, tensor in desc.tensors_called("OutputTensors")})
+    spread = desc.with_tensors({name: laid_out(tensor, "spread") for name, tensor in desc.called("OutputTensors")})
     assert [layout_of(tensor) for _, tensor in spread.tensors()] == ["packed", "spread", "spread"]
     assert desc.find("OutputTensors[2]") is None

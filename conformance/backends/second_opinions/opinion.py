@@ -120,7 +120,7 @@ class OpinionBackend(ArrayBackend):
             scaled = {**scope, "Scale": float32(before.scale), "Bias": float32(before.bias)}
             tensors["InputTensor"] = evaluate(table.scale_bias.nodes[0], scaled, tensors, library)
         for array in {field_of(tensor) for tensor in inputs} - inputs.keys():
-            tensors[array] = [tensors[tensor] for tensor, _ in desc.tensors_called(array)]
+            tensors[array] = [tensors[tensor] for tensor, _ in desc.called(array)]
         nodes = dict(zip((output.name for output in load(desc.type).outputs()), way.nodes, strict=True))
         outputs = {output: given for output, given in desc.tensors() if field_of(output) in nodes}
         values = {
@@ -141,7 +141,7 @@ def _of_output(node: Node, output: str, desc: OperatorDesc) -> Node:
     if output == field:
         return node
     assert isinstance(node, Call)
-    names = [name for name, _ in desc.tensors_called(field)]
+    names = [name for name, _ in desc.called(field)]
     return replace(node, result=(names.index(output), len(names)))
 
 

@@ -192,7 +192,7 @@ def _repair_tied(what: str, alike: Callable[[Any, Any], bool]) -> Repair:
         firsts: dict[str, TensorDesc] = {}
         tensors = dict(dispatch.desc.tensors())
         for group in plan_of(load(dispatch.desc.type)).tied_groups(what):
-            first, *others = [name for of in group for name, _ in dispatch.desc.tensors_called(of)] or [""]
+            first, *others = [name for of in group for name, _ in dispatch.desc.called(of)] or [""]
             firsts |= dict.fromkeys(others, tensors[first])
 
         def see_tensor(name: str, tensor: TensorDesc) -> TensorDesc:

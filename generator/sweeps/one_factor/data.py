@@ -202,7 +202,7 @@ def sample(plan: Plan, special: list[T]) -> list[T]:
 def further_data(plan: Plan, desc: OperatorDesc) -> Iterator[DataKind]:
     """The further random data of one tensor at a time."""
     for tensor, name, other in other_data(plan.operator, desc):
-        data = {own: Data(other.recipe, other.parameters) for own, _ in desc.tensors_called(tensor)}
+        data = {own: Data(other.recipe, other.parameters) for own, _ in desc.called(tensor)}
         yield DataKind(_further_label(tensor, name), other.basis, data)
 
 

@@ -26,7 +26,7 @@ def part(xp: Any, x: Array, axis: int, start: int, size: int) -> Array:
 @reference("JOIN")
 def join(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str, Answer]:
     """All inputs along Axis."""
-    parts = [inputs[name] for name, _ in desc.tensors_called("InputTensors")]
+    parts = [inputs[name] for name, _ in desc.called("InputTensors")]
     return {"OutputTensor": Answer(join_parts(xp, parts, desc.integer("Axis")))}
 
 
@@ -35,7 +35,7 @@ def split(xp: Any, desc: OperatorDesc, inputs: Mapping[str, Array]) -> dict[str,
     """Each output has the elements along Axis that follow those of the outputs before it."""
     axis, start = desc.integer("Axis"), 0
     found = {}
-    for name, tensor in desc.tensors_called("OutputTensors"):
+    for name, tensor in desc.called("OutputTensors"):
         found[name] = Answer(part(xp, inputs["InputTensor"], axis, start, tensor.sizes[axis]))
         start += tensor.sizes[axis]
     return found

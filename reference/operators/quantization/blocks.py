@@ -39,7 +39,7 @@ def _scale_and_zero_point(
 ) -> tuple[Array, Array | float]:
     """Both for each element, as float64."""
     sizes = desc.tensor("OutputTensor").sizes
-    found = [each_block(xp, inputs[name].astype(xp.float64), sizes) for name, _ in desc.tensors_called("QuantizationTensors")]
+    found = [each_block(xp, inputs[name].astype(xp.float64), sizes) for name, _ in desc.called("QuantizationTensors")]
     return found[0], found[1] if len(found) > 1 else middle(quantized)
 
 

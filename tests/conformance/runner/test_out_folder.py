@@ -38,8 +38,8 @@ def test_a_second_run_is_refused_and_changes_nothing(tmp_path: Path, capsys: pyt
 
 def test_a_lock_does_not_outlive_the_process_that_had_it(tmp_path: Path) -> None:
     program = (
-        "import os, sys; from pathlib import Path; from dmlcts.conformance.runner.folder.out_folder import claimed\n"
-        "with claimed(Path(sys.argv[1])): os._exit(9)"
+        "import os, sys; from pathlib import Path; from dmlcts.conformance.runner.folder.out_folder import claim_folder\n"
+        "with claim_folder(Path(sys.argv[1])): os._exit(9)"
     )
     assert subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode == 9
     assert (tmp_path / LOCK).exists()
