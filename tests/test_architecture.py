@@ -1,4 +1,6 @@
-"""The house's rules, held by its files: who imports whom, how long a module may be, and that shared machinery knows no operator."""
+"""The house's rules, held by its files: who imports whom, how long a module may be, what a function may be called, and that shared machinery
+knows no operator.
+"""
 
 import ast
 import re
@@ -11,6 +13,11 @@ import pytest
 from dmlcts.spec.model.abi import abi
 
 ROOT = Path(__file__).parents[1]
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
 
 MAY_IMPORT: dict[str, set[str]] = {
     "spec": set(),
@@ -36,6 +43,30 @@ CATALOGUES = {
 """Folders, with all below them, that may have more: one finds an entry by the name of what it is about."""
 
 LONGEST = 450
+
+PARTICIPLES = words(
+    "became begun bought brought built caught done drawn fallen found frozen given gone grown held hidden kept known laid led lost made meant met "
+    "paid proven ran said seen sent shown shrunk sold sought spoken sunk taken taught thought thrown told torn understood woken won written"
+)
+"""Irregular ones that are nothing else. Words that are verbs as well, such as ``read``, ``split`` or ``put``, may be names."""
+
+PREPOSITIONS = words(
+    "about above across after against along alone among apart around as at before behind below beneath beside besides between beyond but by "
+    "despite during except for from in inside into like near of off on onto out outside over past per since through throughout to together "
+    "toward towards under until up upon with within without"
+)
+"""With the adverbs that stand for them."""
+
+WORDS_OF_THE_FIELD = {
+    "called": "OperatorDesc.called, which backends of users call (docs/python-backend.md)",
+    "instead": "what takes a stage's place: the type is Instead (reference/stage.py)",
+    "mapping": "a mapping of YAML",
+    "mixed": "a class of tolerances, called so in specs",
+    "padding": "a noun, and an operator",
+    "rounding": "a noun: the way of rounding",
+    "turning": "a key of specs: cases.turning",
+}
+"""Names of functions that look like participles, with what makes them good names."""
 
 MODULES = [module for room in MAY_IMPORT for module in sorted((ROOT / room).rglob("*.py"))]
 
@@ -108,6 +139,33 @@ def test_imports_run_one_way(module: Path) -> None:
 @pytest.mark.parametrize("module", MODULES, ids=named)
 def test_a_module_is_not_too_long(module: Path) -> None:
     assert len(module.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+def bare_names(source: str) -> list[tuple[int, str]]:
+    """Line and name of every function and method whose whole name is a participle or a preposition: it does not say what is done to what."""
+    functions = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return sorted((node.lineno, node.name) for node in functions if is_bare(node.name.strip("_")))
+
+
+def is_bare(word: str) -> bool:
+    """Whether a word is a participle (``stored``, ``running``, ``kept``) or a preposition (``within``), and no word of the field."""
+    looks_so = re.fullmatch(r"[a-z]+(?<!e)ed|[a-z]{2,}ing", word) is not None
+    return (looks_so or word in PARTICIPLES | PREPOSITIONS) and word not in WORDS_OF_THE_FIELD
+
+
+@pytest.mark.parametrize("module", MODULES, ids=named)
+def test_a_function_says_what_it_does_to_what(module: Path) -> None:
+    assert bare_names(module.read_text(encoding="utf-8")) == [], "call it by a verb with its object, or by what it gives"
+
+
+def test_every_word_of_the_field_is_in_use() -> None:
+    used = {
+        node.name.strip("_")
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert sorted(WORDS_OF_THE_FIELD.keys() - used) == []
 
 
 @pytest.mark.parametrize("module", SHARED, ids=named)
@@ -250,3 +308,22 @@ def test_the_import_check_in_a_folder_of_a_room() -> None:
 )
 def test_the_operator_check_finds_what_it_must(source: str, found: list[tuple[int, str]]) -> None:
     assert operators_named(source) == found
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def stored(): pass", [(1, "stored")]),
+        ("def _kept_(): pass", [(1, "_kept_")]),
+        ("async def running(): pass", [(1, "running")]),
+        ("class A:\n    def within(self): pass", [(2, "within")]),
+        ("def f():\n    def of(x): pass", [(2, "of")]),
+        ("def stored_rows(): pass\ndef is_within(): pass\ndef round_to_type(): pass", []),
+        ("def read(): pass\ndef _split(): pass\ndef run(): pass", []),
+        ("def seed(): pass\ndef speed(): pass\ndef ring(): pass", []),
+        ("def padding(): pass", []),
+        ("stored = kept = 1\nclass within: pass", []),
+    ],
+)
+def test_the_name_check_finds_what_it_must(source: str, found: list[tuple[int, str]]) -> None:
+    assert bare_names(source) == found
