@@ -18,7 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dmlcts.conformance.client.models.onnxruntime import ClientError, arrays_of, command_of, give, real_dll, result_in, run_folder
+from dmlcts.conformance.client.models.onnxruntime import (
+    ClientError,
+    arrays_of,
+    command_of,
+    give,
+    onnxruntime_for,
+    real_dll,
+    result_in,
+    run_folder,
+)
 from dmlcts.conformance.client.models.writing import ELEMENT_TYPES, IR_VERSION
 from dmlcts.conformance.client.programs.programs import need_programs
 from dmlcts.spec.untrusted import sanitize
@@ -124,7 +133,7 @@ def run_node_tests(tests: Sequence[Any], dll: Path | None, options: Sequence[str
                 waiting.append(job)
         words = [
             "--onnxruntime",
-            programs.path_in_stack(programs.onnxruntime),
+            programs.path_in_stack(onnxruntime_for(programs, dll, folder)),
             "--only-provider",
             "--min-feature-level",
             "5_0",

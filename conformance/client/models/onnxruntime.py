@@ -19,7 +19,7 @@ from dmlcts.conformance.backends.directml.dll import Dll, read_dll
 from dmlcts.conformance.backends.directml.stack import default_dll, enter, environment, need_prepared, place
 from dmlcts.conformance.client.capture.reading import CaptureError, read_capture
 from dmlcts.conformance.client.models.writing import Node, onnx_model
-from dmlcts.conformance.client.programs.programs import Programs, need_programs
+from dmlcts.conformance.client.programs.programs import ONNXRUNTIME_DLL, Programs, need_programs
 from dmlcts.spec.untrusted import sanitize
 from dmlcts.spec.untrusted.files import MIB, InputError, parse_json, read_text
 
@@ -91,7 +91,7 @@ def run_model(
         used = programs.path_in_stack(programs.capture) if capture else real
         words = [
             "--onnxruntime",
-            programs.path_in_stack(programs.onnxruntime),
+            programs.path_in_stack(onnxruntime_for(programs, dll, folder)),
             "--model",
             programs.path_in_stack(folder / model.name),
         ]
@@ -144,6 +144,20 @@ def real_dll(programs: Programs, dll: Path | None) -> str:
         return "" if dll is None else str(read_dll(dll).path.absolute())
     found: Dll = read_dll(default_dll(need_prepared()[1]) if dll is None else dll)
     return programs.path_in_stack(programs.stack.dlls / place(found, programs.stack.dlls) / "DirectML.dll")
+
+
+def onnxruntime_for(programs: Programs, dll: Path | None, folder: Path) -> Path:
+    """ONNX Runtime for a DirectML.dll: the one beside it, as in a wheel, or that of ``dmlcts setup --client``.
+
+    The former is copied below the run's ``folder``, away from its DirectML.dll, which it would load instead of the capturing one.
+    """
+    beside = dll.parent / ONNXRUNTIME_DLL if dll else None
+    if beside is None or not beside.is_file():
+        return programs.onnxruntime
+    copy = folder / "onnxruntime" / ONNXRUNTIME_DLL
+    copy.parent.mkdir()
+    shutil.copyfile(beside, copy)
+    return copy
 
 
 def command_of(programs: Programs, words: Sequence[str], variables: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:

@@ -35,7 +35,11 @@ def command() -> None:
     epilog="Exit codes: 0 the model ran, or no test is wrong by DirectML; 1 it did not, or one is; 2 usage error, 3 something is missing.",
 )
 @click.argument("model", type=click.Path(path_type=Path), required=False)
-@click.option("--dll", type=click.Path(path_type=Path), help="the DirectML.dll  [default: that of the backend directml]")
+@click.option(
+    "--dll",
+    type=click.Path(path_type=Path),
+    help="the DirectML.dll, and the onnxruntime.dll that lies beside it, if one does  [default: those of `dmlcts setup --client`]",
+)
 @click.option("--optimize", is_flag=True, help="with ONNX Runtime's graph optimizations, which fuse nodes")
 @click.option("--no-graph", is_flag=True, help="each node as an operator of its own, where the provider would compile one graph")
 @click.option("--cpu", is_flag=True, help="with ONNX Runtime's CPU provider instead; captures nothing")
