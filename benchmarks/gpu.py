@@ -120,8 +120,8 @@ def core(xp: Any, processes: int) -> Iterator[Result]:
         counts: dict[str, int] = {}
         wrong = []
         for line in record.read_text(encoding="utf-8").splitlines() if record.exists() else ():
-            entry = json.loads(line)
-            if "status" in entry:
+            entry = json.loads(line).get("result")
+            if entry is not None:
                 counts[entry["status"]] = counts.get(entry["status"], 0) + 1
                 if entry["status"] in ("fail", "error"):
                     wrong.append({"case": entry["case"], "message": entry.get("message", "")[:300]})
