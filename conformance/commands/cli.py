@@ -21,6 +21,7 @@ COMMANDS = {
     "census": ("clients.census", "count what clients dispatch"),
     "client": ("clients.client", "run a client such as ONNX Runtime, and capture what it dispatches"),
     "exec": ("cases.exec_model", "run a DxDispatch model"),
+    "exhaustive": ("backends.exhaustive", "try every value of a data type as an operator's input"),
     "explain": ("results.explain", "say what separates the cases that fail from those that pass"),
     "faults": ("faults.faults", "count the planted faults that the suite finds"),
     "fuzz": ("cases.fuzz", "search for failing cases without end"),

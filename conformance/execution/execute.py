@@ -59,10 +59,18 @@ def outcome_of(case: Case, backend: Backend, info: BackendInfo, timeout: float |
 
 
 def dispatch_case(
-    case: Case, inputs: Mapping[str, Array], backend: Backend, info: BackendInfo, timeout: float | None = None
+    case: Case,
+    inputs: Mapping[str, Array],
+    backend: Backend,
+    info: BackendInfo,
+    timeout: float | None = None,
+    answers: Mapping[str, Mapping[str, Answer]] | None = None,
 ) -> tuple[Outcome, dict[str, Array]]:
-    """The outcome of a case that expects results, with these inputs, and the outputs, packed, by tensor name; none if the dispatch did not complete."""
-    answers = answers_of(case, inputs)
+    """The outcome of a case that expects results, with these inputs, and the outputs, packed, by tensor name; none if the dispatch did not complete.
+
+    ``answers`` are the right ones by basis, if they are known already.
+    """
+    answers = answers or answers_of(case, inputs)
     first = next(iter(answers.values()))
     layout = lay_out(case, inputs, first, timeout)
     failure = attempt(backend, layout.dispatch)
