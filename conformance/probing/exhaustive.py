@@ -152,7 +152,7 @@ def _left_out(inputs: Inputs, arrays: Mapping[str, Array], basis: str) -> NDArra
     """Which inputs lie outside what the cases of a basis have: nothing is promised of them, or another basis says it."""
     found = np.zeros(len(next(iter(arrays.values()))), np.bool_)
     for name, own in arrays.items():
-        found |= ~_is_known(_known(inputs.plan, name, inputs.choice.main, basis), own)
+        found |= ~_is_known(_known_values(inputs.plan, name, inputs.choice.main, basis), own)
         values = inputs.plan.operator.values_of(name)
         if values is not None and values.where is not None:
             found |= ~np.asarray(values.where.evaluate({"x": own}), np.bool_)
@@ -169,7 +169,7 @@ def _is_known(known: Array, values: Array) -> NDArray[np.bool_]:
 
 
 @cache
-def _known(plan: Plan, name: str, data_type_name: str, basis: str) -> Array:
+def _known_values(plan: Plan, name: str, data_type_name: str, basis: str) -> Array:
     """Values of a tensor in the cases of a basis: its special sets, and some of its random data."""
     values = plan.operator.values_of(name)
     tensor = TensorDesc(data_type_name, (_SAMPLE,))
