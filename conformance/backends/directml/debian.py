@@ -27,7 +27,7 @@ def problem() -> str:
 
 def problem_of_entering() -> str:
     """Why no chroot can be used here, and what to do; empty if one can."""
-    if os.geteuid() != 0:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return "that needs root: run this as root, or install podman"
     if missing := [package for program, package in _TOOLS.items() if shutil.which(program) is None]:
         return f"install {', '.join(missing)} (or podman)"

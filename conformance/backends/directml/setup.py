@@ -409,10 +409,10 @@ def lock_setup(say: Say) -> Iterator[None]:
 
     with (home() / "setup.lock").open("w") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # type: ignore[attr-defined,unused-ignore]
         except OSError:
             say("Another `dmlcts setup` uses this cache: waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(file, fcntl.LOCK_EX)  # type: ignore[attr-defined,unused-ignore]
         for part in home().glob("*.part-*"):
             remove(part)
         yield

@@ -251,7 +251,7 @@ def need_prepared() -> tuple[Stack, Mapping[str, Any]]:
         missing = f"there is none in {home()}" if older is None else f"the one in {home()} is of another version of this suite"
         raise BackendUnavailable(f"Wine and the host are not prepared ({missing}); run `{SETUP}`")
     stack, marker = found
-    if stack.kind == CHROOT and os.geteuid() != 0:
+    if stack.kind == CHROOT and sys.platform != "win32" and os.geteuid() != 0:
         raise BackendUnavailable(
             f"{stack.folder} is entered by chroot, which needs root: run this as root, or install podman and run `{SETUP} --engine podman`"
         )

@@ -7,6 +7,7 @@ host may hold the pipe open after the host itself has ended.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shlex
 import signal
@@ -331,7 +332,7 @@ class _Host:
 
     def _kill(self) -> None:
         """Kills what there is of it: on POSIX, also the processes that it started and that are still in its session."""
-        if os.name == "posix":
+        if sys.platform != "win32":
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.popen.pid, signal.SIGKILL)
         else:
@@ -376,12 +377,8 @@ class _Worker:
 
 def _ending_with_the_suite() -> Callable[[], object] | None:
     """For the child between fork and exec: the kernel kills it when the thread that started it ends, even if the suite is killed. Linux only."""
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    prctl = ctypes.CDLL(None).prctl
-    return lambda: prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+    return prctl and (lambda: prctl(1, signal.SIGKILL))  # type: ignore[attr-defined,unused-ignore]  # PR_SET_PDEATHSIG
 
 
 def _write(stream: FileIO, pieces: Pieces) -> None:

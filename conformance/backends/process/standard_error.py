@@ -84,8 +84,8 @@ _CAN_POLL = os.name == "posix"
 
 def _holds_something(stream: FileIO, seconds: float | None) -> bool:
     """Whether a read would not wait: there is something, or the end."""
-    poll = select.poll()
-    poll.register(stream, select.POLLIN | select.POLLHUP)
+    poll = select.poll()  # type: ignore[attr-defined,unused-ignore]
+    poll.register(stream, select.POLLIN | select.POLLHUP)  # type: ignore[attr-defined,unused-ignore]
     return bool(poll.poll(None if seconds is None else seconds * 1000))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,11 +74,11 @@ def _begins_record(file: Path) -> bool:
 def _lock(held: IO[bytes]) -> bool:
     """Takes the lock; returns whether that was possible."""
     try:
-        if os.name == "nt":
+        if sys.platform == "win32":
             import msvcrt
 
             held.seek(0)
-            msvcrt.locking(held.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+            msvcrt.locking(held.fileno(), msvcrt.LK_NBLCK, 1)
         else:
             import fcntl
 

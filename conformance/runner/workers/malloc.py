@@ -22,9 +22,7 @@ _SETTINGS = {_MMAP_THRESHOLD: 32 * _MIB, _TRIM_THRESHOLD: 512 * _MIB, _TOP_PAD: 
 @cache
 def keep_freed_memory() -> bool:
     """Sets it for this process, once. Returns whether its C library knows these settings; others are left as they are."""
-    if sys.platform != "linux":
-        return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None:
         return False
     known = [mallopt(parameter, value) for parameter, value in _SETTINGS.items()]

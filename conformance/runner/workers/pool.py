@@ -79,7 +79,7 @@ class _Process:
     def kill(self) -> None:
         """Kills it, and on POSIX what a backend in it left in its group, as that may hold its output open."""
         self.killed = True
-        if os.name == "posix":
+        if sys.platform != "win32":
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.popen.pid, signal.SIGKILL)
         else:
