@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from dmlcts.conformance.client.capture.records import Capture, Compiled, Graph
+from dmlcts.conformance.client.capture.records import Capture, Compiled, Graph, Refusal
 
 _MOST = 40
 """The most operators that are named."""
@@ -27,7 +27,12 @@ def summary(capture: Capture) -> Iterator[str]:
     for name, count in counts.most_common(_MOST):
         yield f"  {count:6} {name}"
     if capture.refusals:
-        codes = Counter((refusal.what, refusal.code) for refusal in capture.refusals)
+        codes = Counter((f"{refusal.what}{_counts(refusal)}", refusal.code) for refusal in capture.refusals)
         yield "failed: " + ", ".join(f"{count} {what} with {code}" for (what, code), count in codes.most_common(10))
     for remark in capture.remarks:
         yield f"note: {remark}"
+
+
+def _counts(refusal: Refusal) -> str:
+    """What a refused graph had, in words."""
+    return f" of {', '.join(f'{count} {name}' for name, count in refusal.counts.items())}" if refusal.counts else ""

@@ -245,7 +245,9 @@ class _Reader:
 
     def _is_failed(self, number: int, record: Record, capture: Capture) -> bool:
         if "failed" in record:
-            capture.refusals.append(Refusal(number, record["event"], record["failed"], record.get("desc")))
+            capture.refusals.append(
+                Refusal(number, record["event"], record["failed"], record.get("desc"), record.get("counts", {}))
+            )
         self._device_of(record)
         return "failed" in record
 

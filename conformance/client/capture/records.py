@@ -6,7 +6,7 @@ Objects are known by their number in the file, from 1, in the order in which the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -151,12 +151,16 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A call that failed: ``what`` it should have made, the HRESULT, and the desc as JSON where it was one of an operator."""
+    """A call that failed: ``what`` it should have made, the HRESULT, and the desc as JSON where it was one of an operator.
+
+    Of a graph, ``counts`` says how many nodes, edges, inputs and outputs it had: what it points to may not be read.
+    """
 
     line: int
     what: str
     code: str
     desc: object = None
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -36,6 +36,8 @@ def whose(test: Any, options: Sequence[str], dll: Path | None, rules: Rules, lim
         except CaptureError as error:
             return UNKNOWN, str(error)
     for refusal in capture.refusals:
+        if refusal.counts.get("nodes") == 0:
+            return OTHERS, f"the client compiled a graph without a node, which DirectML refused with {refusal.code}"
         return UNKNOWN, f"DirectML refused {refusal.what} with {refusal.code}"
     for _, step, result in found.wrong():
         return DIRECTML, f"{in_words(step)}: {result.message}"

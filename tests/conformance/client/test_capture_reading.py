@@ -93,6 +93,17 @@ def graph_client() -> list[Line]:
     return [*round_client()[:3], graph]
 
 
+def test_a_refused_graph_says_how_many_nodes_it_had(tmp_path: Path) -> None:
+    counts = {"inputs": 2, "outputs": 0, "nodes": 0, "input edges": 0, "output edges": 0, "intermediate edges": 0}
+    refused = {"event": "graph", "failed": "0x80070057", "device": 1, "flags": 0, "counts": counts}
+    capture = read_capture(write(tmp_path, [*round_client(), refused]))
+    assert [(refusal.what, refusal.counts) for refusal in capture.refusals] == [("graph", counts)]
+    (line,) = (line for line in summary(capture) if line.startswith("failed: "))
+    assert line.startswith("failed: 1 graph of 2 inputs, 0 outputs, 0 nodes, ")
+    with pytest.raises(CaptureError, match=r"a\.capture:10:"):
+        read_capture(write(tmp_path, [*round_client(), {**refused, "counts": {"nodes": -1}}]))
+
+
 def test_what_failed_is_kept_apart_and_its_desc_may_be_wrong(tmp_path: Path) -> None:
     wrong = {"event": "operator", "failed": "0x80070057", "device": 1, "desc": {"Type": "NO_SUCH"}}
     capture = read_capture(write(tmp_path, [*round_client(), wrong]))

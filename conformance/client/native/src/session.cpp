@@ -171,8 +171,15 @@ json::Object Session::graph_json(const dml::GraphDesc& graph) {
 void Session::compiled_graph(IUnknown* device, const dml::GraphDesc* graph, UINT flags, HRESULT result, IUnknown* made) {
     const hooks::Lock lock(lock_);
     json::Object event{{"event", "graph"}, {"device", known(device)}, {"flags", flags}};
-    if (SUCCEEDED(result)) {  // one that was refused may point anywhere
+    if (SUCCEEDED(result)) {
         for (json::Member& member : graph_json(*graph)) event.push_back(std::move(member));
+    } else if (graph) {  // one that was refused may point anywhere: its own numbers are all that is safe to read
+        event.push_back({"counts", json::Object{{"inputs", graph->input_count},
+                                                {"outputs", graph->output_count},
+                                                {"nodes", graph->node_count},
+                                                {"input edges", graph->input_edge_count},
+                                                {"output edges", graph->output_edge_count},
+                                                {"intermediate edges", graph->intermediate_edge_count}}});
     }
     write_made(std::move(event), result, SUCCEEDED(result) ? add_dispatchable(made, flags & descriptors_volatile) : 0);
 }
